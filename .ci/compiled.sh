@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What cargo compiled from registries, for all clones: `compiled.sh place` says where it is kept for this clone's
 # lock file and compiler, `compiled.sh restore` copies it, or else what was used last, into a clone where nothing is
-# compiled yet. `cargo xtask` saves it (xtask/src/cache.rs).
+# compiled yet. `cargo xtask` saves it (xtask/src/build_cache.rs).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$(realpath -m "${WARREN_CACHE:-${HOME:-target}/.cache/warren}/cargo")

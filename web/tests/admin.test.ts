@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
-import { ADMIN_TOKEN, bed, PASSWORD, type Device } from "./harness.js";
-import { lookAt, LOOKS } from "./look.js";
+import { ADMIN_TOKEN, bed, PASSWORD, type BrowserDevice } from "./harness.js";
+import { lookAt, LOOKS } from "./screen-checks.js";
 
 const here = bed();
 
@@ -49,14 +49,14 @@ async function pushingWhile(token: string, work: () => Promise<void>): Promise<v
   await Promise.all([working, keepPushing()]);
 }
 
-async function signIn(device: Device, token = ADMIN_TOKEN): Promise<Page> {
+async function signIn(device: BrowserDevice, token = ADMIN_TOKEN): Promise<Page> {
   const page = await device.open("/admin");
   await page.getByLabel("Operator’s token").fill(token);
   await page.keyboard.press("Enter");
   return page;
 }
 
-async function signedIn(device: Device): Promise<Page> {
+async function signedIn(device: BrowserDevice): Promise<Page> {
   const page = await signIn(device);
   await page.getByRole("table").waitFor();
   return page;

@@ -129,10 +129,10 @@ test("esbuild: without the two files that is told at once, and with them it runs
 });
 
 /** What no row can be, an interface is refused for as well. */
-const REFUSED = `import type { Database } from "@warren/client";
-interface Dated { day: Date }
+const REFUSED = `import type { WarrenDatabase } from "@warren/client";
+interface DatedRow { day: Date }
 // @ts-expect-error
-export const read = (db: Database) => db.sql<Dated>\`SELECT day FROM item\`;
+export const read = (db: WarrenDatabase) => db.sql<DatedRow>\`SELECT day FROM item\`;
 `;
 
 test("Next.js 16, in development and built, and the types of the README", async () => {

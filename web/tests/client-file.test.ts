@@ -9,13 +9,13 @@ import { SCHEMA, site, until, untilPhase } from "./client/site.js";
 const here = bed();
 const there = site(here);
 
-interface Change {
+interface FileKeyChange {
   readonly from: FileKey | null;
   readonly to: FileKey | null;
 }
 
 /** The code of the failure, or "done". */
-function rekey(page: Page, change: Change): Promise<string> {
+function rekey(page: Page, change: FileKeyChange): Promise<string> {
   return page.evaluate(
     (given) =>
       db.rekey(given).then(

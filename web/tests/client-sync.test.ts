@@ -14,7 +14,7 @@ afterEach(() => {
   there.isAway = false;
 });
 
-interface SignIn {
+interface TestCredentials {
   readonly login: string;
   readonly password: string;
   readonly device: string;
@@ -28,7 +28,7 @@ async function signedIn(login: string, device: string, worker?: string): Promise
   const options = worker === undefined ? {} : { assets: { worker } };
   const page = await there.openDatabase(browser, options);
   const given = { login, password: PASSWORD, device, plain: true };
-  await page.evaluate((given: SignIn) => db.signIn(given), given);
+  await page.evaluate((given: TestCredentials) => db.signIn(given), given);
   return page;
 }
 
@@ -264,7 +264,7 @@ test("a revoked device says so, keeps its changes, and sends them after a sign-i
   const state = await untilPhase(one, "failed");
   assert.ok(state.phase === "failed" && state.error.code === "invalid_token");
   await add(one, "2", "while revoked");
-  const again: SignIn = { login, password: PASSWORD, device: "one again" };
+  const again: TestCredentials = { login, password: PASSWORD, device: "one again" };
   await one.evaluate((given) => db.signIn(given), again);
   await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 2);
   await one.evaluate(() => db.signOut());
@@ -313,7 +313,7 @@ test("end to end: traffic has no plain text, and other words open nothing", asyn
   const words = await one.evaluate(() => db.createPhrase());
   assert.equal(words.split(" ").length, 24);
   await add(one, "1", SECRET);
-  const credentials: SignIn = { login, password: PASSWORD, device: "one" };
+  const credentials: TestCredentials = { login, password: PASSWORD, device: "one" };
   await one.evaluate((given) => db.signIn(given), credentials);
   await untilPhase(one, "inStep");
   assert.equal(await one.evaluate(() => db.status.value.sealed), true);

@@ -28,9 +28,9 @@ import {
   type Page,
 } from "playwright-core";
 import { findBrowser } from "../../tests/actual/browser.js";
-import { startServer, type Server } from "./server.js";
+import { startServer, type WarrenServer } from "./server.js";
 
-export { ADMIN_TOKEN, PASSWORD, type Server } from "./server.js";
+export { ADMIN_TOKEN, PASSWORD, type WarrenServer } from "./server.js";
 
 /** For whatever has to appear: on a machine that is busy it takes its time. */
 const APPEAR_MS_MAX = 30_000;
@@ -46,22 +46,22 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-export interface BedOptions {
+export interface BrowserFixtureOptions {
   /** Further arguments of `warren serve`. */
   readonly serve?: readonly string[];
 }
 
-export interface Bed {
-  readonly server: Server;
-  device(options?: BrowserContextOptions): Promise<Device>;
+export interface BrowserFixture {
+  readonly server: WarrenServer;
+  device(options?: BrowserContextOptions): Promise<BrowserDevice>;
   /**
    * A device whose files are on the disk, as a user's are; those of {@link device} are in its
    * browser's memory. It is a browser of its own, and takes longer to start.
    */
-  deviceOnDisk(): Promise<Device>;
+  deviceOnDisk(): Promise<BrowserDevice>;
 }
 
-export interface Device {
+export interface BrowserDevice {
   readonly context: BrowserContext;
   /** A new tab, at a path of the server's. */
   open(path: string): Promise<Page>;
@@ -69,18 +69,18 @@ export interface Device {
   expectErrors(text: RegExp): void;
 }
 
-interface Kept extends Device {
+interface ManagedBrowserDevice extends BrowserDevice {
   /** What its consoles showed, and nobody expected. */
   readonly errors: string[];
 }
 
 /** Registers the hooks that set the bed up and clear it away; called once, at the top of a file. */
-export function bed(options: BedOptions = {}): Bed {
-  let server: Server | undefined;
+export function bed(options: BrowserFixtureOptions = {}): BrowserFixture {
+  let server: WarrenServer | undefined;
   let browser: Browser | undefined;
-  const devices: Kept[] = [];
+  const devices: ManagedBrowserDevice[] = [];
   const start = { executablePath: findBrowser(chromium), args: FLAGS };
-  const keep = (context: BrowserContext): Device => {
+  const keep = (context: BrowserContext): BrowserDevice => {
     const device = toDevice(context, () => started(server).address);
     devices.push(device);
     return device;
@@ -117,7 +117,7 @@ function started<T>(part: T | undefined): T {
   return part;
 }
 
-function toDevice(context: BrowserContext, address: () => string): Kept {
+function toDevice(context: BrowserContext, address: () => string): ManagedBrowserDevice {
   const errors: string[] = [];
   const expected: RegExp[] = [];
   const note = (text: string): void => {

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
-import { PASSWORD, bed, type Device } from "./harness.js";
+import { PASSWORD, bed, type BrowserDevice } from "./harness.js";
 import { site } from "./client/site.js";
 
 /** By `cargo xtask browser`, from the repository's root. */
@@ -15,7 +15,7 @@ const ROUND_CASES_COUNT = 60;
 /** As far ahead of the honest clocks as theirs may be of the server's, and some to spare. */
 const AHEAD_MS = 60_000;
 
-interface Vectors {
+interface HostileVectors {
   readonly schema: string;
   /** Makes a table that is not tracked. */
   readonly secret: string;
@@ -33,7 +33,7 @@ const here = bed();
 const there = site(here);
 
 test("hostile messages stop no page, and honest edits go on", async () => {
-  const vectors = JSON.parse(await readFile(VECTORS, "utf8")) as Vectors;
+  const vectors = JSON.parse(await readFile(VECTORS, "utf8")) as HostileVectors;
   const login = await here.server.account("hostile");
   const stranger = await register(login);
   const one = await open(await here.device(), login, vectors);
@@ -107,7 +107,7 @@ async function post(
   return answer;
 }
 
-async function open(device: Device, login: string, vectors: Vectors): Promise<Page> {
+async function open(device: BrowserDevice, login: string, vectors: HostileVectors): Promise<Page> {
   const page = await there.openDatabase(device, {
     schema: [vectors.schema, vectors.secret],
     track: vectors.lines.map(([table]) => table),
@@ -129,7 +129,7 @@ async function edit(page: Page, edits: readonly string[], round: number): Promis
   }
 }
 
-async function lines(page: Page, vectors: Vectors): Promise<readonly unknown[]> {
+async function lines(page: Page, vectors: HostileVectors): Promise<readonly unknown[]> {
   const all: unknown[] = [];
   for (const [, sql] of vectors.lines) {
     all.push(...(await page.evaluate(async (text) => (await db.query(text)).rows, sql)));

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { PASSWORD, bed, type Device } from "./harness.js";
+import { PASSWORD, bed, type BrowserDevice } from "./harness.js";
 import { site } from "./client/site.js";
 
 /** Of a MiB each. */
@@ -67,7 +67,7 @@ async function fill(login: string, count: number): Promise<unknown> {
 }
 
 /** The processes that run pages and their workers. */
-async function renderersOf(device: Device): Promise<readonly number[]> {
+async function renderersOf(device: BrowserDevice): Promise<readonly number[]> {
   const session = await device.context.browser()?.newBrowserCDPSession();
   assert.ok(session !== undefined);
   const { processInfo } = await session.send("SystemInfo.getProcessInfo");

@@ -5,7 +5,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bed, PASSWORD } from "./harness.js";
 import { expect } from "./plan/expect.js";
-import { fillAccount, openPlan, planOn, REFUSED, typeWords, type Plan } from "./plan/screen.js";
+import {
+  fillAccount,
+  openPlan,
+  planOn,
+  REFUSED,
+  typeWords,
+  type PlanScreen,
+} from "./plan/screen.js";
 
 const here = bed();
 
@@ -20,7 +27,11 @@ async function itemsOnServer(login: string, count: number): Promise<string[]> {
   return (await plan.titles()).sort();
 }
 
-async function signOut(plan: Plan, choice: "keep" | "remove", phrase?: string): Promise<void> {
+async function signOut(
+  plan: PlanScreen,
+  choice: "keep" | "remove",
+  phrase?: string,
+): Promise<void> {
   const { page } = plan;
   await plan.openSync();
   await page.getByRole("button", { name: "Sign out" }).click();

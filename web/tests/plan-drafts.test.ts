@@ -6,12 +6,12 @@ import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { bed } from "./harness.js";
 import { eventually, expect } from "./plan/expect.js";
-import { openPlan, REFUSED, signedUp, type Plan } from "./plan/screen.js";
+import { openPlan, REFUSED, signedUp, type PlanScreen } from "./plan/screen.js";
 
 const here = bed();
 
 /** Two devices of an account; each has the item's panel open. */
-async function pair(login: string): Promise<readonly [Plan, Plan]> {
+async function pair(login: string): Promise<readonly [PlanScreen, PlanScreen]> {
   const one = await signedUp(await here.device({ userAgent: "Chrome/1 Linux" }), login);
   const device = await here.device({ userAgent: "Firefox/1 Android" });
   device.expectErrors(REFUSED);
@@ -21,19 +21,19 @@ async function pair(login: string): Promise<readonly [Plan, Plan]> {
   return [one, two];
 }
 
-const note = ({ page }: Plan): Locator => page.getByTestId("item-panel").getByLabel("Note");
+const note = ({ page }: PlanScreen): Locator => page.getByTestId("item-panel").getByLabel("Note");
 
-async function writeNote(plan: Plan, text: string): Promise<void> {
+async function writeNote(plan: PlanScreen, text: string): Promise<void> {
   await note(plan).fill(text);
   await note(plan).blur();
 }
 
-function noteIs(plan: Plan, text: string): Promise<void> {
+function noteIs(plan: PlanScreen, text: string): Promise<void> {
   return eventually(async () => assert.equal(await note(plan).inputValue(), text));
 }
 
 /** One types while the note of the other arrives; returns the question that one is asked. */
-async function typeOver(one: Plan, two: Plan): Promise<Locator> {
+async function typeOver(one: PlanScreen, two: PlanScreen): Promise<Locator> {
   await note(one).fill("typed by one");
   await writeNote(two, "of two");
   const contest = one.page.getByTestId("contest");

@@ -5,12 +5,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bed, PASSWORD } from "./harness.js";
 import { expect } from "./plan/expect.js";
-import { fillAccount, openPlan, planOn, REFUSED, writeDown, type Plan } from "./plan/screen.js";
+import {
+  fillAccount,
+  openPlan,
+  planOn,
+  REFUSED,
+  writeDown,
+  type PlanScreen,
+} from "./plan/screen.js";
 
 const here = bed();
 
 /** How many messages an account has on the server. */
-async function messagesOf(plan: Plan, login: string): Promise<number> {
+async function messagesOf(plan: PlanScreen, login: string): Promise<number> {
   const device = JSON.stringify({ login, password: PASSWORD, name: "a look" });
   const headers = { "content-type": "application/json" };
   const at = here.server.address;

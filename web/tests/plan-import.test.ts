@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { bed } from "./harness.js";
 import { eventually, expect } from "./plan/expect.js";
-import { openPlan, type Plan } from "./plan/screen.js";
+import { openPlan, type PlanScreen } from "./plan/screen.js";
 
 const here = bed();
 
@@ -92,7 +92,7 @@ test("a calendar and an app's export are recognised, and say what they leave out
   assert.equal(await plan.page.getByLabel("Note").inputValue(), note);
 });
 
-async function choose(plan: Plan, name: string, content: string): Promise<Locator> {
+async function choose(plan: PlanScreen, name: string, content: string): Promise<Locator> {
   await plan.openSettings();
   const settings = plan.page.getByTestId("settings");
   await settings.getByRole("button", { name: "Import a file" }).click();
@@ -100,7 +100,7 @@ async function choose(plan: Plan, name: string, content: string): Promise<Locato
   return plan.page.getByTestId("import");
 }
 
-async function setFile(plan: Plan, name: string, content: string): Promise<void> {
+async function setFile(plan: PlanScreen, name: string, content: string): Promise<void> {
   const file = { name, mimeType: "text/plain", buffer: Buffer.from(content, "latin1") };
   await plan.page.locator("input[type=file]").setInputFiles(file);
 }

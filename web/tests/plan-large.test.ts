@@ -7,7 +7,7 @@ import { test, type TestContext } from "node:test";
 import type { Page } from "playwright-core";
 import { bed } from "./harness.js";
 import { eventually, expect } from "./plan/expect.js";
-import { openPlan, type Plan } from "./plan/screen.js";
+import { openPlan, type PlanScreen } from "./plan/screen.js";
 
 const here = bed();
 const ITEMS_COUNT = 10_000;
@@ -75,7 +75,7 @@ test("an edit is soon on the other screen, and so is the app on a new device", a
   t.diagnostic(`first load, nothing cached, to a list that takes items: ${spread(loads)}`);
 });
 
-async function importItems(plan: Plan): Promise<void> {
+async function importItems(plan: PlanScreen): Promise<void> {
   const rows = Array.from({ length: ITEMS_COUNT }, (_, i) => `Item ${i},note ${i},List ${i % 4}`);
   const buffer = Buffer.from(`title,note,list\n${rows.join("\n")}`);
   await plan.openSettings();

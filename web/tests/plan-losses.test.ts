@@ -1,24 +1,24 @@
 /**
- * What was lost, deleted or held back is said, and can be had back.
+ * What was lost, deleted or hidden is said, and can be had back.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { bed, type Device } from "./harness.js";
+import { bed, type BrowserDevice } from "./harness.js";
 import { expect } from "./plan/expect.js";
-import { openPlan, planOn, REFUSED, signedUp, type Plan } from "./plan/screen.js";
+import { openPlan, planOn, REFUSED, signedUp, type PlanScreen } from "./plan/screen.js";
 
 const here = bed();
 
-interface Pair {
-  readonly one: Plan;
-  readonly two: Plan;
-  readonly devices: readonly [Device, Device];
+interface PlanPair {
+  readonly one: PlanScreen;
+  readonly two: PlanScreen;
+  readonly devices: readonly [BrowserDevice, BrowserDevice];
 }
 
 /** Two devices of an account, both of which have its one item, "Of LOGIN". */
-async function pair(login: string): Promise<Pair> {
+async function pair(login: string): Promise<PlanPair> {
   const first = await here.device({ userAgent: "Chrome/1 Linux" });
   const second = await here.device({ userAgent: "Firefox/1 Android" });
   const one = await signedUp(first, login);
@@ -31,9 +31,9 @@ async function pair(login: string): Promise<Pair> {
 
 /** Each does something without the other's knowing, first the one, then the other. */
 async function apart(
-  { one, two, devices }: Pair,
-  first: (plan: Plan) => Promise<void>,
-  second: (plan: Plan) => Promise<void>,
+  { one, two, devices }: PlanPair,
+  first: (plan: PlanScreen) => Promise<void>,
+  second: (plan: PlanScreen) => Promise<void>,
 ): Promise<void> {
   await Promise.all(devices.map(({ context }) => context.setOffline(true)));
   await first(one);
@@ -45,7 +45,7 @@ async function apart(
   await expect(two.pill).toHaveText("In step");
 }
 
-async function rename(plan: Plan, from: string, to: string): Promise<void> {
+async function rename(plan: PlanScreen, from: string, to: string): Promise<void> {
   await plan.item(from).getByRole("button").click();
   const panel = plan.page.getByTestId("item-panel");
   await panel.getByLabel("Title").fill(to);

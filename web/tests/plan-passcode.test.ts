@@ -6,24 +6,24 @@ import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { bed, PASSWORD } from "./harness.js";
 import { expect } from "./plan/expect.js";
-import { filesText, openPlan, planOn, REFUSED, typeWords, type Plan } from "./plan/screen.js";
+import { filesText, openPlan, planOn, REFUSED, typeWords, type PlanScreen } from "./plan/screen.js";
 
 const here = bed();
 
 const OLD = "open sesame";
 const NEW = "close sesame";
 
-type Fields = Readonly<Record<string, string>>;
+type FormFields = Readonly<Record<string, string>>;
 
 /** Opens the dialog from the settings, and fills it in. */
-async function changePasscode(plan: Plan, entry: RegExp, fields: Fields): Promise<void> {
+async function changePasscode(plan: PlanScreen, entry: RegExp, fields: FormFields): Promise<void> {
   const { page } = plan;
   await plan.openSettings();
   await page.getByTestId("settings").getByRole("button", { name: entry }).click();
   await fill(page, fields);
 }
 
-async function fill(page: Page, fields: Fields): Promise<void> {
+async function fill(page: Page, fields: FormFields): Promise<void> {
   const dialog = page.getByTestId("passcode");
   for (const [label, value] of Object.entries(fields)) {
     await dialog.getByLabel(label, { exact: true }).fill(value);
@@ -33,7 +33,7 @@ async function fill(page: Page, fields: Fields): Promise<void> {
 
 const SET = { Passcode: OLD, "Once more": OLD };
 
-async function unlock(page: Page, passcode: string): Promise<Plan> {
+async function unlock(page: Page, passcode: string): Promise<PlanScreen> {
   await tryPasscode(page, passcode);
   return planOn(page);
 }

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { bed, PASSWORD } from "./harness.js";
 import { eventually, expect } from "./plan/expect.js";
-import { openPlan, planOn, REFUSED, signedUp, type Plan } from "./plan/screen.js";
+import { openPlan, planOn, REFUSED, signedUp, type PlanScreen } from "./plan/screen.js";
 
 const here = bed();
 const NEW_PASSWORD = "another password";
@@ -21,7 +21,7 @@ interface PasswordForm {
 }
 
 /** By the settings. */
-async function openPasswordForm(plan: Plan): Promise<PasswordForm> {
+async function openPasswordForm(plan: PlanScreen): Promise<PasswordForm> {
   await plan.openSettings();
   await plan.page.getByRole("button", { name: "Change password" }).click();
   const form = plan.page.getByTestId("password");
@@ -36,7 +36,7 @@ async function openPasswordForm(plan: Plan): Promise<PasswordForm> {
 }
 
 /** A further device of an account. */
-async function signedIn(login: string, password: string): Promise<Plan> {
+async function signedIn(login: string, password: string): Promise<PlanScreen> {
   const device = await here.device();
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { bed, PASSWORD } from "./harness.js";
-import { lookAt, LOOKS } from "./look.js";
+import { lookAt, LOOKS } from "./screen-checks.js";
 import { expect } from "./plan/expect.js";
-import { openPlan, typeWords, type Plan } from "./plan/screen.js";
+import { openPlan, typeWords, type PlanScreen } from "./plan/screen.js";
 
 const here = bed();
 
@@ -30,7 +30,7 @@ The Left Hand of Darkness,,,Reading list,
 `;
 
 /** What leads from the list to a screen. */
-const SCREENS: Readonly<Record<string, (plan: Plan) => Promise<void>>> = {
+const SCREENS: Readonly<Record<string, (plan: PlanScreen) => Promise<void>>> = {
   list: async (plan) => showPlace(plan, "Home"),
   today: async (plan) => showPlace(plan, "Today"),
   item: async (plan) => {
@@ -150,7 +150,7 @@ for (const [look, options] of Object.entries(LOOKS)) {
   });
 }
 
-async function visit(plan: Plan, look: string, screens: typeof SCREENS): Promise<void> {
+async function visit(plan: PlanScreen, look: string, screens: typeof SCREENS): Promise<void> {
   for (const [name, show] of Object.entries(screens)) {
     await plan.page.goto(new URL("/#/all", here.server.address).href);
     await plan.page.reload();
@@ -161,7 +161,7 @@ async function visit(plan: Plan, look: string, screens: typeof SCREENS): Promise
   }
 }
 
-async function signUp(plan: Plan, look: string): Promise<string | undefined> {
+async function signUp(plan: PlanScreen, look: string): Promise<string | undefined> {
   await plan.page.reload();
   await plan.page.getByTestId("app").waitFor();
   const phrase = await plan.signUp(`${look}-user`, "sealed");
@@ -170,7 +170,7 @@ async function signUp(plan: Plan, look: string): Promise<string | undefined> {
 }
 
 /** A note that both devices change; closed without an answer. */
-async function typeOver(plan: Plan, second: Plan, look: string): Promise<void> {
+async function typeOver(plan: PlanScreen, second: PlanScreen, look: string): Promise<void> {
   const title = "Call the plumber";
   for (const one of [plan, second]) {
     await one.page.goto(new URL("/#/all", here.server.address).href);
@@ -178,7 +178,7 @@ async function typeOver(plan: Plan, second: Plan, look: string): Promise<void> {
     await one.page.getByTestId("app").waitFor();
     await one.item(title).getByRole("button").click();
   }
-  const note = (one: Plan): Locator => one.page.getByTestId("item-panel").getByLabel("Note");
+  const note = (one: PlanScreen): Locator => one.page.getByTestId("item-panel").getByLabel("Note");
   await note(plan).fill("Rang twice, nobody there. Try again on Monday.");
   await note(second).fill("He comes on Thursday at nine.");
   await note(second).blur();
@@ -195,7 +195,7 @@ async function typeOver(plan: Plan, second: Plan, look: string): Promise<void> {
 }
 
 /** Sets a passcode and removes it again. */
-async function lock(plan: Plan, look: string, phrase: string): Promise<void> {
+async function lock(plan: PlanScreen, look: string, phrase: string): Promise<void> {
   const { page } = plan;
   await settings(plan);
   await page.getByRole("button", { name: /with a passcode/ }).click();
@@ -219,12 +219,12 @@ async function lock(plan: Plan, look: string, phrase: string): Promise<void> {
   await page.getByTestId("app").waitFor();
 }
 
-async function openPassword(plan: Plan): Promise<void> {
+async function openPassword(plan: PlanScreen): Promise<void> {
   await plan.openSync();
   await plan.page.getByRole("button", { name: "Change password" }).click();
 }
 
-async function changePassword({ page }: Plan, current: string): Promise<void> {
+async function changePassword({ page }: PlanScreen, current: string): Promise<void> {
   await page.getByLabel("Current password", { exact: true }).fill(current);
   await page.getByLabel("New password", { exact: true }).fill("another password");
   await page.getByRole("button", { name: "Change it" }).click();
@@ -235,13 +235,13 @@ async function drawer(page: Page): Promise<void> {
   if (await open.isVisible()) await open.click();
 }
 
-async function showPlace(plan: Plan, name: string): Promise<void> {
+async function showPlace(plan: PlanScreen, name: string): Promise<void> {
   await drawer(plan.page);
   await plan.goTo(name);
   await plan.items.first().waitFor();
 }
 
-async function settings(plan: Plan): Promise<void> {
+async function settings(plan: PlanScreen): Promise<void> {
   await drawer(plan.page);
   await plan.openSettings();
 }

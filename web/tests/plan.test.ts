@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { bed } from "./harness.js";
 import { eventually, expect } from "./plan/expect.js";
-import { openPlan, planOn, type Plan } from "./plan/screen.js";
+import { openPlan, planOn, type PlanScreen } from "./plan/screen.js";
 
 const here = bed();
 
@@ -242,7 +242,7 @@ async function focused(page: Page): Promise<string> {
   return page.evaluate(() => document.activeElement?.textContent ?? "");
 }
 
-async function rename(plan: Plan, from: string, to: string): Promise<void> {
+async function rename(plan: PlanScreen, from: string, to: string): Promise<void> {
   await plan.item(from).getByRole("button").click();
   const { page } = plan;
   await page.getByLabel("Title", { exact: true }).fill(to);

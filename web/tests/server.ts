@@ -11,13 +11,13 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
-/** The password of every account that {@link Server.account} makes. */
+/** The password of every account that {@link WarrenServer.account} makes. */
 export const PASSWORD = "correct horse battery";
 
 /** What the operator sends. */
 export const ADMIN_TOKEN = "the operator's secret";
 
-export interface Server {
+export interface WarrenServer {
   readonly address: string;
   /** For files of the test; it has the server's data, too. */
   readonly folder: string;
@@ -38,7 +38,7 @@ export interface Server {
 }
 
 /** Starts `warren serve` with further arguments. */
-export async function startServer(args: readonly string[] = []): Promise<Server> {
+export async function startServer(args: readonly string[] = []): Promise<WarrenServer> {
   const program = binary();
   const folder = await mkdtemp(join(tmpdir(), "warren-web-"));
   const passwordFile = join(folder, "password.txt");

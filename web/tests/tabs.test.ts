@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
-import { bed, type Device } from "./harness.js";
+import { bed, type BrowserDevice } from "./harness.js";
 import { site, until } from "./client/site.js";
 
 const TABS = 10;
@@ -46,7 +46,7 @@ function write(tab: number): void {
   mine.end = run();
 }
 
-async function openTabs(device: Device, count: number): Promise<Page[]> {
+async function openTabs(device: BrowserDevice, count: number): Promise<Page[]> {
   const pages: Page[] = [];
   for (let tab = 0; tab < count; tab += 1) {
     pages.push(await there.openDatabase(device));
@@ -65,10 +65,10 @@ async function owner(pages: readonly Page[]): Promise<Page> {
   }
 }
 
-type End = (page: Page, device: Device) => Promise<void>;
+type EndTab = (page: Page, device: BrowserDevice) => Promise<void>;
 
 /** How a tab, or its worker, may end. */
-const ENDS: readonly (readonly [string, End, boolean])[] = [
+const ENDS: readonly (readonly [string, EndTab, boolean])[] = [
   ["its process crashes", crash, true],
   ["it is closed", (page) => page.close(), true],
   ["its worker ends", endWorker, false],
@@ -76,7 +76,7 @@ const ENDS: readonly (readonly [string, End, boolean])[] = [
   ["it is loaded anew", (page) => page.goto("about:blank").then(() => undefined), true],
 ];
 
-async function crash(page: Page, device: Device): Promise<void> {
+async function crash(page: Page, device: BrowserDevice): Promise<void> {
   const cdp = await device.context.newCDPSession(page);
   const crashed = page.waitForEvent("crash");
   // Nobody is left to answer.

@@ -12,7 +12,7 @@ import { site } from "./client/site.js";
 /** By `cargo xtask browser`, from the repository's root. */
 const VECTORS = "vectors/values.json";
 
-interface Vectors {
+interface ValueVectors {
   readonly types: readonly string[];
   /** SQL. */
   readonly values: readonly string[];
@@ -23,7 +23,7 @@ const there = site(here);
 
 for (const form of ["plain", "sealed"] as const) {
   test(`every value arrives as it is, ${form}`, async () => {
-    const { types, values } = JSON.parse(await readFile(VECTORS, "utf8")) as Vectors;
+    const { types, values } = JSON.parse(await readFile(VECTORS, "utf8")) as ValueVectors;
     const columns = types.map((type, place) => `c${place} ${type}`);
     const schema = `CREATE TABLE cells (id INTEGER PRIMARY KEY, ${columns.join(", ")})`;
     const login = await here.server.account(`values-${form}`);

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::{cache, programs, web};
+use crate::{build_cache, cargo_artifacts, web};
 
 pub(crate) fn run(root: &Path) -> Result<bool> {
     web::run(root, &[])?;
     // Without the benchmarks: they are a third of the code, and no part of serving.
     let args = ["build", "--profile", "quick", "--package", "cli", "--no-default-features"];
-    programs::compile(root, &args)?;
-    cache::save(root)?;
+    cargo_artifacts::compile(root, &args)?;
+    build_cache::save(root)?;
     Ok(true)
 }

@@ -13,33 +13,33 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::jobs::{self, Failure, Job, TestReport};
-use crate::{cache, now, programs, sanitize, say, tidy, web};
+use crate::test_jobs::{self, TestFailure, TestJob, TestReport};
+use crate::{build_cache, cargo_artifacts, now, print_line, sanitize, tidy, web};
 
-struct Step {
+struct CiStep {
     name: &'static str,
-    run: Run,
+    run: CiStepKind,
 }
 
 /// An error means that the step could not run at all.
-enum Run {
+enum CiStepKind {
     /// Says whether the tree passes.
     Check(fn(&Path) -> Result<bool>),
     /// Compiles programs that test.
-    Tests(fn(&Path) -> Result<Vec<Job>>),
+    Tests(fn(&Path) -> Result<Vec<TestJob>>),
 }
 
-const STEPS: &[Step] = &[
-    Step { name: "fmt", run: Run::Check(fmt) },
-    Step { name: "tidy", run: Run::Check(tidy::run) },
-    Step { name: "web", run: Run::Check(web::build_and_check) },
-    Step { name: "clippy", run: Run::Check(clippy) },
-    Step { name: "wasm", run: Run::Check(wasm) },
-    Step { name: "doc", run: Run::Check(doc) },
-    Step { name: "sanitize", run: Run::Check(sanitize::run) },
-    Step { name: "test", run: Run::Tests(test) },
-    Step { name: "browser", run: Run::Tests(|root| web::browser::jobs(root, &[])) },
-    Step { name: "deny", run: Run::Check(deny) },
+const STEPS: &[CiStep] = &[
+    CiStep { name: "fmt", run: CiStepKind::Check(fmt) },
+    CiStep { name: "tidy", run: CiStepKind::Check(tidy::run) },
+    CiStep { name: "web", run: CiStepKind::Check(web::build_and_check) },
+    CiStep { name: "clippy", run: CiStepKind::Check(clippy) },
+    CiStep { name: "wasm", run: CiStepKind::Check(wasm) },
+    CiStep { name: "doc", run: CiStepKind::Check(doc) },
+    CiStep { name: "sanitize", run: CiStepKind::Check(sanitize::run) },
+    CiStep { name: "test", run: CiStepKind::Tests(test) },
+    CiStep { name: "browser", run: CiStepKind::Tests(|root| web::browser::jobs(root, &[])) },
+    CiStep { name: "deny", run: CiStepKind::Check(deny) },
 ];
 
 /// The step, like the tests, that needs what `.ci/setup.sh tools` installs while others compile.
@@ -57,8 +57,10 @@ const ERROR_STARTS: &[&str] = &["error", "failures:", "npm error", "Diff in", "x
 /// What it has after the place in a file: of TypeScript and the linker.
 const ERROR_AFTER_PLACE: &str = ": error";
 
-pub(crate) fn names() -> String {
-    STEPS.iter().map(|step| step.name).collect::<Vec<_>>().join(" ")
+/// `steps: …`, with their names.
+pub(crate) fn steps() -> String {
+    let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+    format!("steps: {}", names.join(" "))
 }
 
 /// Runs the wanted steps, `[--retries N] [STEP…]`.
@@ -66,24 +68,24 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
     if let [CHECK_ALONE, name] = args {
         return run_check(root, name);
     }
-    let (wanted, retries_count) = jobs::retries(args)?;
+    let (wanted, retries_count) = test_jobs::retries(args)?;
     let steps = select(wanted)?;
     let mut tools = if wanted.is_empty() { Some(install_tools(root)?) } else { None };
-    let mut ran = Ran { failed: Vec::new(), jobs: Vec::new() };
+    let mut ran = CiOutcome { failed: Vec::new(), jobs: Vec::new() };
     for step in &steps {
         if step.name == NEEDS_TOOLS {
             wait(&mut tools)?;
         }
         ran.run(root, step)?;
     }
-    cache::save(root)?;
+    build_cache::save(root)?;
     wait(&mut tools)?;
-    let Ran { failed, jobs } = ran;
-    let report = if jobs.is_empty() { None } else { Some(jobs::run(jobs, retries_count)?) };
+    let CiOutcome { failed, jobs } = ran;
+    let report = if jobs.is_empty() { None } else { Some(test_jobs::run(jobs, retries_count)?) };
     let is_passed = failed.is_empty() && report.as_ref().is_none_or(TestReport::is_passed);
     match report {
         Some(report) => report.print(&failed)?,
-        None => failed.iter().try_for_each(say)?,
+        None => failed.iter().try_for_each(print_line)?,
     }
     Ok(is_passed)
 }
@@ -91,7 +93,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
 /// Runs one check in this process.
 fn run_check(root: &Path, name: &str) -> Result<bool> {
     match select(&[name])?[..] {
-        [Step { run: Run::Check(check), .. }] => check(root),
+        [CiStep { run: CiStepKind::Check(check), .. }] => check(root),
         _ => bail!("`{name}` is no check"),
     }
 }
@@ -107,8 +109,8 @@ fn run_apart(root: &Path, name: &str) -> Result<(bool, Vec<String>)> {
     // It has the writing end: as long as that is open here, too, the output does not end.
     drop(command);
     let mut lines = VecDeque::new();
-    for line in jobs::lines(output) {
-        say(&line)?;
+    for line in test_jobs::lines(output) {
+        print_line(&line)?;
         if lines.len() == CHECK_LINES_MAX {
             lines.pop_front();
         }
@@ -126,18 +128,18 @@ fn from_first_error(lines: &[String]) -> String {
     lines[start..].join("\n")
 }
 
-struct Ran {
-    failed: Vec<Failure>,
-    jobs: Vec<Job>,
+struct CiOutcome {
+    failed: Vec<TestFailure>,
+    jobs: Vec<TestJob>,
 }
 
-impl Ran {
-    fn run(&mut self, root: &Path, step: &Step) -> Result<()> {
-        say(format_args!("==> {}", step.name))?;
+impl CiOutcome {
+    fn run(&mut self, root: &Path, step: &CiStep) -> Result<()> {
+        print_line(format_args!("==> {}", step.name))?;
         let start = now();
         let outcome = match step.run {
-            Run::Check(_) => run_apart(root, step.name),
-            Run::Tests(compile) => compile(root).map(|jobs| {
+            CiStepKind::Check(_) => run_apart(root, step.name),
+            CiStepKind::Tests(compile) => compile(root).map(|jobs| {
                 self.jobs.extend(jobs);
                 (true, Vec::new())
             }),
@@ -146,29 +148,29 @@ impl Ran {
             Ok(outcome) => outcome,
             Err(error) => {
                 let text = format!("{error:#}");
-                say(&text)?;
+                print_line(&text)?;
                 (false, vec![text])
             }
         };
         let seconds = start.elapsed().as_secs_f64();
         let how = match step.run {
             _ if !is_passed => "FAILED after",
-            Run::Check(_) => "passed in",
-            Run::Tests(_) => "compiled in",
+            CiStepKind::Check(_) => "passed in",
+            CiStepKind::Tests(_) => "compiled in",
         };
         if !is_passed {
             let name = format!("step {}", step.name);
-            self.failed.push(Failure::new(name, None, &from_first_error(&lines)));
+            self.failed.push(TestFailure::new(name, None, &from_first_error(&lines)));
         }
-        say(format_args!("==> {} {how} {seconds:.1} s", step.name))
+        print_line(format_args!("==> {} {how} {seconds:.1} s", step.name))
     }
 }
 
 /// The wanted steps in the order of `STEPS`; all of them if none is named.
-fn select(wanted: &[&str]) -> Result<Vec<&'static Step>> {
+fn select(wanted: &[&str]) -> Result<Vec<&'static CiStep>> {
     for name in wanted {
         let known = STEPS.iter().any(|step| step.name == *name);
-        ensure!(known, "no step is called `{name}`; there are: {}", names());
+        ensure!(known, "no step is called `{name}`; {}", steps());
     }
     let all = wanted.is_empty();
     Ok(STEPS.iter().filter(|step| all || wanted.contains(&step.name)).collect())
@@ -214,19 +216,21 @@ fn deny(root: &Path) -> Result<bool> {
     let offline_checks_pass = succeeds(cargo_deny(root).args(offline))?;
     let fetched = succeeds(cargo_deny(root).args(["fetch", "db"]).stderr(Stdio::null()))?;
     if !fetched {
-        say("deny: SKIPPED advisories: the advisory database could not be fetched from GitHub")?;
+        print_line(
+            "deny: SKIPPED advisories: the advisory database could not be fetched from GitHub",
+        )?;
         return Ok(offline_checks_pass);
     }
     let args = ["--locked", "check", "--disable-fetch", "advisories"];
     Ok(succeeds(cargo_deny(root).args(args))? && offline_checks_pass)
 }
 
-fn test(root: &Path) -> Result<Vec<Job>> {
-    Ok(programs::jobs(root, &programs::compile_tests(root, None)?))
+fn test(root: &Path) -> Result<Vec<TestJob>> {
+    Ok(cargo_artifacts::jobs(root, &cargo_artifacts::compile_tests(root, None)?))
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Command {
-    let mut command = programs::cargo(root);
+    let mut command = cargo_artifacts::cargo(root);
     command.args(args);
     command
 }

@@ -9,19 +9,19 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{programs, say};
+use crate::{cargo_artifacts, print_line};
 
 const SETTINGS: &str = "docs/operating/settings.md";
 
 pub(crate) fn run(root: &Path) -> Result<bool> {
-    let made = programs::compile(root, &["build", "--workspace", "--bin", "warren"])?;
-    let output = Command::new(programs::warren(&made)?).arg("settings").output()?;
+    let made = cargo_artifacts::compile(root, &["build", "--workspace", "--bin", "warren"])?;
+    let output = Command::new(cargo_artifacts::warren(&made)?).arg("settings").output()?;
     ensure!(output.status.success(), "`warren settings`: {}", output.status);
     let path = root.join(SETTINGS);
     let document = fs::read_to_string(&path).context(SETTINGS)?;
     let document = with_table(&document, &String::from_utf8(output.stdout)?);
     fs::write(&path, document).context(SETTINGS)?;
-    say(format_args!("wrote the table in {SETTINGS}"))?;
+    print_line(format_args!("wrote the table in {SETTINGS}"))?;
     Ok(true)
 }
 

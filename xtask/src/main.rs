@@ -2,14 +2,14 @@
 //! `cargo xtask ci` for all that a change must pass, and what `USAGE` lists besides.
 
 mod build;
-mod cache;
-mod check;
+mod build_cache;
+mod cargo_artifacts;
 mod ci;
 mod docs;
-mod jobs;
-mod programs;
+mod long_tests;
+mod quick_check;
 mod sanitize;
-mod suites;
+mod test_jobs;
 mod tidy;
 mod web;
 
@@ -32,15 +32,15 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = root().and_then(|root| match args.as_slice() {
         ["build"] => build::run(root),
-        ["check", since @ ..] if since.len() < 2 => check::run(root, since.first().copied()),
+        ["check", since @ ..] if since.len() < 2 => quick_check::run(root, since.first().copied()),
         ["ci", args @ ..] => ci::run(root, args),
         ["docs"] => docs::run(root),
-        [suite @ ("attacks" | "faults" | "fuzz"), args @ ..] => suites::run(root, suite, args),
+        [suite @ ("attacks" | "faults" | "fuzz"), args @ ..] => long_tests::run(root, suite, args),
         ["tidy"] => tidy::run(root),
         ["web", args @ ..] => web::run(root, args),
         ["browser", args @ ..] => web::browser::test(root, args),
-        ["help" | "--help"] => say(format_args!("{USAGE}\nsteps: {}", ci::names())).map(|()| true),
-        _ => anyhow::bail!("{USAGE}\nsteps: {}", ci::names()),
+        ["help" | "--help"] => print_line(format_args!("{USAGE}\n{}", ci::steps())).map(|()| true),
+        _ => anyhow::bail!("{USAGE}\n{}", ci::steps()),
     });
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
 }
 
 /// The one place that writes to stdout.
-fn say(line: impl Display) -> Result<()> {
+fn print_line(line: impl Display) -> Result<()> {
     writeln!(io::stdout(), "{line}").context("writing to stdout")
 }
 

@@ -19,8 +19,8 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::programs::cargo;
-use crate::say;
+use crate::cargo_artifacts::cargo;
+use crate::print_line;
 
 const RUST_FLAGS: &str = "-Zsanitizer=address";
 
@@ -66,13 +66,13 @@ fn main() {
 
 pub(crate) fn run(root: &Path) -> Result<bool> {
     let Some(target) = target() else {
-        say("sanitize: SKIPPED: it needs Linux with glibc on x86-64 or ARM64")?;
+        print_line("sanitize: SKIPPED: it needs Linux with glibc on x86-64 or ARM64")?;
         return Ok(true);
     };
     let folder = root.join("target/sanitize");
     let finds_leaks = try_canary(root, &folder)?;
     if !finds_leaks {
-        say("sanitize: SKIPPED leaks: they cannot be looked for where ptrace is forbidden")?;
+        print_line("sanitize: SKIPPED leaks: they cannot be looked for where ptrace is forbidden")?;
     }
     let mut cargo = cargo(root);
     cargo

@@ -10,14 +10,14 @@
 //! - The error codes against their document → a test in `protocol`.
 
 mod bans;
+mod crate_edges;
 mod dead_files;
-mod edges;
 mod markdown;
 mod private_text;
 mod purity;
-mod rust;
+mod rust_lexer;
 mod sizes;
-mod tree;
+mod source_tree;
 mod typescript;
 
 use std::fmt;
@@ -25,34 +25,34 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::say;
-pub(crate) use edges::metadata;
-use tree::Tree;
+use crate::print_line;
+pub(crate) use crate_edges::metadata;
+use source_tree::SourceTree;
 
 /// A broken rule: where, which, and what to do instead.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Finding {
+struct TidyFinding {
     path: String,
     line: usize,
     rule: &'static str,
-    instead: String,
+    advice: String,
 }
 
-impl Finding {
-    fn new(path: &str, line: usize, rule: &'static str, instead: impl Into<String>) -> Finding {
-        Finding { path: path.to_owned(), line, rule, instead: instead.into() }
+impl TidyFinding {
+    fn new(path: &str, line: usize, rule: &'static str, instead: impl Into<String>) -> TidyFinding {
+        TidyFinding { path: path.to_owned(), line, rule, advice: instead.into() }
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for TidyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}: {}", self.path, self.line, self.rule, self.instead)
+        write!(f, "{}:{}: {}: {}", self.path, self.line, self.rule, self.advice)
     }
 }
 
 pub(crate) fn run(root: &Path) -> Result<bool> {
-    let tree = Tree::load(root)?;
-    let mut findings = edges::check(&edges::metadata(root)?, &tree)?;
+    let tree = SourceTree::load(root)?;
+    let mut findings = crate_edges::check(&crate_edges::metadata(root)?, &tree)?;
     for check in [
         bans::check,
         dead_files::check,
@@ -66,8 +66,8 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     }
     findings.sort();
     for finding in &findings {
-        say(finding)?;
+        print_line(finding)?;
     }
-    say(format_args!("tidy: {} files, {} findings", tree.files.len(), findings.len()))?;
+    print_line(format_args!("tidy: {} files, {} findings", tree.files.len(), findings.len()))?;
     Ok(findings.is_empty())
 }

@@ -18,10 +18,10 @@
 //! - Installing esbuild, TypeScript and clang → `.ci/setup.sh`.
 
 mod actual;
+mod asset_names;
 pub(crate) mod browser;
 mod client;
-mod inputs;
-mod names;
+mod input_fingerprint;
 mod page;
 mod precompress;
 mod site;
@@ -32,10 +32,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::say;
+use crate::print_line;
 
 /// Where things are.
-struct Places {
+struct WebPaths {
     root: PathBuf,
     /// The npm workspace.
     web: PathBuf,
@@ -43,7 +43,7 @@ struct Places {
     out: PathBuf,
 }
 
-impl Places {
+impl WebPaths {
     fn new(root: &Path) -> Result<Self> {
         let places =
             Self { root: root.into(), web: root.join("web"), out: root.join("target/web") };
@@ -65,7 +65,7 @@ impl Places {
 }
 
 pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
-    let places = Places::new(root)?;
+    let places = WebPaths::new(root)?;
     match args {
         [] => build(&places).map(|()| true),
         ["--check"] => check(&places),
@@ -75,26 +75,28 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
 
 /// Builds, then checks: what `cargo xtask ci web` does.
 pub(crate) fn build_and_check(root: &Path) -> Result<bool> {
-    let places = Places::new(root)?;
+    let places = WebPaths::new(root)?;
     build(&places)?;
     check(&places)
 }
 
-fn build(places: &Places) -> Result<()> {
+fn build(places: &WebPaths) -> Result<()> {
     wasm::build(places)?;
     let stamp = places.out.join("site.stamp");
-    let inputs = inputs::fingerprint(places)?;
-    if inputs::are_known(&stamp, &inputs) && places.out.join("site/index.html").is_file() {
-        return say("web: nothing changed");
+    let inputs = input_fingerprint::fingerprint(places)?;
+    if input_fingerprint::is_up_to_date(&stamp, &inputs)
+        && places.out.join("site/index.html").is_file()
+    {
+        return print_line("web: nothing changed");
     }
     client::build(places)?;
     site::build(places)?;
     actual::build(places)?;
-    inputs::remember(&stamp, &inputs)
+    input_fingerprint::record_fingerprint(&stamp, &inputs)
 }
 
 /// Types; the rules that are no compiler's are `tidy`'s.
-fn check(places: &Places) -> Result<bool> {
+fn check(places: &WebPaths) -> Result<bool> {
     let mut tsc = places.npm("tsc");
     let status = tsc.args(["-p", ".", "--noEmit"]).status().context("cannot start tsc")?;
     Ok(status.success())

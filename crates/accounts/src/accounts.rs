@@ -9,25 +9,25 @@
 //!
 //! # Not here
 //! - How often a password may be tried → `server`.
-//! - Devices → `clients.rs`. Their names, and everything else in a vault → the vault.
+//! - Devices → `devices.rs`. Their names, and everything else in a vault → the vault.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Database, Databases, Key};
+use engine::{Database, DatabaseKey, Databases};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
-use crate::clients::{self, CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
+use crate::devices::{self, DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX};
 use crate::error::{Error, Result};
-use crate::id::{AccountId, ClientId, VaultId};
+use crate::id::{AccountId, DeviceId, VaultId};
 use crate::kdf::{KdfCost, SALT_BYTES};
+use crate::key_wrap::{WrapContext, WrappedKey};
 use crate::limits::{self, AccountLimits};
 use crate::login::Login;
 use crate::password::Password;
 use crate::random;
 use crate::revocations::{Revocation, RevocationList, vaults_of};
 use crate::schema::{self, to_column};
-use crate::wrap::{Row, WrappedKey};
 
 /// The accounts of one data directory. All calls block.
 pub struct Accounts {
@@ -35,16 +35,16 @@ pub struct Accounts {
     pub(crate) revocations: RevocationList,
     kdf: KdfCost,
     /// Devices of an account that has no limit of its own.
-    pub(crate) clients_max: u32,
+    pub(crate) devices_max: u32,
 }
 
 /// An account whose vault can be opened, because its user has proven who they are.
 #[derive(Clone, Debug)]
-pub struct Unlocked {
+pub struct UnlockedAccount {
     pub account: AccountId,
     pub login: Login,
     pub vault: VaultId,
-    pub key: Key,
+    pub key: DatabaseKey,
 }
 
 /// An account, as its operator sees it.
@@ -53,24 +53,24 @@ pub struct AccountSummary {
     pub account: AccountId,
     pub login: Login,
     pub vault: VaultId,
-    pub clients_count: u64,
+    pub devices_count: u64,
     pub created_ms: u64,
     pub limits: AccountLimits,
 }
 
 /// A key wrapped under a password, and what turns the password into the wrapping key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PasswordWrap {
+pub(crate) struct PasswordWrappedKey {
     pub(crate) cost: KdfCost,
     pub(crate) salt: [u8; SALT_BYTES],
     pub(crate) wrapped_key: WrappedKey,
 }
 
 /// What a login is checked against.
-struct Lock {
+struct PasswordRecord {
     account: AccountId,
     vault: VaultId,
-    wrap: PasswordWrap,
+    wrap: PasswordWrappedKey,
     /// Counts the account's wraps, from 0.
     wrap_number: u32,
 }
@@ -80,34 +80,34 @@ impl Accounts {
     /// the cost `kdf`, others when they are next used.
     pub fn open(databases: &Databases, data: &Path, kdf: KdfCost) -> Result<Self> {
         let database = schema::open(databases, data)?;
-        let revocations = RevocationList::of(data);
-        let clients_max = CLIENTS_COUNT_DEFAULT;
-        Ok(Self { database, revocations, kdf, clients_max })
+        let revocations = RevocationList::new(data);
+        let devices_max = DEVICES_COUNT_DEFAULT;
+        Ok(Self { database, revocations, kdf, devices_max })
     }
 
     /// With another limit for the devices of accounts that have none of their own.
     #[must_use]
-    pub fn with_clients_max(self, clients_max: u32) -> Self {
-        Self { clients_max: clients_max.min(CLIENTS_COUNT_MAX), ..self }
+    pub fn with_devices_max(self, devices_max: u32) -> Self {
+        Self { devices_max: devices_max.min(DEVICES_COUNT_MAX), ..self }
     }
 
     /// Makes an account, with a name and a key for its vault. The vault's file is the caller's to
     /// create.
-    pub fn add(&self, login: &Login, password: &Password, now_ms: u64) -> Result<Unlocked> {
-        if self.lock_of(login)?.is_some() {
+    pub fn add(&self, login: &Login, password: &Password, now_ms: u64) -> Result<UnlockedAccount> {
+        if self.password_record(login)?.is_some() {
             return Err(Error::AccountExists);
         }
-        let (vault, key) = (VaultId::generate(), Key::generate());
-        let wrap = PasswordWrap::new(password, &key, &vault, self.kdf);
+        let (vault, key) = (VaultId::generate(), DatabaseKey::generate());
+        let wrap = PasswordWrappedKey::new(password, &key, &vault, self.kdf);
         let (row_login, row_vault) = (login.clone(), vault.clone());
         let account = schema::write(&self.database, move |db| {
             insert(db, &row_login, &row_vault, &wrap, now_ms)?.ok_or(Error::AccountExists)
         })?;
-        Ok(Unlocked { account, login: login.clone(), vault, key })
+        Ok(UnlockedAccount { account, login: login.clone(), vault, key })
     }
 
     /// Opens the account with its password.
-    pub fn unlock(&self, login: &Login, password: &Password) -> Result<Unlocked> {
+    pub fn unlock(&self, login: &Login, password: &Password) -> Result<UnlockedAccount> {
         let (unlocked, lock) = self.try_password(login, password)?;
         if lock.wrap.cost != self.kdf {
             let wrap = self.wrap(&unlocked, password);
@@ -133,17 +133,17 @@ impl Accounts {
     /// the one that stays, if any does. Returns the revoked.
     pub fn replace_password(
         &self,
-        unlocked: &Unlocked,
+        unlocked: &UnlockedAccount,
         new: &Password,
-        staying: Option<&ClientId>,
-    ) -> Result<Vec<ClientId>> {
+        staying: Option<&DeviceId>,
+    ) -> Result<Vec<DeviceId>> {
         let wrap = self.wrap(unlocked, new);
         let (account, vault) = (unlocked.account, unlocked.vault.clone());
         let staying = staying.cloned();
         self.revoke_in(move |db| {
             let number = wrap_number(db, account)?.ok_or(Error::NotFound)? + 1;
             write_wrap(db, account, &wrap, number)?;
-            let revoked = clients::revoke_others(db, account, staying.as_ref())?;
+            let revoked = devices::revoke_others(db, account, staying.as_ref())?;
             let mut revocations = vec![Revocation::Password(vault.clone(), number, wrap)];
             revocations.extend(revoked.iter().cloned().map(Revocation::Client));
             Ok((revoked, revocations))
@@ -169,7 +169,7 @@ impl Accounts {
     }
 
     /// Gives an account another login, if nobody has that one. Password, devices and vault stay.
-    pub fn rename(&self, unlocked: &Unlocked, login: &Login) -> Result<()> {
+    pub fn rename(&self, unlocked: &UnlockedAccount, login: &Login) -> Result<()> {
         let (account, login) = (unlocked.account, login.clone());
         schema::write(&self.database, move |db| {
             let sql = "SELECT 1 FROM account WHERE login = ?1 AND id <> ?2";
@@ -195,52 +195,57 @@ impl Accounts {
         })
     }
 
-    fn try_password(&self, login: &Login, password: &Password) -> Result<(Unlocked, Lock)> {
-        let lock = self.lock_of(login)?.unwrap_or_else(|| Lock::that_nothing_opens(self.kdf));
+    fn try_password(
+        &self,
+        login: &Login,
+        password: &Password,
+    ) -> Result<(UnlockedAccount, PasswordRecord)> {
+        let lock = self.password_record(login)?.unwrap_or_else(|| PasswordRecord::dummy(self.kdf));
         let key = lock.wrap.open(password, &lock.vault).ok_or(Error::WrongPassword)?;
         let (account, vault) = (lock.account, lock.vault.clone());
-        Ok((Unlocked { account, login: login.clone(), vault, key }, lock))
+        Ok((UnlockedAccount { account, login: login.clone(), vault, key }, lock))
     }
 
-    fn wrap(&self, unlocked: &Unlocked, password: &Password) -> PasswordWrap {
-        PasswordWrap::new(password, &unlocked.key, &unlocked.vault, self.kdf)
+    fn wrap(&self, unlocked: &UnlockedAccount, password: &Password) -> PasswordWrappedKey {
+        PasswordWrappedKey::new(password, &unlocked.key, &unlocked.vault, self.kdf)
     }
 
-    fn lock_of(&self, login: &Login) -> Result<Option<Lock>> {
+    fn password_record(&self, login: &Login) -> Result<Option<PasswordRecord>> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(
                 "SELECT id, vault, memory_kib, passes, salt, wrapped_key, wrap_number
                  FROM account WHERE login = ?1",
             )?;
-            statement.query_and_then([login.as_str()], lock)?.next().transpose()
+            statement.query_and_then([login.as_str()], password_record_from_row)?.next().transpose()
         })
     }
 }
 
-impl PasswordWrap {
-    fn new(password: &Password, key: &Key, vault: &VaultId, cost: KdfCost) -> Self {
-        let salt = random::public();
-        let wrapped_key = cost.wrapping_key(password, &salt).wrap(key, &Row::Account(vault));
+impl PasswordWrappedKey {
+    fn new(password: &Password, key: &DatabaseKey, vault: &VaultId, cost: KdfCost) -> Self {
+        let salt = random::bytes();
+        let wrapped_key =
+            cost.wrapping_key(password, &salt).wrap(key, &WrapContext::Account(vault));
         Self { cost, salt, wrapped_key }
     }
 
-    fn open(&self, password: &Password, vault: &VaultId) -> Option<Key> {
+    fn open(&self, password: &Password, vault: &VaultId) -> Option<DatabaseKey> {
         let wrapping_key = self.cost.wrapping_key(password, &self.salt);
-        wrapping_key.unwrap(&self.wrapped_key, &Row::Account(vault))
+        wrapping_key.unwrap(&self.wrapped_key, &WrapContext::Account(vault))
     }
 }
 
-impl Lock {
+impl PasswordRecord {
     /// Takes the place of an account that is not there. To open it is to forge a tag under a key
     /// that depends on a salt drawn a moment ago.
-    fn that_nothing_opens(cost: KdfCost) -> Self {
-        let wrap = PasswordWrap { cost, salt: random::public(), wrapped_key: random::public() };
+    fn dummy(cost: KdfCost) -> Self {
+        let wrap = PasswordWrappedKey { cost, salt: random::bytes(), wrapped_key: random::bytes() };
         Self { account: AccountId(0), vault: VaultId::generate(), wrap, wrap_number: 0 }
     }
 
     /// Stores another wrap, and returns its number; `None`, and nothing done, if the account has
     /// another one by now.
-    fn replace_wrap(&self, db: &Connection, new: &PasswordWrap) -> Result<Option<u32>> {
+    fn replace_wrap(&self, db: &Connection, new: &PasswordWrappedKey) -> Result<Option<u32>> {
         if wrap_number(db, self.account)? != Some(self.wrap_number) {
             return Ok(None);
         }
@@ -261,16 +266,16 @@ pub(crate) fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
         login: login_of_column(&row.get::<_, String>(1)?)?,
         vault: vault_of_column(&row.get::<_, String>(2)?)?,
         created_ms: row.get::<_, i64>(3)?.cast_unsigned(),
-        clients_count: row.get::<_, i64>(4)?.cast_unsigned(),
-        limits: limits::of_row(row, 5)?,
+        devices_count: row.get::<_, i64>(4)?.cast_unsigned(),
+        limits: limits::from_row(row, 5)?,
     })
 }
 
-fn lock(row: &SqlRow<'_>) -> Result<Lock> {
-    Ok(Lock {
+fn password_record_from_row(row: &SqlRow<'_>) -> Result<PasswordRecord> {
+    Ok(PasswordRecord {
         account: AccountId(row.get(0)?),
         vault: vault_of_column(&row.get::<_, String>(1)?)?,
-        wrap: PasswordWrap {
+        wrap: PasswordWrappedKey {
             cost: KdfCost::from_columns(row.get(2)?, row.get(3)?)?,
             salt: row.get(4)?,
             wrapped_key: row.get(5)?,
@@ -284,7 +289,7 @@ fn insert(
     db: &Connection,
     login: &Login,
     vault: &VaultId,
-    wrap: &PasswordWrap,
+    wrap: &PasswordWrappedKey,
     now_ms: u64,
 ) -> Result<Option<AccountId>> {
     let (memory_kib, passes) = wrap.cost.to_columns();
@@ -313,7 +318,7 @@ fn wrap_number(db: &Connection, account: AccountId) -> Result<Option<u32>> {
 pub(crate) fn write_wrap(
     db: &Connection,
     account: AccountId,
-    wrap: &PasswordWrap,
+    wrap: &PasswordWrappedKey,
     number: u32,
 ) -> Result<()> {
     let (memory_kib, passes) = wrap.cost.to_columns();

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::children::CHILDREN_COUNT_MAX;
 use crate::password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
+use crate::sub_vaults::SUB_VAULTS_COUNT_MAX;
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -26,12 +26,12 @@ pub enum Error {
     NotFound,
     #[error("no account has this login and this password")]
     WrongPassword,
-    #[error("the account may have {clients_max} devices, and it has them: revoke one first")]
-    TooManyClients { clients_max: u32 },
-    #[error("the account may have {CHILDREN_COUNT_MAX} vaults beside its own, and it has them")]
-    TooManyVaults,
+    #[error("the account may have {devices_max} devices, and it has them: revoke one first")]
+    TooManyDevices { devices_max: u32 },
+    #[error("the account may have {SUB_VAULTS_COUNT_MAX} vaults beside its own, and it has them")]
+    TooManySubVaults,
     #[error("the account's messages are sealed with another key")]
-    OtherKey,
+    KeyMismatch,
     /// A row of the accounts file holds what this program never writes there.
     #[error("the accounts file is damaged: {what}")]
     Damaged { what: &'static str },

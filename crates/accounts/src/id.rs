@@ -1,7 +1,7 @@
 //! The names of accounts, vaults and devices: random, so that they say nothing and are not guessed.
 //!
 //! # Invariants
-//! - A [`VaultId`] is 32 and a [`ClientId`] 16 lower-case hex digits, so a path made from one stays
+//! - A [`VaultId`] is 32 and a [`DeviceId`] 16 lower-case hex digits, so a path made from one stays
 //!   where it is.
 
 use std::fmt::{self, Write};
@@ -28,13 +28,13 @@ pub struct VaultId(String);
 
 /// A device's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ClientId(String);
+pub struct DeviceId(String);
 
 impl VaultId {
     const DIGITS: usize = 32;
 
     pub fn generate() -> Self {
-        Self::from_bytes(&random::public::<16>())
+        Self::from_bytes(&random::bytes::<16>())
     }
 
     pub(crate) fn from_bytes(bytes: &[u8; 16]) -> Self {
@@ -51,11 +51,11 @@ impl VaultId {
     }
 }
 
-impl ClientId {
+impl DeviceId {
     const DIGITS: usize = 16;
 
     pub fn generate() -> Self {
-        Self(hex(&random::public::<8>()))
+        Self(hex(&random::bytes::<8>()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -69,7 +69,7 @@ impl fmt::Display for VaultId {
     }
 }
 
-impl fmt::Display for ClientId {
+impl fmt::Display for DeviceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -85,7 +85,7 @@ impl FromStr for VaultId {
 }
 
 /// What is no id names nothing: [`Error::NotFound`].
-impl FromStr for ClientId {
+impl FromStr for DeviceId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -115,8 +115,8 @@ mod tests {
         let vault = VaultId::generate();
         assert_eq!(vault.as_str().parse::<VaultId>().unwrap(), vault);
         assert_ne!(vault, VaultId::generate());
-        let client = ClientId::generate();
-        assert_eq!(client.to_string().parse::<ClientId>().unwrap(), client);
+        let device = DeviceId::generate();
+        assert_eq!(device.to_string().parse::<DeviceId>().unwrap(), device);
         for text in [
             "",
             "0",
@@ -125,7 +125,7 @@ mod tests {
             "../../0123456789",
             "0123456789abcdef0",
         ] {
-            assert!(matches!(text.parse::<ClientId>(), Err(Error::NotFound)), "{text:?}");
+            assert!(matches!(text.parse::<DeviceId>(), Err(Error::NotFound)), "{text:?}");
             assert!(matches!(text.parse::<VaultId>(), Err(Error::NotFound)), "{text:?}");
         }
     }

@@ -10,8 +10,8 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
+use crate::key_wrap::WrappingKey;
 use crate::password::Password;
-use crate::wrap::WrappingKey;
 
 /// RFC 9106 §3.1 recommends 16 bytes.
 pub(crate) const SALT_BYTES: usize = 16;
@@ -69,19 +69,19 @@ impl KdfCost {
 
 #[cfg(test)]
 mod tests {
-    use engine::Key;
+    use engine::DatabaseKey;
 
     use super::*;
     use crate::id::VaultId;
-    use crate::wrap::Row;
+    use crate::key_wrap::WrapContext;
 
     const TESTS: KdfCost = KdfCost::insecure_for_tests(1);
     const SALT: [u8; SALT_BYTES] = [7; SALT_BYTES];
 
     fn is_same(a: &WrappingKey, b: &WrappingKey) -> bool {
         let vault = VaultId::generate();
-        let wrapped = a.wrap(&Key::generate(), &Row::Account(&vault));
-        b.unwrap(&wrapped, &Row::Account(&vault)).is_some()
+        let wrapped = a.wrap(&DatabaseKey::generate(), &WrapContext::Account(&vault));
+        b.unwrap(&wrapped, &WrapContext::Account(&vault)).is_some()
     }
 
     #[test]

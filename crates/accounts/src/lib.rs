@@ -9,33 +9,35 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
-mod children;
-mod clients;
+mod admin_queries;
+mod devices;
+mod encryption_mode;
 mod error;
-mod forms;
 mod id;
 mod kdf;
+mod key_wrap;
 mod limits;
 mod login;
 mod password;
 mod random;
 mod revocations;
 mod schema;
-mod survey;
+mod sub_vaults;
 mod token;
-mod wrap;
 
-pub use accounts::{AccountSummary, Accounts, Unlocked};
-pub use children::CHILDREN_COUNT_MAX;
-pub use clients::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX, ClientRow, Registered, Session};
+pub use accounts::{AccountSummary, Accounts, UnlockedAccount};
+pub use admin_queries::{AccountPageQuery, AccountSortBy, AccountTotals};
+pub use devices::{
+    DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX, DeviceCredentials, DeviceRow, DeviceSession,
+};
+pub use encryption_mode::MessageSet;
 pub use error::{Error, Result};
-pub use forms::MessageSet;
-pub use id::{AccountId, ClientId, VaultId};
+pub use id::{AccountId, DeviceId, VaultId};
 pub use kdf::KdfCost;
 pub use limits::AccountLimits;
 pub use login::Login;
 pub use password::Password;
-pub use revocations::{AppliedRevocations, REVOCATIONS, Revocations};
+pub use revocations::{AppliedRevocations, ParsedRevocations, REVOCATIONS_FILE};
 pub use schema::{RESTORING, check_restored, make_data_directory};
-pub use survey::{Count, Order, Selection};
-pub use token::Token;
+pub use sub_vaults::SUB_VAULTS_COUNT_MAX;
+pub use token::DeviceToken;

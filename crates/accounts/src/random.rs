@@ -7,7 +7,7 @@ pub(crate) fn fill(bytes: &mut [u8]) {
 }
 
 /// Random bytes that are no secret: a salt, a nonce.
-pub(crate) fn public<const N: usize>() -> [u8; N] {
+pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     fill(&mut bytes);
     bytes

@@ -22,15 +22,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, params};
 
+pub use self::line::ParsedRevocations;
 pub(crate) use self::line::Revocation;
-pub use self::line::Revocations;
 use crate::accounts::{Accounts, vault_of_column, write_wrap};
 use crate::error::{Error, Result};
 use crate::id::{AccountId, VaultId};
 use crate::schema;
 
 /// The name of the list in a data directory.
-pub const REVOCATIONS: &str = "revocations";
+pub const REVOCATIONS_FILE: &str = "revocations";
 
 /// The list of one data directory. Several processes may append.
 #[derive(Clone)]
@@ -45,19 +45,19 @@ pub struct AppliedRevocations {
     pub removed_vaults: Vec<VaultId>,
     /// How many lines could not be looked up, because the accounts file is damaged there.
     pub unknown_count: u64,
-    /// [`Revocations::damaged_lines`]
+    /// [`ParsedRevocations::damaged_lines`]
     pub damaged_lines: Vec<usize>,
 }
 
 impl RevocationList {
-    pub(crate) fn of(data: &Path) -> Self {
-        Self(Arc::new(data.join(REVOCATIONS)))
+    pub(crate) fn new(data: &Path) -> Self {
+        Self(Arc::new(data.join(REVOCATIONS_FILE)))
     }
 
-    fn read(&self) -> Result<Revocations> {
+    fn read(&self) -> Result<ParsedRevocations> {
         match fs::read(&**self.0) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Revocations::parse(&[])),
-            list => Ok(Revocations::parse(&list.map_err(|source| self.error(source))?)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(ParsedRevocations::parse(&[])),
+            list => Ok(ParsedRevocations::parse(&list.map_err(|source| self.error(source))?)),
         }
     }
 
@@ -88,9 +88,9 @@ impl Revocation {
     /// Whether an accounts file is older than this.
     fn is_missing(&self, db: &Connection) -> Result<bool> {
         let is_missing = match self {
-            Self::Client(client) => {
+            Self::Client(device) => {
                 let sql = "SELECT 1 FROM client WHERE id = ?1";
-                db.prepare_cached(sql)?.exists([client.as_str()])?
+                db.prepare_cached(sql)?.exists([device.as_str()])?
             }
             Self::Account(vault) => {
                 let sql = "SELECT 1 FROM account WHERE vault = ?1";
@@ -111,14 +111,14 @@ impl Revocation {
         }
         applied.applied_count += 1;
         match self {
-            Self::Client(client) => {
-                // Those that it enrolled have lines of their own, unless they stayed.
+            Self::Client(device) => {
+                // Those that it registered have lines of their own, unless they stayed.
                 let sql = "UPDATE client SET enrolled_by = NULL
                            WHERE account_id = (SELECT account_id FROM client WHERE id = ?1)
                                AND enrolled_by = ?1";
-                db.prepare_cached(sql)?.execute([client.as_str()])?;
+                db.prepare_cached(sql)?.execute([device.as_str()])?;
                 let sql = "DELETE FROM client WHERE id = ?1";
-                db.prepare_cached(sql)?.execute([client.as_str()])?;
+                db.prepare_cached(sql)?.execute([device.as_str()])?;
             }
             Self::Account(vault) => {
                 applied.removed_vaults.extend(vaults_of(db, "vault", vault.as_str())?);
@@ -216,19 +216,19 @@ pub(crate) fn vaults_of(db: &Connection, column: &str, value: &str) -> Result<Ve
 
 #[cfg(test)]
 mod tests {
-    use engine::{Databases, Limits};
+    use engine::{Databases, EngineLimits};
 
     use super::*;
-    use crate::id::ClientId;
+    use crate::id::DeviceId;
     use crate::kdf::KdfCost;
 
     #[test]
     fn what_was_rolled_back_is_cancelled() {
         let data = tempfile::tempdir().unwrap();
-        let databases = Databases::start(Limits::default()).unwrap();
+        let databases = Databases::start(EngineLimits::default()).unwrap();
         let cost = KdfCost::insecure_for_tests(1);
         let accounts = Accounts::open(&databases, data.path(), cost).unwrap();
-        let revocation = Revocation::Client(ClientId::generate());
+        let revocation = Revocation::Client(DeviceId::generate());
         let listed = revocation.clone();
         let revoked = accounts.revoke_in(move |db| {
             // SQLite gives up the transaction, and this closure does not notice.
@@ -237,7 +237,7 @@ mod tests {
             Ok(((), vec![listed.clone()]))
         });
         assert!(matches!(revoked, Err(Error::Engine(engine::Error::RolledBack { .. }))));
-        let path = data.path().join(REVOCATIONS);
+        let path = data.path().join(REVOCATIONS_FILE);
         let written = fs::read_to_string(&path).unwrap();
         assert!(written.contains(&revocation.to_line()), "{written}");
         assert_eq!(accounts.revocations.read().unwrap().count(), 0, "{written}");

@@ -14,7 +14,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{DamagePolicy, Database, Databases, Durability, Encryption, Migration, Options};
+use engine::{
+    DamagePolicy, Database, DatabaseOptions, Databases, Durability, FileEncryption, Migration,
+};
 use rusqlite::Connection;
 
 use crate::error::{Error, Result};
@@ -75,7 +77,7 @@ const CHILDREN: Migration = Migration {
     ",
 };
 
-/// `form`: NULL until the first push. `sealed_set`: a further vault. See `forms.rs`.
+/// `form`: NULL until the first push. `sealed_set`: a sub-vault. See `encryption_mode.rs`.
 const FORMS: Migration = Migration {
     version: 4,
     sql: "
@@ -86,7 +88,7 @@ const FORMS: Migration = Migration {
     ",
 };
 
-/// Of the account's own vault, and of its sealed set, if there is one. See `forms.rs`.
+/// Of the account's own vault, and of its e2ee set, if there is one. See `encryption_mode.rs`.
 const SET_IDS: Migration = Migration {
     version: 5,
     sql: "
@@ -106,12 +108,12 @@ const WRAP_NUMBERS: Migration = Migration {
 pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> {
     make_data_directory(data)?;
     check_restored(data)?;
-    let options = || Options {
+    let options = || DatabaseOptions {
         migrations: MIGRATIONS,
         create: true,
         // Nobody else has these rows: a backup may.
         damage: DamagePolicy::Report,
-        ..Options::new(Encryption::None)
+        ..DatabaseOptions::new(FileEncryption::None)
     };
     Ok(databases.open(&data.join(FILE), options)?)
 }

@@ -27,8 +27,8 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
+use crate::key_wrap::WrappingKey;
 use crate::random;
-use crate::wrap::WrappingKey;
 
 const PREFIX: &str = "warren_";
 const HASH_INFO: &[u8] = b"warren token hash 1";
@@ -44,12 +44,12 @@ const BASE64_CHARACTERS: usize = 43;
 
 /// A device's secret.
 #[derive(Clone)]
-pub struct Token(Zeroizing<[u8; 32]>);
+pub struct DeviceToken(Zeroizing<[u8; 32]>);
 
 /// What the server keeps to recognise a token.
 pub(crate) type TokenHash = [u8; 32];
 
-impl Token {
+impl DeviceToken {
     pub(crate) fn generate() -> Self {
         let mut token = Self(Zeroizing::new([0; 32]));
         random::fill(token.0.as_mut());
@@ -68,7 +68,7 @@ impl Token {
 
     /// The token of a text that another server gave, or that its apps expect: at least 122 random
     /// bits, which is the caller's to see to. [`Error::InvalidToken`] if it is too short or long.
-    pub fn foreign(text: &str) -> Result<Self> {
+    pub fn from_foreign_text(text: &str) -> Result<Self> {
         if !(FOREIGN_BYTES_MIN..=FOREIGN_BYTES_MAX).contains(&text.len()) {
             return Err(Error::InvalidToken);
         }
@@ -111,17 +111,17 @@ mod tests {
 
     #[test]
     fn the_text_leads_back_to_the_token() {
-        let token = Token::generate();
+        let token = DeviceToken::generate();
         let text = token.to_text();
         assert_eq!(text.len(), 50);
-        assert!(Token::parse(&text).unwrap().0 == token.0);
-        assert!(Token::generate().0 != token.0);
+        assert!(DeviceToken::parse(&text).unwrap().0 == token.0);
+        assert!(DeviceToken::generate().0 != token.0);
     }
 
     #[test]
     fn no_other_text_is_a_token() {
         let zeros = format!("warren_{}", "A".repeat(43));
-        assert!(Token::parse(&zeros).is_ok());
+        assert!(DeviceToken::parse(&zeros).is_ok());
         let not_canonical = format!("warren_{}B", "A".repeat(42));
         let long = format!("{zeros}A");
         let padded = format!("{zeros}=");
@@ -129,27 +129,33 @@ mod tests {
         for text in
             ["", "warren_", &zeros[..49], &zeros[7..], &not_canonical, &long, &padded, &spaced]
         {
-            assert!(matches!(Token::parse(text), Err(Error::InvalidToken)), "{text:?}");
+            assert!(matches!(DeviceToken::parse(text), Err(Error::InvalidToken)), "{text:?}");
         }
     }
 
     #[test]
     fn a_foreign_text_is_one_token_of_its_own() {
         let text = "7b0bd29a-2b62-4d3c-9d4c-0f3d3b6a4c11";
-        let token = Token::foreign(text).unwrap();
-        assert!(token.0 == Token::foreign(text).unwrap().0);
-        assert!(token.0 != Token::foreign(&text.replace('7', "8")).unwrap().0);
-        let warren = Token::generate().to_text();
-        assert!(Token::foreign(&warren).unwrap().0 != Token::parse(&warren).unwrap().0);
+        let token = DeviceToken::from_foreign_text(text).unwrap();
+        assert!(token.0 == DeviceToken::from_foreign_text(text).unwrap().0);
+        assert!(token.0 != DeviceToken::from_foreign_text(&text.replace('7', "8")).unwrap().0);
+        let warren = DeviceToken::generate().to_text();
+        assert!(
+            DeviceToken::from_foreign_text(&warren).unwrap().0
+                != DeviceToken::parse(&warren).unwrap().0
+        );
         for text in ["", &text[..31], &"x".repeat(1_025)] {
-            assert!(matches!(Token::foreign(text), Err(Error::InvalidToken)), "{text:?}");
+            assert!(
+                matches!(DeviceToken::from_foreign_text(text), Err(Error::InvalidToken)),
+                "{text:?}"
+            );
         }
     }
 
     #[test]
     fn derived_values_are_those_of_the_format() {
         // Computed with Python's hmac, as RFC 5869 says, for the token 00 01 02 … 1f.
-        let token = Token(Zeroizing::new(std::array::from_fn(|i| u8::try_from(i).unwrap())));
+        let token = DeviceToken(Zeroizing::new(std::array::from_fn(|i| u8::try_from(i).unwrap())));
         let hex = |bytes: [u8; 32]| bytes.map(|byte| format!("{byte:02x}")).concat();
         assert_eq!(
             hex(token.hash()),

@@ -2,7 +2,7 @@
 //! messages since then applied to it, as an app does that opens the budget on a new device.
 //!
 //! ```text
-//! vault ─┬─ pieces ──► key ─► archive ─► replay (SQLite, in memory) ─► archive
+//! vault ─┬─ chunks ──► key ─► archive ─► replay (SQLite, in memory) ─► archive
 //!        └─ messages ► key ───────────────┘
 //! ```
 //!
@@ -23,7 +23,7 @@ use bytes::Bytes;
 use crdt::Timestamp;
 use prost::Message as _;
 use serde_json::{Map, Value};
-use sync_store::{BlobId, PieceId};
+use sync_store::{BlobChunkId, BlobId};
 use tokio::runtime::Handle;
 
 pub use self::archive::BudgetArchive;
@@ -31,8 +31,8 @@ use self::key::{AppKey, EncryptedData};
 use self::replay::{CellMessage, Replay};
 use crate::content::{self, DamagedContent};
 use crate::gateway::PIECE_BYTES;
+use crate::gateway_state::BudgetFile;
 use crate::inventory::StoredBudget;
-use crate::record::BudgetFile;
 use crate::since;
 
 /// Messages, and bytes of their contents, that are in memory at one time.
@@ -45,7 +45,7 @@ const METADATA_OF_A_DEVICE: [&str; 6] =
 /// Why a budget cannot be exported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ExportError {
     /// The file was lost before the import.
     #[error("it has no file yet: an app that has the budget uploads it, by Reset sync")]
     NoFile,
@@ -78,7 +78,7 @@ pub enum Error {
     Store(#[from] sync_store::Error),
 }
 
-impl Error {
+impl ExportError {
     /// The code for programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl Error {
     }
 }
 
-impl From<DamagedContent> for Error {
+impl From<DamagedContent> for ExportError {
     fn from(damaged: DamagedContent) -> Self {
         Self::Damaged(damaged.to_string())
     }
@@ -125,16 +125,16 @@ impl StoredBudget {
         &self,
         runtime: &Handle,
         password: Option<&str>,
-    ) -> Result<ExportedBudget, Error> {
-        let file = self.budget.file.ok_or(Error::NoFile)?;
+    ) -> Result<ExportedBudget, ExportError> {
+        let file = self.budget.file.ok_or(ExportError::NoFile)?;
         let key = match password {
             _ if !self.is_encrypted() => None,
             Some(password) => Some(AppKey::from_password(&self.budget.key, password)?),
-            None => return Err(Error::Encrypted),
+            None => return Err(ExportError::Encrypted),
         };
         let mut uploaded = runtime.block_on(self.read_file(file))?;
         if let Some(meta) = &self.budget.encrypt_meta {
-            uploaded = key.as_ref().ok_or(Error::Encrypted)?.open_file(meta, uploaded)?;
+            uploaded = key.as_ref().ok_or(ExportError::Encrypted)?.open_file(meta, uploaded)?;
         }
         let BudgetArchive { database, mut metadata } = BudgetArchive::read(&uploaded)?;
         drop(uploaded);
@@ -149,23 +149,24 @@ impl StoredBudget {
         Ok(ExportedBudget { archive, name, messages_count })
     }
 
-    async fn read_file(&self, file: BudgetFile) -> Result<Vec<u8>, Error> {
-        let blob = BlobId::new(file.blob).ok_or(Error::NoFile)?;
-        let bytes = usize::try_from(file.bytes).or(Err(Error::TooLarge))?;
+    async fn read_file(&self, file: BudgetFile) -> Result<Vec<u8>, ExportError> {
+        let blob = BlobId::new(file.blob).ok_or(ExportError::NoFile)?;
+        let bytes = usize::try_from(file.bytes).or(Err(ExportError::TooLarge))?;
         let mut whole = Vec::with_capacity(bytes);
         for number in 0..bytes.div_ceil(PIECE_BYTES) {
-            let number = u32::try_from(number).or(Err(Error::TooLarge))?;
-            let piece = self.vault.piece(PieceId { blob, number }).await?;
-            whole.extend_from_slice(&piece.ok_or(Error::Changed)?);
+            let number = u32::try_from(number).or(Err(ExportError::TooLarge))?;
+            let chunk = self.vault.chunk(BlobChunkId { blob, number }).await?;
+            whole.extend_from_slice(&chunk.ok_or(ExportError::Changed)?);
         }
-        if whole.len() == bytes { Ok(whole) } else { Err(Error::Changed) }
+        if whole.len() == bytes { Ok(whole) } else { Err(ExportError::Changed) }
     }
 
-    async fn replay(&self, replay: &mut Replay, key: Option<&AppKey>) -> Result<(), Error> {
+    async fn replay(&self, replay: &mut Replay, key: Option<&AppKey>) -> Result<(), ExportError> {
         let mut next = Some(Timestamp::ZERO);
         while let Some(start) = next {
-            let cursor = self.recorded.cursor;
-            let page = self.vault.since(start, cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?;
+            let cursor = self.snapshot.cursor;
+            let page =
+                self.vault.messages_from(start, cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?;
             for message in &page {
                 let (is_encrypted, content) = content::unpack(&message.content)?;
                 let change = decode(is_encrypted, content, key)?;
@@ -177,13 +178,17 @@ impl StoredBudget {
     }
 }
 
-fn decode(is_encrypted: bool, content: Bytes, key: Option<&AppKey>) -> Result<CellMessage, Error> {
-    let damaged = |why| Error::damaged("a change that an app made", why);
+fn decode(
+    is_encrypted: bool,
+    content: Bytes,
+    key: Option<&AppKey>,
+) -> Result<CellMessage, ExportError> {
+    let damaged = |why| ExportError::damaged("a change that an app made", why);
     if !is_encrypted {
         return CellMessage::decode(content).map_err(damaged);
     }
     let sealed = EncryptedData::decode(content).map_err(damaged)?;
-    let opened = key.ok_or(Error::Encrypted)?.open(sealed)?;
+    let opened = key.ok_or(ExportError::Encrypted)?.open(sealed)?;
     CellMessage::decode(&opened[..]).map_err(damaged)
 }
 

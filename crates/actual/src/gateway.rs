@@ -18,12 +18,12 @@ mod account;
 mod budget;
 mod cors;
 mod download;
-mod fault;
+mod error;
 mod files;
 mod form;
 mod head;
 mod info;
-mod said;
+mod json_response;
 mod session;
 mod sync;
 mod upload;
@@ -37,16 +37,16 @@ use accounts::Login;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, any};
-use server::{Asset, Services};
+use server::{Asset, GatewayServices};
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::decompression::RequestDecompressionLayer;
 
 pub(crate) use self::budget::is_id;
-use self::session::Noted;
+use self::session::LastSeenCache;
 pub(crate) use self::upload::PIECE_BYTES;
-use self::upload::Uploads;
-use self::web::Web;
+use self::upload::UploadLocks;
+use self::web::WebFiles;
 
 /// Longer than an app is busy between two requests: importing a thousand transactions takes it
 /// ten seconds.
@@ -56,7 +56,7 @@ const COMPRESSED_BYTES_MIN: u64 = 1_024;
 
 /// How a gateway is set up.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct GatewaySettings {
     /// The Warren account that stands for the server's user.
     pub login: Login,
     /// Whether the account is made elsewhere. Else whoever comes first sets its password.
@@ -73,7 +73,7 @@ pub struct Settings {
     pub sync_bytes_max: usize,
 }
 
-impl Settings {
+impl GatewaySettings {
     /// Bytes of a budget file, unless told otherwise: ten times what the published server takes.
     pub const UPLOAD_BYTES_MAX: u64 = 500 << 20;
     /// Bytes of a request with messages, unless told otherwise: some 800,000 messages, five times
@@ -82,19 +82,19 @@ impl Settings {
 }
 
 /// What every handler shares.
-pub(crate) struct Gate {
-    pub(crate) services: Services,
-    pub(crate) settings: Settings,
-    pub(crate) noted: Noted,
-    pub(crate) uploads: Uploads,
-    pub(crate) web: Web,
+pub(crate) struct ActualGateway {
+    pub(crate) services: GatewayServices,
+    pub(crate) settings: GatewaySettings,
+    pub(crate) last_seen: LastSeenCache,
+    pub(crate) uploads: UploadLocks,
+    pub(crate) web: WebFiles,
 }
 
 /// The routes.
-pub fn router(services: Services, settings: Settings) -> Router {
-    let web = Web::new(settings.web.clone(), settings.data);
-    let (noted, uploads) = (Noted::default(), Uploads::default());
-    let gate = Gate { services, settings, noted, uploads, web };
+pub fn router(services: GatewayServices, settings: GatewaySettings) -> Router {
+    let web = WebFiles::new(settings.web.clone(), settings.data);
+    let (last_seen, uploads) = (LastSeenCache::default(), UploadLocks::default());
+    let gateway = ActualGateway { services, settings, last_seen, uploads, web };
     let is_worth_it = SizeAbove::new(COMPRESSED_BYTES_MIN)
         // A budget file is a ZIP archive, or encrypted.
         .and(NotForContentType::new(download::MEDIA_TYPE))
@@ -104,17 +104,17 @@ pub fn router(services: Services, settings: Settings) -> Router {
         .quality(CompressionLevel::Fastest)
         .compress_when(is_worth_it);
     endpoints()
-        .fallback(web::other)
-        .with_state(Arc::new(gate))
+        .fallback(web::fallback)
+        .with_state(Arc::new(gateway))
         .layer(compression)
         // Its limits count what comes out of it.
         .layer(RequestDecompressionLayer::new())
         .layer(from_fn(cors::answer))
 }
 
-fn endpoints() -> Router<Arc<Gate>> {
+fn endpoints() -> Router<Arc<ActualGateway>> {
     // By another method an endpoint is no endpoint: no answer here is 405.
-    let path = || -> MethodRouter<Arc<Gate>> { any(web::other) };
+    let path = || -> MethodRouter<Arc<ActualGateway>> { any(web::fallback) };
     Router::new()
         .route("/account/needs-bootstrap", path().get(account::needs_bootstrap))
         .route("/account/login-methods", path().get(account::login_methods))

@@ -16,25 +16,28 @@
 //!   what it has and not what was pruned before.
 //!
 //! # Not here
-//! - Whether the old server still runs: the caller sees who has [`Published::account_file`] open.
+//! - Whether the old server still runs: the caller sees who has [`SourceServer::account_file`]
+//!   open.
 
 mod budget;
 mod error;
 mod old_file;
 mod password;
-mod published;
 mod report;
+mod source_server;
 
 use std::sync::Arc;
 
-use accounts::{Accounts, Login, Password, Token, Unlocked};
-use sync_store::{Batch, Client, Vault, Vaults};
+use accounts::{Accounts, DeviceToken, Login, Password, UnlockedAccount};
+use sync_store::{MessageBatch, Vault, VaultDevice, Vaults};
 use tokio::runtime::Handle;
 
-pub use self::error::Error;
-pub use self::published::Published;
-use self::report::Progress;
-pub use self::report::{ImportedBudget, LeftOut, OtherAccess, OtherFile, Report, Rows};
+pub use self::error::ImportError;
+use self::report::ImportProgress;
+pub use self::report::{
+    ImportReport, ImportedBudget, OtherUsersAccess, OtherUsersBudget, RowExamples, SkippedData,
+};
+pub use self::source_server::SourceServer;
 
 /// What an account is called, after its later login, while it is being filled.
 const UNFINISHED: &str = ".unfinished-import";
@@ -42,7 +45,7 @@ const UNFINISHED: &str = ".unfinished-import";
 const DEVICE_NAME: &str = "Actual, before the import";
 
 /// Where the data goes.
-pub struct Destination<'a> {
+pub struct ImportDestination<'a> {
     /// Of the data directory.
     pub accounts: &'a Accounts,
     /// Of the same.
@@ -54,14 +57,14 @@ pub struct Destination<'a> {
 }
 
 /// Takes everything over; blocks. `password` is the old server's: the caller has had it checked
-/// ([`Published::check_password`]). `progress` is told how many messages of how many are stored.
+/// ([`SourceServer::check_password`]). `progress` is told how many messages of how many are stored.
 pub fn import(
-    published: &Published,
-    to: &Destination<'_>,
+    published: &SourceServer,
+    to: &ImportDestination<'_>,
     password: &Password,
     now_ms: u64,
     mut progress: impl FnMut(u64, u64),
-) -> Result<Report, Error> {
+) -> Result<ImportReport, ImportError> {
     match to.accounts.find(to.login) {
         Err(accounts::Error::NotFound) => {}
         Ok(_) => return Err(accounts::Error::AccountExists.into()),
@@ -70,11 +73,11 @@ pub fn import(
     let unfinished = Login::parse(&format!("{}{UNFINISHED}", to.login))?;
     let is_again = discard(to, &unfinished)?;
     let unlocked = to.accounts.add(&unfinished, password, now_ms)?;
-    let filling = Filling { published, to, unlocked: &unlocked, now_ms };
+    let filling = AccountImport { published, to, unlocked: &unlocked, now_ms };
     let filled = filling.run(&mut progress);
     let finished = filled.and_then(|report| {
         to.accounts.rename(&unlocked, to.login)?;
-        Ok(Report { is_again, ..report })
+        Ok(ImportReport { is_again, ..report })
     });
     if finished.is_err()
         && let Err(error) = discard(to, &unfinished)
@@ -85,12 +88,12 @@ pub fn import(
 }
 
 /// Removes what an import that broke off has left, the account last. False if there is nothing.
-fn discard(to: &Destination<'_>, unfinished: &Login) -> Result<bool, Error> {
+fn discard(to: &ImportDestination<'_>, unfinished: &Login) -> Result<bool, ImportError> {
     let account = match to.accounts.find(unfinished) {
         Err(accounts::Error::NotFound) => return Ok(false),
         found => found?,
     };
-    for vault in to.accounts.children(account.account)? {
+    for vault in to.accounts.sub_vaults(account.account)? {
         to.runtime.block_on(to.vaults.remove(&vault))?;
     }
     to.runtime.block_on(to.vaults.remove(&account.vault))?;
@@ -99,56 +102,56 @@ fn discard(to: &Destination<'_>, unfinished: &Login) -> Result<bool, Error> {
 }
 
 /// An account that is being filled.
-struct Filling<'a> {
-    published: &'a Published,
-    to: &'a Destination<'a>,
-    unlocked: &'a Unlocked,
+struct AccountImport<'a> {
+    published: &'a SourceServer,
+    to: &'a ImportDestination<'a>,
+    unlocked: &'a UnlockedAccount,
     now_ms: u64,
 }
 
-impl Filling<'_> {
-    fn run(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Report, Error> {
+impl AccountImport<'_> {
+    fn run(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportReport, ImportError> {
         let published = self.published;
-        let mut progress = Progress::new(published.messages_count()?, progress);
+        let mut progress = ImportProgress::new(published.messages_count()?, progress);
         let mut budgets = Vec::new();
         let count = published.files.len() as u64;
         for (file, number) in published.files.iter().zip(1..) {
-            let id = self.unlocked.child_named(&file.id);
-            self.to.accounts.add_child(self.unlocked.account, &id)?;
-            let vault = self.to.vaults.open(&self.unlocked.child(&id))?;
+            let id = self.unlocked.sub_vault_id(&file.id);
+            self.to.accounts.add_sub_vault(self.unlocked.account, &id)?;
+            let vault = self.to.vaults.open(&self.unlocked.sub_vault(&id))?;
             // The old server lists budgets in the order in which they were made, but not when.
             let created_ms = (self.now_ms + number).saturating_sub(count);
-            let taken = budget::take_over(&vault, published, file, created_ms, &mut progress);
+            let taken = budget::import_budget(&vault, published, file, created_ms, &mut progress);
             budgets.push(self.to.runtime.block_on(taken)?);
         }
         let vault = self.to.vaults.open(self.unlocked)?;
         let owner = published.owner.encode_record();
-        let amend = Arc::new(move |_: &[u8], _: &[_]| Ok(owner.clone()));
-        self.to.runtime.block_on(vault.exchange(Batch::default(), amend))?;
-        let mut left_out = published.left_out.clone();
+        let update = Arc::new(move |_: &[u8], _: &[_]| Ok(owner.clone()));
+        self.to.runtime.block_on(vault.exchange(MessageBatch::default(), update))?;
+        let mut left_out = published.skipped.clone();
         let mut tokens_count = 0;
         for token in &published.tokens {
-            match Token::foreign(token) {
+            match DeviceToken::from_foreign_text(token) {
                 Ok(token) => self.register(&vault, &token)?,
                 Err(_) => left_out.tokens_too_short += 1,
             }
             tokens_count += 1;
         }
         tokens_count -= left_out.tokens_too_short;
-        Ok(Report { budgets, tokens_count, left_out, is_again: false })
+        Ok(ImportReport { budgets, tokens_count, left_out, is_again: false })
     }
 
-    fn register(&self, vault: &Vault, token: &Token) -> Result<(), Error> {
+    fn register(&self, vault: &Vault, token: &DeviceToken) -> Result<(), ImportError> {
         let id = self.to.accounts.register_token(self.unlocked, token, None, self.now_ms)?;
-        let client = Client {
+        let client = VaultDevice {
             id,
             name: DEVICE_NAME.to_owned(),
-            node: None,
+            node_id: None,
             cursor: 0,
-            unsent: 0,
-            seen_ms: self.now_ms,
+            unsent_count: 0,
+            last_seen_ms: self.now_ms,
             created_ms: self.now_ms,
         };
-        Ok(self.to.runtime.block_on(vault.add_client(client))?)
+        Ok(self.to.runtime.block_on(vault.add_device(client))?)
     }
 }

@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use accounts::{Accounts, Unlocked};
+use accounts::{Accounts, UnlockedAccount};
 use crdt::Timestamp;
-use sync_store::{Batch, Cause, Recorded, Vault, Vaults};
+use sync_store::{BoxError, GatewaySnapshot, MessageBatch, Vault, Vaults};
 use tokio::runtime::Handle;
 
-use crate::record::{Budget, DamagedRecord};
+use crate::gateway_state::{BudgetState, DamagedGatewayState};
 use crate::since;
-use crate::trie::{DamagedTrie, Trie};
+use crate::trie::{DamagedTrie, MerkleTrie};
 
 /// Messages, and bytes of their contents, that are in memory at one time.
 const PAGE_COUNT_MAX: usize = 10_000;
@@ -22,7 +22,7 @@ const PAGE_BYTES_MAX: usize = 1 << 20;
 /// Why it cannot be told or done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum InventoryError {
     /// No budget has this id or name.
     #[error("there is no {what} {named}: `warren actual list` shows them")]
     NotFound {
@@ -53,13 +53,13 @@ pub enum Error {
     Store(#[from] sync_store::Error),
     /// A budget's record cannot be read.
     #[error(transparent)]
-    Record(#[from] DamagedRecord),
+    Record(#[from] DamagedGatewayState),
     /// A budget's trie cannot be read.
     #[error(transparent)]
     Trie(#[from] DamagedTrie),
 }
 
-impl Error {
+impl InventoryError {
     /// The code for programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl Error {
 }
 
 /// An account's budgets on its data directory. Its calls block.
-pub struct Inventory<'a> {
+pub struct BudgetInventory<'a> {
     /// Of the data directory.
     pub accounts: &'a Accounts,
     /// Of the same.
@@ -81,14 +81,14 @@ pub struct Inventory<'a> {
     /// Where vaults work.
     pub runtime: &'a Handle,
     /// The account.
-    pub unlocked: &'a Unlocked,
+    pub unlocked: &'a UnlockedAccount,
 }
 
 /// A budget as it is listed.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct BudgetListing {
     /// Its record.
-    pub budget: Budget,
+    pub budget: BudgetState,
     /// Since the last reset.
     pub messages_count: u64,
     /// Of the messages' contents.
@@ -100,53 +100,53 @@ pub struct Listed {
 /// A budget with its vault, as it was when it was read.
 pub struct StoredBudget {
     /// Its record.
-    pub budget: Budget,
+    pub budget: BudgetState,
     pub(crate) vault: Vault,
-    pub(crate) recorded: Recorded,
+    pub(crate) snapshot: GatewaySnapshot,
 }
 
-impl Inventory<'_> {
+impl BudgetInventory<'_> {
     /// All budgets in the order in which they were made, deleted ones, too. Verifying reads all
     /// messages.
-    pub fn list(&self, verify: bool) -> Result<Vec<Listed>, Error> {
+    pub fn list(&self, verify: bool) -> Result<Vec<BudgetListing>, InventoryError> {
         let listed = self.stored()?.into_iter();
-        listed.map(|stored| self.runtime.block_on(stored.look(verify))).collect()
+        listed.map(|stored| self.runtime.block_on(stored.describe(verify))).collect()
     }
 
     /// The budgets that are not deleted.
-    pub fn all(&self) -> Result<Vec<StoredBudget>, Error> {
+    pub fn all(&self) -> Result<Vec<StoredBudget>, InventoryError> {
         let mut stored = self.stored()?;
         stored.retain(|stored| !stored.budget.is_deleted);
         Ok(stored)
     }
 
     /// A budget by its name, if it is not deleted, or by its file id or group id.
-    pub fn find(&self, named: &str) -> Result<StoredBudget, Error> {
+    pub fn find(&self, named: &str) -> Result<StoredBudget, InventoryError> {
         find(self.stored()?, named, "budget", |budget| !budget.is_deleted)
     }
 
     /// Shows a deleted budget to the apps again, with everything that it held.
-    pub fn undelete(&self, named: &str) -> Result<Budget, Error> {
+    pub fn undelete(&self, named: &str) -> Result<BudgetState, InventoryError> {
         let stored = find(self.stored()?, named, "deleted budget", |budget| budget.is_deleted)?;
         if !stored.budget.is_deleted {
-            return Err(Error::NotDeleted { named: named.to_owned() });
+            return Err(InventoryError::NotDeleted { named: named.to_owned() });
         }
         let exchanged = self.runtime.block_on(stored.undelete())?;
         Ok(exchanged)
     }
 
-    fn stored(&self) -> Result<Vec<StoredBudget>, Error> {
+    fn stored(&self) -> Result<Vec<StoredBudget>, InventoryError> {
         let mut budgets = Vec::new();
-        for id in self.accounts.children(self.unlocked.account)? {
-            let vault = self.vaults.open(&self.unlocked.child(&id))?;
-            let recorded = self.runtime.block_on(vault.record())?;
+        for id in self.accounts.sub_vaults(self.unlocked.account)? {
+            let vault = self.vaults.open(&self.unlocked.sub_vault(&id))?;
+            let snapshot = self.runtime.block_on(vault.gateway_state())?;
             // None as long as its first upload has not come to its end.
-            if let Some((budget, _)) = Budget::decode_record(&recorded.record)? {
-                budgets.push(StoredBudget { budget, vault, recorded });
+            if let Some((budget, _)) = BudgetState::decode_record(&snapshot.state)? {
+                budgets.push(StoredBudget { budget, vault, snapshot });
             }
         }
         let place = |stored: &StoredBudget| {
-            let Budget { created_ms, file_id, .. } = &stored.budget;
+            let BudgetState { created_ms, file_id, .. } = &stored.budget;
             (*created_ms, file_id.clone())
         };
         budgets.sort_by_key(place);
@@ -159,11 +159,12 @@ fn find(
     all: Vec<StoredBudget>,
     named: &str,
     what: &'static str,
-    is_wanted: impl Fn(&Budget) -> bool,
-) -> Result<StoredBudget, Error> {
+    is_wanted: impl Fn(&BudgetState) -> bool,
+) -> Result<StoredBudget, InventoryError> {
     let has_id =
-        |budget: &Budget| budget.file_id == named || budget.group_id.as_deref() == Some(named);
-    let has_name = |budget: &Budget| budget.name.as_deref() == Some(named) && is_wanted(budget);
+        |budget: &BudgetState| budget.file_id == named || budget.group_id.as_deref() == Some(named);
+    let has_name =
+        |budget: &BudgetState| budget.name.as_deref() == Some(named) && is_wanted(budget);
     let (mut by_id, others): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|stored| has_id(&stored.budget));
     if let Some(stored) = by_id.pop() {
@@ -174,16 +175,16 @@ fn find(
     let named = named.to_owned();
     if by_name.len() > 1 {
         let ids = by_name.into_iter().map(|stored| stored.budget.file_id).collect();
-        return Err(Error::Ambiguous { named, ids });
+        return Err(InventoryError::Ambiguous { named, ids });
     }
-    by_name.pop().ok_or(Error::NotFound { what, named })
+    by_name.pop().ok_or(InventoryError::NotFound { what, named })
 }
 
 impl StoredBudget {
-    async fn look(&self, verify: bool) -> Result<Listed, Error> {
+    async fn describe(&self, verify: bool) -> Result<BudgetListing, InventoryError> {
         let is_verified = if verify { Some(self.verify().await?) } else { None };
-        let state = self.vault.state().await?;
-        Ok(Listed {
+        let state = self.vault.summary().await?;
+        Ok(BudgetListing {
             budget: self.budget.clone(),
             messages_count: state.fingerprint.count,
             messages_bytes: state.bytes,
@@ -192,33 +193,34 @@ impl StoredBudget {
     }
 
     /// Whether the trie's root is that of all messages.
-    async fn verify(&self) -> Result<bool, Error> {
-        let mut of_messages = Trie::new();
+    async fn verify(&self) -> Result<bool, InventoryError> {
+        let mut of_messages = MerkleTrie::new();
         let mut next = Some(Timestamp::ZERO);
         while let Some(start) = next {
-            let cursor = self.recorded.cursor;
-            let page = self.vault.since(start, cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?;
+            let cursor = self.snapshot.cursor;
+            let page =
+                self.vault.messages_from(start, cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?;
             for message in &page {
                 of_messages.insert(message.timestamp);
             }
             next = page.last().and_then(|last| since::following(last.timestamp));
         }
-        let decoded = Budget::decode_record(&self.recorded.record)?;
-        let trie = decoded.map(|(_, trie)| Trie::decode(trie)).transpose()?;
+        let decoded = BudgetState::decode_record(&self.snapshot.state)?;
+        let trie = decoded.map(|(_, trie)| MerkleTrie::decode(trie)).transpose()?;
         Ok(trie.is_some_and(|trie| trie.root() == of_messages.root()))
     }
 
-    async fn undelete(&self) -> Result<Budget, Error> {
+    async fn undelete(&self) -> Result<BudgetState, InventoryError> {
         let show = |record: &[u8], _: &[Timestamp]| {
-            let found = Budget::decode_record(record)?;
-            let (mut budget, trie) = found.ok_or_else(|| Cause::from("there is no budget"))?;
+            let found = BudgetState::decode_record(record)?;
+            let (mut budget, trie) = found.ok_or_else(|| BoxError::from("there is no budget"))?;
             budget.is_deleted = false;
             let mut record = Vec::with_capacity(record.len());
             budget.encode_header(&mut record);
             record.extend_from_slice(trie);
             Ok(record)
         };
-        self.vault.exchange(Batch::default(), Arc::new(show)).await?;
-        Ok(Budget { is_deleted: false, ..self.budget.clone() })
+        self.vault.exchange(MessageBatch::default(), Arc::new(show)).await?;
+        Ok(BudgetState { is_deleted: false, ..self.budget.clone() })
     }
 }

@@ -20,14 +20,14 @@
 pub mod content;
 pub mod export;
 mod gateway;
+pub mod gateway_state;
 pub mod import;
 pub mod inventory;
-#[cfg(test)]
-mod published;
-pub mod record;
 pub mod since;
+#[cfg(test)]
+mod test_vectors;
 pub mod trie;
 pub mod wire;
 
-pub use gateway::{IDLE_MAX, Settings, router};
-pub use record::repair_record;
+pub use gateway::{GatewaySettings, IDLE_MAX, router};
+pub use gateway_state::repair_gateway_state;

@@ -35,7 +35,7 @@ fn timestamp(number: u128) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use crdt::Node;
+    use crdt::NodeId;
     use proptest::prelude::*;
 
     use super::*;
@@ -47,7 +47,7 @@ mod tests {
 
     /// `after` against its definition: its text is greater, that of the one below is not.
     fn is_right(since: &str) -> bool {
-        let last = Timestamp::new(Timestamp::MILLIS_MAX, u16::MAX, Node(u64::MAX)).unwrap();
+        let last = Timestamp::new(Timestamp::MILLIS_MAX, u16::MAX, NodeId(u64::MAX)).unwrap();
         let Some(found) = after(since) else { return *last.to_string() <= *since };
         let is_first = before(found).is_none_or(|below| *below.to_string() <= *since);
         is_first && *found.to_string() > *since

@@ -13,7 +13,7 @@
 //! # Invariants
 //! - Every node has a hash; the trie without messages has no node and is `{}` in JSON.
 //! - A path has at most [`KEY_DIGITS_MAX`] digits, so recursion is bounded by it.
-//! - [`Trie::prune`] keeps every hash: a node's hash covers messages whose nodes are gone.
+//! - [`MerkleTrie::prune`] keeps every hash: a node's hash covers messages whose nodes are gone.
 //!
 //! # Not here
 //! - Comparing two tries: apps do, servers do not.
@@ -27,7 +27,7 @@ mod tests;
 use crdt::Timestamp;
 
 pub use self::binary::DamagedTrie;
-pub use self::json::NotATrie;
+pub use self::json::ParseTrieError;
 
 /// Digits of the key of the year 9999's last minute; 16 from 1997 to 2051.
 pub const KEY_DIGITS_MAX: usize = 21;
@@ -35,24 +35,24 @@ pub const KEY_DIGITS_MAX: usize = 21;
 /// How many children of a node pruning keeps.
 const KEPT: usize = 2;
 
-/// In [`Node::children`]: there is none. The root is nobody's child.
+/// In [`TrieNode::children`]: there is none. The root is nobody's child.
 const NONE: u32 = 0;
 
 /// The hashes of a set of messages, by minute.
 #[derive(Clone, Debug, Default)]
-pub struct Trie {
+pub struct MerkleTrie {
     /// The root first. Pruning leaves nodes here that nothing refers to.
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Node {
+struct TrieNode {
     hash: i32,
     /// Indexes, by digit.
-    children: [u32; 3],
+    sub_vaults: [u32; 3],
 }
 
-impl Trie {
+impl MerkleTrie {
     /// That of no messages.
     pub fn new() -> Self {
         Self::default()
@@ -62,7 +62,7 @@ impl Trie {
     pub fn insert(&mut self, timestamp: Timestamp) {
         let hash = murmur::hash(&timestamp.to_text()).cast_signed();
         if self.nodes.is_empty() {
-            self.nodes.push(Node::default());
+            self.nodes.push(TrieNode::default());
         }
         self.nodes[0].hash ^= hash;
         let mut index = 0;
@@ -75,12 +75,12 @@ impl Trie {
 
     /// The child of a node, made if it is not there.
     fn child(&mut self, parent: usize, digit: usize) -> usize {
-        if self.nodes[parent].children[digit] == NONE {
+        if self.nodes[parent].sub_vaults[digit] == NONE {
             let index = u32::try_from(self.nodes.len()).expect("fewer nodes than minutes");
-            self.nodes[parent].children[digit] = index;
-            self.nodes.push(Node::default());
+            self.nodes[parent].sub_vaults[digit] = index;
+            self.nodes.push(TrieNode::default());
         }
-        self.nodes[parent].children[digit] as usize
+        self.nodes[parent].sub_vaults[digit] as usize
     }
 
     /// Drops the lowest of three children everywhere, as the published server does once a request.
@@ -97,15 +97,15 @@ impl Trie {
         }
         let mut kept = 0;
         for digit in (0..3).rev() {
-            let child = self.nodes[index].children[digit];
-            if child == NONE {
+            let sub_vault = self.nodes[index].sub_vaults[digit];
+            if sub_vault == NONE {
                 continue;
             }
             if kept == KEPT {
-                self.nodes[index].children[digit] = NONE;
+                self.nodes[index].sub_vaults[digit] = NONE;
             } else {
                 kept += 1;
-                self.prune_node(child as usize);
+                self.prune_node(sub_vault as usize);
             }
         }
     }
@@ -116,7 +116,7 @@ impl Trie {
     }
 }
 
-impl PartialEq for Trie {
+impl PartialEq for MerkleTrie {
     /// Whether both look the same to an app, wherever the nodes lie: a trie has one encoding.
     fn eq(&self, other: &Self) -> bool {
         let [mut a, mut b] = [Vec::new(), Vec::new()];
@@ -127,7 +127,7 @@ impl PartialEq for Trie {
 }
 
 /// What becomes of a trie's nodes on a walk: each opens, then its children in order, then it closes.
-trait Visit {
+trait TrieVisitor {
     /// Whatever names an open node.
     type Place: Copy;
     /// Begins the root, or the child of an open node at a digit.
@@ -137,12 +137,12 @@ trait Visit {
 }
 
 /// Into a trie without nodes.
-impl Visit for Trie {
+impl TrieVisitor for MerkleTrie {
     type Place = usize;
 
     fn open(&mut self, parent: Option<(usize, u8)>) -> usize {
         let Some((parent, digit)) = parent else {
-            self.nodes.push(Node::default());
+            self.nodes.push(TrieNode::default());
             return 0;
         };
         self.child(parent, usize::from(digit))

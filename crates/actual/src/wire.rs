@@ -6,7 +6,8 @@
 //! # Invariants
 //! - Decoding from [`Bytes`] copies no timestamp and no content: they are parts of the request.
 //! - A decoded request takes about as much memory as its bytes, whoever made them.
-//! - [`put_message`] for each message, then [`put_merkle`], make the bytes of a [`SyncResponse`].
+//! - [`put_message`] for each message, then [`put_merkle`], make the bytes of a
+//!   [`ActualSyncResponse`].
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +50,7 @@ impl MessageEnvelope {
 
 /// What an app asks: a missing text is an empty one.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct SyncRequest {
+pub struct ActualSyncRequest {
     /// To be stored.
     #[prost(message, repeated, tag = "1")]
     pub messages: Vec<MessageEnvelope>,
@@ -69,7 +70,7 @@ pub struct SyncRequest {
 
 /// A request that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UndecodableRequest {
+pub enum SyncRequestError {
     /// No protobuf, or not this one.
     #[error("the request is no protobuf message: {0}")]
     Protobuf(#[from] DecodeError),
@@ -78,9 +79,9 @@ pub enum UndecodableRequest {
     ShortEnvelopes,
 }
 
-impl SyncRequest {
+impl ActualSyncRequest {
     /// Reads a request's body.
-    pub fn from_body(body: Bytes) -> Result<Self, UndecodableRequest> {
+    pub fn from_body(body: Bytes) -> Result<Self, SyncRequestError> {
         let mut rest = &body[..];
         let mut short_envelopes = 0;
         while !rest.is_empty() {
@@ -92,7 +93,7 @@ impl SyncRequest {
             }
         }
         if short_envelopes > SHORT_ENVELOPES_MAX {
-            return Err(UndecodableRequest::ShortEnvelopes);
+            return Err(SyncRequestError::ShortEnvelopes);
         }
         Ok(Self::decode(body)?)
     }
@@ -100,7 +101,7 @@ impl SyncRequest {
 
 /// The answer.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct SyncResponse {
+pub struct ActualSyncResponse {
     /// In order of their timestamps.
     #[prost(message, repeated, tag = "1")]
     pub messages: Vec<MessageEnvelope>,

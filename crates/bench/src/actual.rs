@@ -5,8 +5,8 @@
 //! baseline of every table.
 //!
 //! # Not here
-//! - What Actual's apps say → `service/actual.rs`, what they write → `changes/budget.rs`.
-//! - Rounds, ratios, verdicts → `suite.rs`; aims → `aims.rs`.
+//! - What Actual's apps say → `service/actual.rs`, what they write → `message_generator/budget.rs`.
+//! - Rounds, ratios, verdicts → `suite.rs`; goals → `goals.rs`.
 
 mod import;
 mod memory;
@@ -21,21 +21,23 @@ use engine::ScratchFolder;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::aims::{Aim, Goal};
-use crate::changes::Content;
-use crate::figures::asked;
-use crate::machine::Machine;
-use crate::report::Report;
-use crate::rivals::server::{About, Service};
-use crate::rivals::setup::{Kind, Missing};
-use crate::rivals::{self, Absent, Found, Wanted};
-use crate::service::dialect::Dialect;
-use crate::service::peers::{AS_IT_COMES, Bed, MEMORY_IDLE, MEMORY_PEAK, Peer};
-use crate::suite::{self, Effort, Table};
+use crate::competitors::server::{CompetitorServerInfo, CompetitorService};
+use crate::competitors::setup::{CompetitorKind, MissingPolicy};
+use crate::competitors::{self, CompetitorFilter, CompetitorSearch, UnavailableCompetitor};
+use crate::format::asked;
+use crate::goals::{GoalResult, GoalThreshold};
+use crate::machine::MachineInfo;
+use crate::message_generator::ContentKind;
+use crate::report::BenchReport;
+use crate::service::service_api::ServiceApi;
+use crate::service::systems_under_test::{
+    AS_IT_COMES, MEMORY_IDLE, MEMORY_PEAK, ServiceFixture, SystemUnderTest,
+};
+use crate::suite::{self, ResultTable, StopRule};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ActualBenchPlan {
     /// Messages of an import, a table for each size.
     pub messages: Vec<usize>,
     /// Messages of a page of an import.
@@ -47,11 +49,11 @@ pub struct Plan {
     /// Rounds, each in a random order.
     pub rounds: usize,
     /// Which tables; empty for all.
-    pub only: Vec<Part>,
+    pub only: Vec<ActualBenchPart>,
     /// Where the files go.
     pub folder: PathBuf,
     /// The rivals' folder.
-    pub rivals: PathBuf,
+    pub competitors: PathBuf,
     /// The shipped binary.
     pub program: PathBuf,
     /// The command line, for the report.
@@ -60,7 +62,7 @@ pub struct Plan {
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ActualBenchPart {
     /// Imports, each in one request.
     Bulk,
     /// Imports in pages.
@@ -77,9 +79,9 @@ pub enum Part {
 
 /// Whether the published server can be measured here.
 #[derive(Clone, Debug, Serialize)]
-pub struct Installed {
-    present: Vec<About>,
-    absent: Vec<Absent>,
+pub struct CompetitorInstallation {
+    present: Vec<CompetitorServerInfo>,
+    absent: Vec<UnavailableCompetitor>,
 }
 
 /// Its folder in `bench/rivals`.
@@ -104,41 +106,51 @@ const UNCOMPRESSED: &str = "requests do not offer to take compressed answers, wh
 const MEMORY_AIMS: usize = 2;
 
 /// Builds and installs the published server.
-pub fn setup(rivals: &Path, bar: &ProgressBar) -> Installed {
-    let found = find(rivals, Missing::Build, bar);
+pub fn setup(competitors: &Path, bar: &ProgressBar) -> CompetitorInstallation {
+    let found = find(competitors, MissingPolicy::Build, bar);
     bar.finish_and_clear();
     let present = found.present.into_iter().map(|service| service.about).collect();
-    Installed { present, absent: found.absent }
+    CompetitorInstallation { present, absent: found.absent }
 }
 
-fn find(rivals: &Path, missing: Missing, bar: &ProgressBar) -> Found<Service> {
-    let wanted = Wanted { kind: Kind::Server, names: Some(&[RIVAL]), missing };
-    rivals::find(wanted, rivals, &rivals::target(rivals), bar, Service::ask)
+fn find(
+    competitors: &Path,
+    missing: MissingPolicy,
+    bar: &ProgressBar,
+) -> CompetitorSearch<CompetitorService> {
+    let wanted = CompetitorFilter { kind: CompetitorKind::Server, names: Some(&[RIVAL]), missing };
+    competitors::find(
+        wanted,
+        competitors,
+        &competitors::target(competitors),
+        bar,
+        CompetitorService::ask,
+    )
 }
 
 /// Runs the plan; `bar` shows how far it is.
-pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
+pub fn run(plan: &ActualBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = [plan.messages.clone(), plan.users.clone(), vec![plan.rounds, plan.page]];
     let is_nothing = counts.iter().any(|counts| counts.is_empty() || counts.contains(&0));
     anyhow::ensure!(!is_nothing && !plan.duration.is_zero(), "nothing to measure");
     let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
-    let found = find(&plan.rivals, Missing::Absent(SETUP), bar);
-    let mut notes: Vec<String> = found.absent.iter().map(Absent::note).collect();
+    let found = find(&plan.competitors, MissingPolicy::Absent(SETUP), bar);
+    let mut notes: Vec<String> = found.absent.iter().map(UnavailableCompetitor::note).collect();
     notes.extend(found.present.iter().map(|service| service.about.to_string()));
     notes.extend([WARREN, DURABILITY, UNCOMPRESSED].map(str::to_owned));
-    let bed = Bed::new(folder.path(), &plan.program, Content::Budget)?;
-    let run = Run { plan, bed, service: found.present.into_iter().next() };
-    let effort = Effort::rounds(plan.rounds, plan.duration);
+    let fixture = ServiceFixture::new(folder.path(), &plan.program, ContentKind::Budget)?;
+    let run = ActualBenchRun { plan, fixture, service: found.present.into_iter().next() };
+    let stop_rule = StopRule::rounds(plan.rounds, plan.duration);
     let mut tables = Vec::new();
     for section in sections::of(&run)? {
-        tables.push(suite::run(section, &effort, bar)?);
+        tables.push(suite::run(section, &stop_rule, bar)?);
     }
-    let failures = run.bed.failures.take().into_iter();
+    let failures = run.fixture.failures.take().into_iter();
     notes.extend(failures.map(|failure| format!("a failure, {failure}")));
     bar.finish_and_clear();
-    Ok(Report {
+    Ok(BenchReport {
         benchmark: "actual".into(),
-        machine: Machine::here(&plan.folder),
+        machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
         settings: settings(plan),
         configurations: Vec::new(),
@@ -152,30 +164,31 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
 }
 
 /// What the sections share.
-struct Run<'a> {
-    plan: &'a Plan,
-    bed: Bed<'a>,
+struct ActualBenchRun<'a> {
+    plan: &'a ActualBenchPlan,
+    fixture: ServiceFixture<'a>,
     /// The published server, where there is one.
-    service: Option<Service>,
+    service: Option<CompetitorService>,
 }
 
-impl Run<'_> {
+impl ActualBenchRun<'_> {
     /// The baseline first.
-    fn peers(&self) -> Vec<(&'static str, Peer<'_>)> {
+    fn peers(&self) -> Vec<(&'static str, SystemUnderTest<'_>)> {
         let published = self.service.as_ref();
-        let published =
-            published.map(|service| ("Actual", Peer::Rival(service, Dialect::Actual, AS_IT_COMES)));
-        published.into_iter().chain([("Warren", Peer::Gateway)]).collect()
+        let published = published.map(|service| {
+            ("Actual", SystemUnderTest::Rival(service, ServiceApi::Actual, AS_IT_COMES))
+        });
+        published.into_iter().chain([("Warren", SystemUnderTest::Gateway)]).collect()
     }
 }
 
-impl Plan {
-    fn wants(&self, part: Part) -> bool {
+impl ActualBenchPlan {
+    fn wants(&self, part: ActualBenchPart) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
 }
 
-fn settings(plan: &Plan) -> Vec<(String, String)> {
+fn settings(plan: &ActualBenchPlan) -> Vec<(String, String)> {
     let settings = [
         ("messages a page", plan.page.to_string()),
         ("messages of a small budget", sections::SMALL_BUDGET.to_string()),
@@ -186,15 +199,19 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
 }
 
 /// What issue 6 wants to see, in the tables that there are.
-fn aims(tables: &[Table]) -> Vec<Aim> {
+fn aims(tables: &[ResultTable]) -> Vec<GoalResult> {
     let rate = |name: &'static str, least: f64, parts: &'static [&str]| {
-        let is_of = |table: &&Table| parts.iter().any(|part| table.name.starts_with(part));
+        let is_of = |table: &&ResultTable| parts.iter().any(|part| table.name.starts_with(part));
         let tables = tables.iter().filter(is_of);
-        tables.filter_map(move |table| Aim::of_rate(name, Goal::AtLeast(least), table))
+        tables.filter_map(move |table| {
+            GoalResult::for_rate(name, GoalThreshold::AtLeast(least), table)
+        })
     };
     let memory = |fact: &'static str| {
         let tables = tables.iter().filter(|table| table.name == sections::MEMORY);
-        tables.filter_map(move |table| Aim::of_fact(fact, Goal::AtMost(0.1), table, MEMORY_AIMS))
+        tables.filter_map(move |table| {
+            GoalResult::for_metric(fact, GoalThreshold::AtMost(0.1), table, MEMORY_AIMS)
+        })
     };
     rate("messages a second", 10.0, &["bulk-", "pages-"])
         .chain(rate("small syncs a second", 5.0, &["small-"]))
@@ -203,10 +220,11 @@ fn aims(tables: &[Table]) -> Vec<Aim> {
         .collect()
 }
 
-impl fmt::Display for Installed {
+impl fmt::Display for CompetitorInstallation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let present = self.present.iter().map(|about| format!("present: {about}"));
-        let lines: Vec<String> = present.chain(self.absent.iter().map(Absent::note)).collect();
+        let lines: Vec<String> =
+            present.chain(self.absent.iter().map(UnavailableCompetitor::note)).collect();
         f.write_str(&lines.join("\n"))
     }
 }

@@ -7,10 +7,10 @@
 //! - Many users, latencies of requests → `sync.rs`. Rounds, ratios, spread → `suite.rs`.
 
 mod bare;
+mod delay_proxy;
 mod http;
 mod local;
 mod postgres;
-mod proxy;
 mod store;
 mod trie;
 
@@ -18,19 +18,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use crdt::{Message, Node};
+use crdt::{Message, NodeId};
 use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
-use crate::changes::Changes;
-use crate::machine::Machine;
-use crate::measure::Sample;
-use crate::report::Report;
-use crate::suite::{self, Effort, Section};
+use crate::machine::MachineInfo;
+use crate::measure::RoundSample;
+use crate::message_generator::MessageGenerator;
+use crate::report::BenchReport;
+use crate::suite::{self, BenchSection, StopRule};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BulkBenchPlan {
     /// Messages, a table for each count.
     pub counts: Vec<usize>,
     /// Messages of one page.
@@ -40,7 +40,7 @@ pub struct Plan {
     /// Rounds, each in a random order.
     pub rounds: usize,
     /// Names of the tables to make; empty for all.
-    pub only: Vec<Part>,
+    pub only: Vec<BulkBenchPart>,
     /// Milliseconds to the database and back, a table for each.
     pub latencies_ms: Vec<u64>,
     /// What would take longer is left out, and the report says so.
@@ -55,7 +55,7 @@ pub struct Plan {
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum BulkBenchPart {
     /// SQLite: the bare loop, and Warren.
     Local,
     /// PostgreSQL: the published ways.
@@ -73,19 +73,19 @@ const LEAD: &str = "One user's messages, all new, stored in pages. The bare loop
     files; published figures were measured elsewhere.";
 /// 169,000 messages are a day's.
 const STEP_MS: u64 = 500;
-const NODE: Node = Node(1);
+const NODE: NodeId = NodeId(1);
 
 /// Runs the plan; `bar` shows how far it is.
-pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
+pub fn run(plan: &BulkBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = plan.counts.iter().chain([&plan.page, &plan.rounds]);
     anyhow::ensure!(counts.into_iter().all(|count| *count > 0), "nothing to measure");
     // PostgreSQL runs as a user of its own where we are root.
     let folder = ScratchFolder::new(&plan.folder, "bench");
     let folder = folder.and_then(ScratchFolder::let_others_enter);
     let folder = folder.context("the folder to measure in")?;
-    let mut report = Report {
+    let mut report = BenchReport {
         benchmark: "bulk".into(),
-        machine: Machine::here(&plan.folder),
+        machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
         settings: settings(plan),
         configurations: Vec::new(),
@@ -96,14 +96,14 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         title: TITLE.into(),
         lead: LEAD.into(),
     };
-    let run = Run { plan, bar };
-    if plan.wants(Part::Local) {
+    let run = BulkBenchRun { plan, bar };
+    if plan.wants(BulkBenchPart::Local) {
         bar.set_message("accounts");
         let (tables, settings) = local::run(&run, folder.path())?;
         report.tables.extend(tables);
         report.settings.extend(settings);
     }
-    if plan.wants(Part::Postgres) {
+    if plan.wants(BulkBenchPart::Postgres) {
         bar.set_message("PostgreSQL");
         let (tables, notes) = postgres::run(&run, folder.path())?;
         report.tables.extend(tables);
@@ -114,37 +114,37 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
 }
 
 /// What the parts share.
-struct Run<'a> {
-    plan: &'a Plan,
+struct BulkBenchRun<'a> {
+    plan: &'a BulkBenchPlan,
     bar: &'a ProgressBar,
 }
 
-impl Run<'_> {
-    fn measure(&self, section: Section<'_>) -> anyhow::Result<suite::Table> {
+impl BulkBenchRun<'_> {
+    fn measure(&self, section: BenchSection<'_>) -> anyhow::Result<suite::ResultTable> {
         // A case ends when all is stored.
-        let effort = Effort::rounds(self.plan.rounds, Duration::ZERO);
-        suite::run(section, &effort, self.bar)
+        let stop_rule = StopRule::rounds(self.plan.rounds, Duration::ZERO);
+        suite::run(section, &stop_rule, self.bar)
     }
 
     fn messages(&self, count: usize) -> anyhow::Result<Vec<Message>> {
-        Changes::apart(self.plan.content_bytes, 0, STEP_MS).next(count, NODE)
+        MessageGenerator::apart(self.plan.content_bytes, 0, STEP_MS).next(count, NODE)
     }
 }
 
-impl Plan {
-    fn wants(&self, part: Part) -> bool {
+impl BulkBenchPlan {
+    fn wants(&self, part: BulkBenchPart) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
 }
 
 /// All messages were stored in that time.
-fn sample(count: usize, elapsed: Duration) -> Sample {
-    let mut sample = Sample::new(count as u64, elapsed);
+fn sample(count: usize, elapsed: Duration) -> RoundSample {
+    let mut sample = RoundSample::new(count as u64, elapsed);
     sample.facts.push(("seconds", elapsed.as_secs_f64()));
     sample
 }
 
-fn settings(plan: &Plan) -> Vec<(String, String)> {
+fn settings(plan: &BulkBenchPlan) -> Vec<(String, String)> {
     let settings = [
         ("messages of a page", plan.page.to_string()),
         ("bytes a message", plan.content_bytes.to_string()),

@@ -11,27 +11,27 @@ use std::fmt;
 use anyhow::ensure;
 use serde::Serialize;
 
-use crate::figures::{self, Column};
-use crate::interval::{Difference, Verdict};
-use crate::machine::Machine;
-use crate::measure::Spread;
-use crate::report::Report;
-use crate::suite::{Row, Table};
-use crate::text;
+use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
+use crate::format::{self, MetricColumn};
+use crate::machine::MachineInfo;
+use crate::measure::Distribution;
+use crate::report::BenchReport;
+use crate::suite::{ResultRow, ResultTable};
+use crate::text_report;
 
 /// What differs between two reports.
 #[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
+pub struct ReportComparison {
     /// `pragma`, `sync`, `tps` …
     pub benchmark: String,
     /// The first.
-    pub a: Source,
+    pub a: ReportSource,
     /// The second, which is compared with it.
-    pub b: Source,
+    pub b: ReportSource,
     /// Whether both were made on the same kind of machine, so that rates may be compared.
     pub is_same_machine: bool,
     /// Tables that are in both.
-    pub tables: Vec<Compared>,
+    pub tables: Vec<TableComparison>,
     /// `table: row` of the first that is not in the second.
     pub only_in_a: Vec<String>,
     /// And the other way round.
@@ -40,41 +40,41 @@ pub struct Comparison {
 
 /// Where figures come from.
 #[derive(Clone, Debug, Serialize)]
-pub struct Source {
+pub struct ReportSource {
     /// On what.
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// The command line.
     pub command: String,
 }
 
 /// A table of both reports.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct TableComparison {
     /// What `--only` calls it.
     pub name: String,
     /// What its rates count.
     pub unit: String,
     /// Those that are in both.
-    pub rows: Vec<ComparedRow>,
+    pub rows: Vec<RowComparison>,
 }
 
 /// A row of both reports.
 #[derive(Clone, Debug, Serialize)]
-pub struct ComparedRow {
+pub struct RowComparison {
     /// What was measured.
     pub name: String,
     /// The first's rate.
-    pub a: Spread,
+    pub a: Distribution,
     /// The second's rate.
-    pub b: Spread,
+    pub b: Distribution,
     /// Of the rates; on one machine.
-    pub rate: Option<Difference>,
+    pub rate: Option<MedianDifference>,
     /// Of what each is of its own baseline; not of the baseline itself.
-    pub of_baseline: Option<Difference>,
+    pub of_baseline: Option<MedianDifference>,
 }
 
 /// Compares `b` with `a`.
-pub fn compare(a: &Report, b: &Report) -> anyhow::Result<Comparison> {
+pub fn compare(a: &BenchReport, b: &BenchReport) -> anyhow::Result<ReportComparison> {
     ensure!(
         a.benchmark == b.benchmark,
         "these are reports of different benchmarks: {} and {}",
@@ -85,7 +85,7 @@ pub fn compare(a: &Report, b: &Report) -> anyhow::Result<Comparison> {
     let pairs = || a.tables.iter().filter_map(|one| Some((one, named(&b.tables, &one.name)?)));
     let tables = pairs().map(|(a, b)| compared(a, b, is_same_machine));
     let (in_a, in_b) = (rows(a), rows(b));
-    Ok(Comparison {
+    Ok(ReportComparison {
         benchmark: a.benchmark.to_string(),
         a: source(a),
         b: source(b),
@@ -96,34 +96,35 @@ pub fn compare(a: &Report, b: &Report) -> anyhow::Result<Comparison> {
     })
 }
 
-fn named<'t>(tables: &'t [Table], name: &str) -> Option<&'t Table> {
+fn named<'t>(tables: &'t [ResultTable], name: &str) -> Option<&'t ResultTable> {
     tables.iter().find(|table| table.name == name)
 }
 
-fn rows(report: &Report) -> BTreeSet<String> {
-    let of = |table: &Table| {
-        let name = |row: &Row| format!("{}: {}", table.name, row.name);
+fn rows(report: &BenchReport) -> BTreeSet<String> {
+    let of = |table: &ResultTable| {
+        let name = |row: &ResultRow| format!("{}: {}", table.name, row.name);
         table.rows.iter().map(name).collect::<Vec<_>>()
     };
     report.tables.iter().flat_map(of).collect()
 }
 
-fn source(report: &Report) -> Source {
-    Source { machine: report.machine.clone(), command: report.command.clone() }
+fn source(report: &BenchReport) -> ReportSource {
+    ReportSource { machine: report.machine.clone(), command: report.command.clone() }
 }
 
-fn compared(a: &Table, b: &Table, is_same_machine: bool) -> Compared {
-    let pairs: Vec<(&Row, &Row)> = a
+fn compared(a: &ResultTable, b: &ResultTable, is_same_machine: bool) -> TableComparison {
+    let pairs: Vec<(&ResultRow, &ResultRow)> = a
         .rows
         .iter()
         .filter_map(|one| Some((one, b.rows.iter().find(|other| other.name == one.name)?)))
         .collect();
     let count = pairs.len();
     let rows = pairs.into_iter().map(|(a, b)| {
-        let difference =
-            |a: &Spread, b: &Spread| Difference::between(&a.samples, &b.samples, count);
+        let difference = |a: &Distribution, b: &Distribution| {
+            MedianDifference::between(&a.samples, &b.samples, count)
+        };
         let is_compared = a.difference.is_some() && b.difference.is_some();
-        ComparedRow {
+        RowComparison {
             name: a.name.clone(),
             rate: is_same_machine.then(|| difference(&a.rate, &b.rate)),
             of_baseline: is_compared.then(|| difference(&a.of_baseline, &b.of_baseline)),
@@ -131,18 +132,18 @@ fn compared(a: &Table, b: &Table, is_same_machine: bool) -> Compared {
             b: b.rate.clone(),
         }
     });
-    Compared { name: a.name.clone(), unit: b.unit.to_string(), rows: rows.collect() }
+    TableComparison { name: a.name.clone(), unit: b.unit.to_string(), rows: rows.collect() }
 }
 
-impl fmt::Display for Comparison {
+impl fmt::Display for ReportComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, Source { machine, command }) in [("A", &self.a), ("B", &self.b)] {
+        for (name, ReportSource { machine, command }) in [("A", &self.a), ("B", &self.b)] {
             writeln!(f, "{name}: {command}\n{machine}\n")?;
         }
         if !self.is_same_machine {
             writeln!(f, "The machines differ: only multiples of the baseline are compared.\n")?;
         }
-        let tables: Vec<String> = self.tables.iter().map(Compared::text).collect();
+        let tables: Vec<String> = self.tables.iter().map(TableComparison::text).collect();
         write!(f, "{}", tables.join("\n\n"))?;
         for (which, only) in [("A", &self.only_in_a), ("B", &self.only_in_b)] {
             only.iter().try_for_each(|row| write!(f, "\nonly in {which}: {row}"))?;
@@ -151,30 +152,34 @@ impl fmt::Display for Comparison {
     }
 }
 
-impl Compared {
+impl TableComparison {
     fn text(&self) -> String {
         let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
-        let told = |difference: &Option<Difference>| difference.as_ref().map(figures::told);
-        let column =
-            |heading: &str, detail, cells| Column { heading: heading.to_owned(), detail, cells };
-        let cells = |cell: &dyn Fn(&ComparedRow) -> Option<figures::Figure>| {
+        let told = |difference: &Option<MedianDifference>| difference.as_ref().map(format::told);
+        let column = |heading: &str, detail, cells| MetricColumn {
+            heading: heading.to_owned(),
+            detail,
+            cells,
+        };
+        let cells = |cell: &dyn Fn(&RowComparison) -> Option<format::FormattedValue>| {
             self.rows.iter().map(cell).collect::<Vec<_>>()
         };
         let columns = [
-            column("A", "median", cells(&|row| Some(figures::median(&row.a)))),
-            column("B", "median", cells(&|row| Some(figures::median(&row.b)))),
+            column("A", "median", cells(&|row| Some(format::median(&row.a)))),
+            column("B", "median", cells(&|row| Some(format::median(&row.b)))),
             column("B against A", "", cells(&|row| told(&row.rate))),
             column("multiples of the baseline", "", cells(&|row| told(&row.of_baseline))),
         ];
-        let columns: Vec<Column> = columns.into_iter().filter(Column::says_something).collect();
-        text::aligned(&format!("{}: {}/s", self.name, self.unit), &names, &columns)
+        let columns: Vec<MetricColumn> =
+            columns.into_iter().filter(MetricColumn::says_something).collect();
+        text_report::aligned(&format!("{}: {}/s", self.name, self.unit), &names, &columns)
     }
 
     /// Whether anything here became faster or slower.
     pub fn differs(&self) -> bool {
-        let is_one = |difference: &Option<Difference>| {
+        let is_one = |difference: &Option<MedianDifference>| {
             let verdict = difference.as_ref().map(|difference| difference.verdict);
-            matches!(verdict, Some(Verdict::Faster | Verdict::Slower))
+            matches!(verdict, Some(DifferenceVerdict::Faster | DifferenceVerdict::Slower))
         };
         self.rows.iter().any(|row| is_one(&row.rate) || is_one(&row.of_baseline))
     }
@@ -183,28 +188,30 @@ impl Compared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::sample;
+    use crate::html_report::sample;
 
-    fn report(factor: f64, rounds: i32) -> Report {
+    fn report(factor: f64, rounds: i32) -> BenchReport {
         let spread = |median: f64| {
-            Spread::of((0..rounds).map(|round| median * (1.0 + 0.001 * f64::from(round))).collect())
+            Distribution::from_samples(
+                (0..rounds).map(|round| median * (1.0 + 0.001 * f64::from(round))).collect(),
+            )
         };
         let row = |name: &str, rate: f64, of_baseline: f64| {
-            let difference = (of_baseline < 1.0).then(|| Difference::of(&[of_baseline], 1));
-            Row {
+            let difference = (of_baseline < 1.0).then(|| MedianDifference::of(&[of_baseline], 1));
+            ResultRow {
                 rate: spread(rate),
                 of_baseline: spread(of_baseline),
                 difference,
                 ..sample::row(name, rate)
             }
         };
-        let table = Table {
+        let table = ResultTable {
             name: "inserts".to_owned(),
             unit: "operations".into(),
             title: String::new(),
             rows: vec![row("bare", 1_000.0, 1.0), row("ours", 500.0 * factor, 0.5 * factor)],
         };
-        Report {
+        BenchReport {
             benchmark: "pragma".into(),
             machine: sample::machine(),
             command: "warren bench pragma".to_owned(),
@@ -219,8 +226,8 @@ mod tests {
         }
     }
 
-    fn texts(comparison: &Comparison) -> Vec<(Option<&str>, Option<&str>)> {
-        let text = |of: &'_ Option<Difference>| of.as_ref().map(|one| one.text.clone());
+    fn texts(comparison: &ReportComparison) -> Vec<(Option<&str>, Option<&str>)> {
+        let text = |of: &'_ Option<MedianDifference>| of.as_ref().map(|one| one.text.clone());
         let rows = comparison.tables[0].rows.iter();
         rows.map(|row| (text(&row.rate), text(&row.of_baseline)))
             .map(|(a, b)| (a.map(leak), b.map(leak)))
@@ -275,9 +282,10 @@ mod tests {
     #[test]
     fn a_report_reads_back_as_it_was_written() {
         let mut report = report(1.0, 6);
-        report.tables[0].rows[1].of_baseline = Spread::of(vec![f64::NAN, 1.0 / 3.0]);
+        report.tables[0].rows[1].of_baseline =
+            Distribution::from_samples(vec![f64::NAN, 1.0 / 3.0]);
         let written = serde_json::to_string(&report).unwrap();
-        let read: Report = serde_json::from_str(&written).unwrap();
+        let read: BenchReport = serde_json::from_str(&written).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), written);
     }
 }

@@ -19,7 +19,7 @@ const REQUEST_TIME_MAX: Duration = Duration::from_mins(2);
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// Opens itself again where the server closed it.
-pub(crate) struct Connection {
+pub(crate) struct BenchConnection {
     address: SocketAddr,
     host: HeaderValue,
     sender: SendRequest<Full<Bytes>>,
@@ -27,12 +27,12 @@ pub(crate) struct Connection {
 
 /// What came back.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct BenchResponse {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,
 }
 
-impl Connection {
+impl BenchConnection {
     pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Self> {
         let host = HeaderValue::try_from(address.to_string())?;
         Ok(Self { address, host, sender: connect(address).await? })
@@ -42,13 +42,13 @@ impl Connection {
     pub(crate) async fn send(
         &mut self,
         mut request: Request<Full<Bytes>>,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<BenchResponse> {
         request.headers_mut().insert(HOST, self.host.clone());
         let answer = tokio::time::timeout(REQUEST_TIME_MAX, self.send_now(request)).await;
         answer.context("no answer")?
     }
 
-    async fn send_now(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<Answer> {
+    async fn send_now(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<BenchResponse> {
         if self.sender.ready().await.is_err() {
             self.sender = connect(self.address).await?;
         }
@@ -56,7 +56,7 @@ impl Connection {
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX);
         let body = body.collect().await.map_err(anyhow::Error::from_boxed)?.to_bytes();
-        Ok(Answer { status, body })
+        Ok(BenchResponse { status, body })
     }
 }
 
@@ -69,7 +69,7 @@ async fn connect(address: SocketAddr) -> anyhow::Result<SendRequest<Full<Bytes>>
     Ok(sender)
 }
 
-impl Answer {
+impl BenchResponse {
     /// The body of a success.
     pub(crate) fn success(self) -> anyhow::Result<Bytes> {
         ensure!(

@@ -11,34 +11,34 @@
 #![forbid(unsafe_code)]
 
 pub mod actual;
-mod aims;
 pub mod bulk;
-mod changes;
 mod compare;
+mod competitors;
+mod confidence_interval;
 mod disk;
-mod figures;
-mod html;
+mod format;
+mod goals;
+mod html_report;
 mod http;
-mod interval;
-pub mod lab;
 mod machine;
 mod matrix;
 mod measure;
+mod message_generator;
 mod postgres;
 mod processes;
 pub mod reconcile;
 mod report;
-mod rivals;
-mod served;
+mod server_process;
 mod service;
+pub mod sqlite_bench;
 mod suite;
 mod summary;
 pub mod sync;
-mod text;
+mod text_report;
 pub mod tps;
 pub mod tune;
 
-pub use compare::{Compared, ComparedRow, Comparison, Source, compare};
-pub use matrix::{Matrix, MatrixColumn, MatrixRow};
+pub use compare::{ReportComparison, ReportSource, RowComparison, TableComparison, compare};
+pub use matrix::{MatrixColumn, MatrixRow, ReportMatrix};
 pub use processes::memory_peak_bytes;
-pub use report::Report;
+pub use report::BenchReport;

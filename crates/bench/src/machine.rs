@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// The machine, the system and the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct MachineInfo {
     /// As the processor names itself.
     pub processor: String,
     /// Cores that this process may use.
@@ -28,7 +28,7 @@ pub struct Machine {
     pub compile_options: Vec<String>,
 }
 
-impl Machine {
+impl MachineInfo {
     /// This one.
     pub(crate) fn here(folder: &Path) -> Self {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -41,7 +41,7 @@ impl Machine {
             processor: processor.to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel.trim().to_owned(),
-            file_system: engine::file_system(folder).unwrap_or_else(|| "unknown".to_owned()),
+            file_system: engine::fs_type(folder).unwrap_or_else(|| "unknown".to_owned()),
             version: env!("CARGO_PKG_VERSION").into(),
             commit: env!("WARREN_COMMIT").into(),
             sqlite: rusqlite::version().into(),
@@ -57,7 +57,7 @@ impl Machine {
 }
 
 /// Two lines: the machine, the program.
-impl fmt::Display for Machine {
+impl fmt::Display for MachineInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { processor, cores, kernel, file_system, version, commit, sqlite, .. } = self;
         writeln!(f, "{processor}, {cores} cores, Linux {kernel}, {file_system}")?;

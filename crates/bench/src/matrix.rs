@@ -8,18 +8,18 @@
 //!   contradict each other.
 //!
 //! # Not here
-//! - How it looks → `text/matrix.rs`, `html/matrix.rs`.
+//! - How it looks → `text_report/matrix.rs`, `html_report/matrix.rs`.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::Verdict;
-use crate::suite::{Row, Table};
+use crate::confidence_interval::DifferenceVerdict;
+use crate::suite::{ResultRow, ResultTable};
 
 /// What several tables say of the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Matrix {
+pub struct ReportMatrix {
     /// Which of several; begins the names of its tables.
     pub name: String,
     /// What was measured: `1,000 messages of 3,500 bytes`.
@@ -49,19 +49,19 @@ pub struct MatrixRow {
     pub file_bytes: Option<u64>,
 }
 
-impl Matrix {
+impl ReportMatrix {
     /// What the table of that column says of that row, if it was measured.
     pub(crate) fn cell<'t>(
         column: &MatrixColumn,
         row: &MatrixRow,
-        tables: &'t [Table],
-    ) -> Option<&'t Row> {
+        tables: &'t [ResultTable],
+    ) -> Option<&'t ResultRow> {
         let table = tables.iter().find(|table| table.name == column.table)?;
         table.rows.iter().find(|of| of.name == row.name)
     }
 
     /// What all columns compare with, and how often it was measured.
-    pub(crate) fn baseline<'t>(&self, tables: &'t [Table]) -> Option<(&'t str, usize)> {
+    pub(crate) fn baseline<'t>(&self, tables: &'t [ResultTable]) -> Option<(&'t str, usize)> {
         let first = self.columns.first()?;
         let table = tables.iter().find(|table| table.name == first.table)?;
         let baseline = table.rows.first()?;
@@ -73,41 +73,44 @@ impl Matrix {
 pub(crate) const IDLE: &str = "not measured: it changes nothing here";
 
 /// One character for a verdict.
-pub(crate) fn sign(verdict: Verdict) -> char {
+pub(crate) fn sign(verdict: DifferenceVerdict) -> char {
     match verdict {
-        Verdict::Faster => '▲',
-        Verdict::Slower => '▼',
-        Verdict::NoDifference => '=',
-        Verdict::TooFewRounds => '?',
+        DifferenceVerdict::Faster => '▲',
+        DifferenceVerdict::Slower => '▼',
+        DifferenceVerdict::NoDifference => '=',
+        DifferenceVerdict::TooFewRounds => '?',
     }
 }
 
 #[cfg(test)]
 pub(crate) mod sample {
     use super::*;
-    use crate::html::sample;
-    use crate::interval::Difference;
-    use crate::measure::{MS_EACH, Spread};
+    use crate::confidence_interval::MedianDifference;
+    use crate::html_report::sample;
+    use crate::measure::{Distribution, MS_EACH};
 
     /// At that multiple of the baseline's 1,000 in each round.
-    fn row(name: &str, ratio: Option<f64>, rounds: usize, is_setup: bool) -> Row {
+    fn row(name: &str, ratio: Option<f64>, rounds: usize, is_setup: bool) -> ResultRow {
         let ratios = vec![ratio.unwrap_or(1.0); rounds];
         let rates: Vec<f64> = ratios.iter().map(|ratio| ratio * 1_000.0).collect();
         let ms = rates.iter().map(|rate| 1e3 / rate).collect();
-        Row {
-            rate: Spread::of(rates),
-            of_baseline: Spread::of(ratios.clone()),
-            difference: ratio.map(|_| Difference::of(&ratios, 2)),
-            facts: is_setup.then(|| (MS_EACH.into(), Spread::of(ms))).into_iter().collect(),
+        ResultRow {
+            rate: Distribution::from_samples(rates),
+            of_baseline: Distribution::from_samples(ratios.clone()),
+            difference: ratio.map(|_| MedianDifference::of(&ratios, 2)),
+            facts: is_setup
+                .then(|| (MS_EACH.into(), Distribution::from_samples(ms)))
+                .into_iter()
+                .collect(),
             ..sample::row(name, 1_000.0)
         }
     }
 
     /// Of two configurations, one of which was measured too seldom in the last table, and one that
     /// was not measured.
-    pub(crate) fn matrix() -> (Matrix, Vec<Table>) {
+    pub(crate) fn matrix() -> (ReportMatrix, Vec<ResultTable>) {
         let tables = [("insert", 2.5, 8), ("list", 1.0, 8), ("setup", 0.02, 2)];
-        let tables = tables.map(|(operation, ratio, rounds)| Table {
+        let tables = tables.map(|(operation, ratio, rounds)| ResultTable {
             name: format!("20-{operation}"),
             unit: "operations".into(),
             title: format!("{operation}, 20 messages"),
@@ -120,7 +123,7 @@ pub(crate) mod sample {
             table: format!("20-{table}"),
         };
         let line = |name: &str, file_bytes| MatrixRow { name: name.to_owned(), file_bytes };
-        let matrix = Matrix {
+        let matrix = ReportMatrix {
             name: "20".to_owned(),
             title: "20 messages of 10 bytes".to_owned(),
             columns: vec![
@@ -146,14 +149,14 @@ mod tests {
     fn a_cell_is_what_its_table_says_of_its_row() {
         let (matrix, tables) = sample::matrix();
         let cell = |column: usize, row: usize| {
-            let row = Matrix::cell(&matrix.columns[column], &matrix.rows[row], &tables)?;
+            let row = ReportMatrix::cell(&matrix.columns[column], &matrix.rows[row], &tables)?;
             Some(row.difference.as_ref().map(|difference| difference.verdict))
         };
         assert_eq!(cell(0, 0), Some(None), "the baseline has no verdict");
         assert_eq!(cell(0, 1), None, "it was not measured");
-        assert_eq!(cell(0, 2), Some(Some(Verdict::Faster)));
-        assert_eq!(cell(1, 2), Some(Some(Verdict::NoDifference)));
-        assert_eq!(cell(2, 2), Some(Some(Verdict::TooFewRounds)));
+        assert_eq!(cell(0, 2), Some(Some(DifferenceVerdict::Faster)));
+        assert_eq!(cell(1, 2), Some(Some(DifferenceVerdict::NoDifference)));
+        assert_eq!(cell(2, 2), Some(Some(DifferenceVerdict::TooFewRounds)));
         assert_eq!(matrix.baseline(&tables), Some(("production", 8)));
     }
 
@@ -161,7 +164,7 @@ mod tests {
     fn a_matrix_is_read_as_it_was_written() {
         let (matrix, _) = sample::matrix();
         let json = serde_json::to_string(&matrix).unwrap();
-        assert_eq!(serde_json::from_str::<Matrix>(&json).unwrap(), matrix);
+        assert_eq!(serde_json::from_str::<ReportMatrix>(&json).unwrap(), matrix);
         assert!(json.contains(r#"{"name":"mmap-256mb","file_bytes":null}"#), "{json}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::interval::{CONFIDENCE, Interval};
+use crate::confidence_interval::{CONFIDENCE, ConfidenceInterval};
 
 /// How long `work` takes.
 pub(crate) fn time<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Duration)> {
@@ -29,12 +29,12 @@ pub(crate) fn longer_each_time(first: Duration) -> impl Iterator<Item = Duration
 
 /// Median and extremes of some samples.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Spread {
+pub struct Distribution {
     /// The middle one.
     #[serde(deserialize_with = "number")]
     pub median: f64,
     /// What holds the true median 95 % of the time; the extremes, if the samples are too few.
-    pub interval: Interval,
+    pub interval: ConfidenceInterval,
     /// The smallest.
     #[serde(deserialize_with = "number")]
     pub min: f64,
@@ -56,9 +56,9 @@ fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
     Ok(numbers.into_iter().map(|number| number.unwrap_or(f64::NAN)).collect())
 }
 
-impl Spread {
+impl Distribution {
     /// Of at least one sample.
-    pub(crate) fn of(samples: Vec<f64>) -> Self {
+    pub(crate) fn from_samples(samples: Vec<f64>) -> Self {
         let mut sorted = samples.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = sorted.len() / 2;
@@ -67,7 +67,7 @@ impl Spread {
         } else {
             f64::midpoint(sorted[middle - 1], sorted[middle])
         };
-        let interval = Interval::of_median(&sorted, CONFIDENCE);
+        let interval = ConfidenceInterval::of_median(&sorted, CONFIDENCE);
         Self { median, interval, min: sorted[0], max: sorted[sorted.len() - 1], samples }
     }
 }
@@ -80,18 +80,18 @@ pub(crate) const MS_EACH: &str = "ms each";
 
 /// What one candidate did in one round.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct RoundSample {
     /// What succeeded: transactions, or what else the table counts.
     pub(crate) transactions: u64,
     /// From the first to the last of them.
     pub(crate) elapsed: Duration,
     /// How long callers waited for one, where that was looked at.
-    pub(crate) latency: Option<Latency>,
+    pub(crate) latency: Option<LatencyStats>,
     /// Whatever else is worth a column: a name that says the unit, and the value.
     pub(crate) facts: Vec<(&'static str, f64)>,
 }
 
-impl Sample {
+impl RoundSample {
     /// Without latency and facts.
     pub(crate) fn new(transactions: u64, elapsed: Duration) -> Self {
         Self { transactions, elapsed, latency: None, facts: Vec::new() }
@@ -120,7 +120,7 @@ impl Sample {
 /// How long callers waited, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "in JSON only a field's name can say its unit")]
-pub struct Latency {
+pub struct LatencyStats {
     /// What they waited on average, where that is of interest.
     pub mean_us: Option<f64>,
     /// Half of them waited less.
@@ -135,9 +135,9 @@ pub struct Latency {
 
 /// Collects waits.
 #[derive(Clone, Debug)]
-pub(crate) struct Latencies(Histogram<u64>);
+pub(crate) struct LatencyRecorder(Histogram<u64>);
 
-impl Latencies {
+impl LatencyRecorder {
     pub(crate) fn new() -> Self {
         Self(Histogram::new(3).expect("three digits are allowed"))
     }
@@ -157,17 +157,17 @@ impl Latencies {
     }
 
     /// With the average.
-    pub(crate) fn latency_and_mean(&self) -> Option<Latency> {
+    pub(crate) fn latency_and_mean(&self) -> Option<LatencyStats> {
         let mean_us = Some(self.0.mean() / 1_000.0);
-        self.latency().map(|latency| Latency { mean_us, ..latency })
+        self.latency().map(|latency| LatencyStats { mean_us, ..latency })
     }
 
     /// `None` if nothing was recorded.
-    pub(crate) fn latency(&self) -> Option<Latency> {
+    pub(crate) fn latency(&self) -> Option<LatencyStats> {
         #[expect(clippy::cast_precision_loss, reason = "nanoseconds of minutes at most")]
         let us = |ns: u64| ns as f64 / 1_000.0;
         let at = |quantile| us(self.0.value_at_quantile(quantile));
-        (!self.0.is_empty()).then(|| Latency {
+        (!self.0.is_empty()).then(|| LatencyStats {
             mean_us: None,
             p50_us: at(0.5),
             p95_us: at(0.95),
@@ -183,20 +183,22 @@ mod tests {
 
     #[test]
     fn the_median_is_the_middle_or_between_the_two_in_the_middle() {
-        assert!((Spread::of(vec![3.0, 1.0, 2.0]).median - 2.0).abs() < f64::EPSILON);
-        let even = Spread::of(vec![4.0, 1.0, 2.0, 3.0]);
+        assert!(
+            (Distribution::from_samples(vec![3.0, 1.0, 2.0]).median - 2.0).abs() < f64::EPSILON
+        );
+        let even = Distribution::from_samples(vec![4.0, 1.0, 2.0, 3.0]);
         assert!((even.median - 2.5).abs() < f64::EPSILON);
         assert_eq!((even.min.to_bits(), even.max.to_bits()), (1.0f64.to_bits(), 4.0f64.to_bits()));
     }
 
     #[test]
     fn percentiles_are_of_what_was_recorded() {
-        assert!(Latencies::new().latency().is_none());
-        let mut latencies = Latencies::new();
+        assert!(LatencyRecorder::new().latency().is_none());
+        let mut latencies = LatencyRecorder::new();
         for us in 1..=100 {
             latencies.record(Duration::from_micros(us));
         }
-        let mut all = Latencies::new();
+        let mut all = LatencyRecorder::new();
         all.merge(&latencies);
         let latency = all.latency().unwrap();
         assert!((latency.p50_us - 50.0).abs() < 0.5, "{latency:?}");

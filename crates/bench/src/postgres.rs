@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Context;
 pub(crate) use postgres_lab::MAX_WAL_BYTES;
-use postgres_lab::Server;
+use postgres_lab::PostgresServer;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Config};
 
@@ -25,16 +25,16 @@ const REPORTED: [&str; 8] = [
 ];
 
 /// A server with its own files and port; it ends with this value.
-pub(crate) struct Postgres {
-    server: Server,
+pub(crate) struct BenchPostgres {
+    server: PostgresServer,
     runtime: Runtime,
 }
 
-impl Postgres {
+impl BenchPostgres {
     /// Starts an empty server with its files in `folder/postgres`.
     pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().build().context("tokio")?;
-        let server = Server::start(folder, &runtime)?;
+        let server = PostgresServer::start(folder, &runtime)?;
         Ok(Self { server, runtime })
     }
 

@@ -5,14 +5,14 @@ use std::fs;
 
 /// A process, what it started, or both.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Processes {
+pub(crate) struct ProcessUsage {
     pub(crate) root: u32,
-    pub(crate) part: Part,
+    pub(crate) part: ProcessScope,
 }
 
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ProcessScope {
     Root,
     /// Where the root only starts them.
     Children,
@@ -21,10 +21,10 @@ pub(crate) enum Part {
 /// `sysconf(_SC_CLK_TCK)`, which has been 100 on Linux for ever.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-impl Processes {
+impl ProcessUsage {
     /// This one.
     pub(crate) fn own() -> Self {
-        Self { root: std::process::id(), part: Part::Root }
+        Self { root: std::process::id(), part: ProcessScope::Root }
     }
 
     /// Seconds of processor time so far, of those that run.
@@ -43,7 +43,7 @@ impl Processes {
     }
 
     fn all(self) -> Vec<u32> {
-        if self.part == Part::Root {
+        if self.part == ProcessScope::Root {
             return vec![self.root];
         }
         let parents = parents();
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn a_child_counts_until_it_ends() {
-        let own = Processes::own();
+        let own = ProcessUsage::own();
         assert!(own.memory_mb() > 1.0 && own.cpu_seconds() >= 0.0);
         assert!(own.memory_peak_mb().unwrap() > 1.0);
         assert!(memory_peak_bytes().unwrap() > 1_000_000);
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-        let without = Processes { part: Part::Children, ..own };
+        let without = ProcessUsage { part: ProcessScope::Children, ..own };
         assert!(without.all().contains(&child.id()));
         child.kill().unwrap();
         child.wait().unwrap();

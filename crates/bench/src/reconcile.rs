@@ -8,24 +8,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use crdt::{Message, Node, Timestamp};
+use crdt::{Message, NodeId, Timestamp};
 use engine::ScratchFolder;
 use indicatif::ProgressBar;
 use prost::Message as _;
-use protocol::{Item, PushRequest, PushResponse, Reconcile, ReconcileResponse};
+use protocol::{PushRequest, PushResponse, ReconcileEntry, ReconcileResponse, SetReconciler};
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
-use replica::{Http, Transport};
+use replica::{HttpTransport, Transport};
 
-use crate::machine::Machine;
-use crate::measure::{Sample, time};
-use crate::report::Report;
-use crate::served::{Prepared, Served};
-use crate::suite::{self, Case, Effort, Section};
+use crate::machine::MachineInfo;
+use crate::measure::{RoundSample, time};
+use crate::report::BenchReport;
+use crate::server_process::{PreparedDataDir, ServerProcess};
+use crate::suite::{self, BenchCase, BenchSection, StopRule};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ReconcileBenchPlan {
     /// Messages that both sides hold.
     pub messages: u64,
     /// How many only one side holds, a row for each count; half of them on either side.
@@ -56,45 +56,46 @@ const PAGE_MESSAGES: u64 = 40_000;
 
 /// How a set lies in time.
 #[derive(Clone, Copy)]
-struct Shape {
+struct SetShape {
     name: &'static str,
     title: &'static str,
     span_ms: u64,
 }
 
-const SHAPES: [Shape; 2] = [
-    Shape { name: "years", title: "messages spread over ten years", span_ms: TEN_YEARS_MS },
-    Shape { name: "minute", title: "all messages of one minute", span_ms: MINUTE_MS },
+const SHAPES: [SetShape; 2] = [
+    SetShape { name: "years", title: "messages spread over ten years", span_ms: TEN_YEARS_MS },
+    SetShape { name: "minute", title: "all messages of one minute", span_ms: MINUTE_MS },
 ];
 
 /// Runs the plan; `bar` shows how far it is.
-pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
+pub fn run(plan: &ReconcileBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = [plan.messages, plan.rounds as u64, plan.differences.len() as u64];
     ensure!(counts.iter().all(|count| *count > 0), "nothing to measure");
     let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
     bar.set_message("accounts");
-    let prepared = Prepared::make(folder.path().join("prepared"), SHAPES.len(), SHAPES.len())?;
+    let prepared =
+        PreparedDataDir::make(folder.path().join("prepared"), SHAPES.len(), SHAPES.len())?;
     let data = folder.path().join("data");
     prepared.copy_to(&data)?;
-    let served = Served::start(&plan.program, &data, &[])?;
-    let effort = Effort::rounds(plan.rounds, Duration::ZERO);
+    let served = ServerProcess::start(&plan.program, &data, &[])?;
+    let stop_rule = StopRule::rounds(plan.rounds, Duration::ZERO);
     let mut tables = Vec::new();
     for (shape, token) in SHAPES.into_iter().zip(&prepared.tokens) {
         bar.set_message(format!("{}: storing", shape.name));
-        let vault = Vault {
+        let vault = BenchVault {
             plan,
             shape,
-            http: Http::new(&format!("http://{}", served.address)),
+            http: HttpTransport::new(&format!("http://{}", served.address)),
             token: token.clone(),
         };
         vault.fill()?;
-        tables.push(suite::run(vault.section()?, &effort, bar)?);
+        tables.push(suite::run(vault.section()?, &stop_rule, bar)?);
     }
     bar.finish_and_clear();
     let settings = [("messages", plan.messages), ("bytes of content", plan.content_bytes as u64)];
-    Ok(Report {
+    Ok(BenchReport {
         benchmark: "reconcile".into(),
-        machine: Machine::here(&plan.folder),
+        machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec(),
         configurations: Vec::new(),
@@ -109,18 +110,18 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
 
 /// A vault of the server with its messages, and how to reach it.
 #[derive(Clone)]
-struct Vault<'a> {
-    plan: &'a Plan,
-    shape: Shape,
-    http: Http,
+struct BenchVault<'a> {
+    plan: &'a ReconcileBenchPlan,
+    shape: SetShape,
+    http: HttpTransport,
     token: String,
 }
 
-impl<'a> Vault<'a> {
+impl<'a> BenchVault<'a> {
     /// Message number `index`; those from `messages` on are between the others.
     fn message(&self, index: u64) -> anyhow::Result<Message> {
-        let Plan { messages, content_bytes, .. } = self.plan;
-        let (node, index_in_time) = (Node(index / messages), index % messages);
+        let ReconcileBenchPlan { messages, content_bytes, .. } = self.plan;
+        let (node, index_in_time) = (NodeId(index / messages), index % messages);
         // 64 parts of a millisecond, so that a minute has room for millions.
         let parts = u128::from(index_in_time) * u128::from(self.shape.span_ms) * 64;
         let parts = u64::try_from(parts / u128::from(*messages))?;
@@ -146,24 +147,24 @@ impl<'a> Vault<'a> {
         Ok(())
     }
 
-    fn item(&self, index: u64) -> anyhow::Result<Item> {
+    fn item(&self, index: u64) -> anyhow::Result<ReconcileEntry> {
         let message = self.message(index)?;
-        Ok(Item::of(message.timestamp, &message.content))
+        Ok(ReconcileEntry::from_message(message.timestamp, &message.content))
     }
 
-    fn section(self) -> anyhow::Result<Section<'a>> {
+    fn section(self) -> anyhow::Result<BenchSection<'a>> {
         let items = (0..self.plan.messages).map(|index| self.item(index));
-        let items: Vec<Item> = items.collect::<anyhow::Result<_>>()?;
+        let items: Vec<ReconcileEntry> = items.collect::<anyhow::Result<_>>()?;
         let all = self.clone();
-        let mut cases = vec![Case::new("the whole vault", move |_| all.stream())];
+        let mut cases = vec![BenchCase::new("the whole vault", move |_| all.stream())];
         for (number, &differences) in self.plan.differences.iter().enumerate() {
             let (vault, items) = (self.clone(), items.clone());
             let mut random = SmallRng::seed_from_u64(number as u64);
-            cases.push(Case::new(format!("{differences} differences"), move |_| {
+            cases.push(BenchCase::new(format!("{differences} differences"), move |_| {
                 vault.compare(&items, differences, &mut random)
             }));
         }
-        Ok(Section {
+        Ok(BenchSection {
             name: self.shape.name.to_owned(),
             unit: "messages",
             title: format!("{} {}", self.plan.messages, self.shape.title),
@@ -171,7 +172,7 @@ impl<'a> Vault<'a> {
         })
     }
 
-    fn stream(&self) -> anyhow::Result<Sample> {
+    fn stream(&self) -> anyhow::Result<RoundSample> {
         let mut http = self.http.clone();
         let (bytes, took) = time(|| {
             let mut bytes = 0;
@@ -180,15 +181,18 @@ impl<'a> Vault<'a> {
             }
             Ok(bytes)
         })?;
-        Ok(self.sample(took, &Cost { requests: 1, received: bytes, ..Cost::default() }))
+        Ok(self.sample(
+            took,
+            &ReconcileBenchCost { requests: 1, received: bytes, ..ReconcileBenchCost::default() },
+        ))
     }
 
     fn compare(
         &self,
-        all: &[Item],
+        all: &[ReconcileEntry],
         differences: u64,
         random: &mut SmallRng,
-    ) -> anyhow::Result<Sample> {
+    ) -> anyhow::Result<RoundSample> {
         let messages = self.plan.messages;
         let (lacking, extra) = (differences.div_ceil(2), differences / 2);
         let mut pick = |count: u64, first: u64| {
@@ -200,25 +204,25 @@ impl<'a> Vault<'a> {
         };
         let (lacking, extra) = (pick(lacking, 0), pick(extra, messages));
         let kept = (0..messages).zip(all).filter(|(index, _)| !lacking.contains(index));
-        let mut items: Vec<Item> = kept.map(|(_, item)| *item).collect();
+        let mut items: Vec<ReconcileEntry> = kept.map(|(_, item)| *item).collect();
         for &index in &extra {
             items.push(self.item(index)?);
         }
-        let (cost, took) = time(|| self.reconcile(Reconcile::new(items)))?;
+        let (cost, took) = time(|| self.reconcile(SetReconciler::new(items)))?;
         let found = (cost.missing, cost.wanted);
         ensure!(found == (lacking.len(), extra.len()), "found {found:?} of {differences}");
         Ok(self.sample(took, &cost))
     }
 
-    fn reconcile(&self, mut reconcile: Reconcile) -> anyhow::Result<Cost> {
-        let mut cost = Cost::default();
+    fn reconcile(&self, mut reconcile: SetReconciler) -> anyhow::Result<ReconcileBenchCost> {
+        let mut cost = ReconcileBenchCost::default();
         while let Some(request) = reconcile.request() {
             cost.requests += 1;
             cost.sent += request.encoded_len();
             let path = "/v1/sync/reconcile";
             let answer: ReconcileResponse = self.http.post(path, Some(&self.token), &request)?;
             cost.received += answer.encoded_len();
-            let found = reconcile.answered(answer.findings)?;
+            let found = reconcile.handle_response(answer.findings)?;
             cost.contents += found.missing.iter().map(prost::Message::encoded_len).sum::<usize>();
             cost.missing += found.missing.len();
             cost.wanted += found.wanted.len();
@@ -226,12 +230,12 @@ impl<'a> Vault<'a> {
         Ok(cost)
     }
 
-    fn sample(&self, took: Duration, cost: &Cost) -> Sample {
+    fn sample(&self, took: Duration, cost: &ReconcileBenchCost) -> RoundSample {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let kb = |bytes: usize| bytes as f64 / 1_000.0;
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let requests = cost.requests as f64;
-        let mut sample = Sample::new(self.plan.messages, took);
+        let mut sample = RoundSample::new(self.plan.messages, took);
         sample.facts = vec![
             ("requests", requests),
             ("kB sent", kb(cost.sent)),
@@ -244,7 +248,7 @@ impl<'a> Vault<'a> {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Cost {
+struct ReconcileBenchCost {
     requests: usize,
     sent: usize,
     received: usize,

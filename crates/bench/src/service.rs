@@ -5,12 +5,13 @@
 //!   the same disk; only starting and saying differ.
 //!
 //! # Not here
-//! - What is compared with what → `sync.rs`, `actual.rs`. How rivals are installed → `rivals.rs`.
+//! - What is compared with what → `sync.rs`, `actual.rs`. How rivals are installed →
+//!   `competitors.rs`.
 
 pub(crate) mod actual;
-pub(crate) mod dialect;
 pub(crate) mod load;
-pub(crate) mod peers;
+mod load_stats;
 mod plan_service;
-mod tally;
+pub(crate) mod service_api;
+pub(crate) mod systems_under_test;
 pub(crate) mod warren;

@@ -14,32 +14,32 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use crate::interval::Difference;
-use crate::measure::{Latency, Sample, Spread, now};
+use crate::confidence_interval::MedianDifference;
+use crate::measure::{Distribution, LatencyStats, RoundSample, now};
 
 /// Cases that belong in one table.
-pub(crate) struct Section<'a> {
+pub(crate) struct BenchSection<'a> {
     pub(crate) name: String,
     /// What its rates count: `transactions`.
     pub(crate) unit: &'static str,
     /// What the table shows, in one line.
     pub(crate) title: String,
     /// The first is the baseline.
-    pub(crate) cases: Vec<Case<'a>>,
+    pub(crate) cases: Vec<BenchCase<'a>>,
 }
 
 /// One thing to measure.
-pub(crate) struct Case<'a, T = Sample> {
+pub(crate) struct BenchCase<'a, T = RoundSample> {
     pub(crate) name: String,
     /// The rate that the published page gives, on its machine.
     pub(crate) published: Option<f64>,
-    pub(crate) run: Run<'a, T>,
+    pub(crate) run: CaseRunner<'a, T>,
 }
 
 /// Works for about so long.
-type Run<'a, T> = Box<dyn FnMut(Duration) -> anyhow::Result<T> + 'a>;
+type CaseRunner<'a, T> = Box<dyn FnMut(Duration) -> anyhow::Result<T> + 'a>;
 
-impl<'a, T> Case<'a, T> {
+impl<'a, T> BenchCase<'a, T> {
     pub(crate) fn new(
         name: impl Into<String>,
         run: impl FnMut(Duration) -> anyhow::Result<T> + 'a,
@@ -55,7 +55,7 @@ impl<'a, T> Case<'a, T> {
 
 /// A measured section.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Table {
+pub struct ResultTable {
     /// What `--only` calls it.
     pub name: String,
     /// What its rates count: `transactions`.
@@ -63,44 +63,44 @@ pub struct Table {
     /// What it shows.
     pub title: String,
     /// The baseline first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResultRow>,
 }
 
 /// A measured case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
+pub struct ResultRow {
     /// What was measured.
     pub name: String,
     /// The rate that the published page gives, on its machine.
     pub published: Option<f64>,
     /// In the table's unit, a second.
-    pub rate: Spread,
+    pub rate: Distribution,
     /// Its rate divided by that of the baseline in the same round.
-    pub of_baseline: Spread,
+    pub of_baseline: Distribution,
     /// What that says; not of the baseline itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub difference: Option<Difference>,
+    pub difference: Option<MedianDifference>,
     /// The same of processor time, where that was measured: whatever else the machine does changes
     /// it little, and waiting for a disk is not in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by_cpu: Option<Difference>,
+    pub by_cpu: Option<MedianDifference>,
     /// Of the round with the median P99.
-    pub latency: Option<Latency>,
+    pub latency: Option<LatencyStats>,
     /// Other measurements by name, which says the unit.
-    pub facts: BTreeMap<Cow<'static, str>, Spread>,
+    pub facts: BTreeMap<Cow<'static, str>, Distribution>,
 }
 
 /// Cases that each answer for several tables at once, because one run of them does the work of
 /// all: inserts, selects, updates.
-pub(crate) struct Group<'a> {
-    pub(crate) headings: Vec<Heading>,
+pub(crate) struct CaseGroup<'a> {
+    pub(crate) headings: Vec<TableHeading>,
     /// The first is the baseline. Each gives as many samples as there are headings.
-    pub(crate) cases: Vec<Case<'a, Vec<Sample>>>,
+    pub(crate) cases: Vec<BenchCase<'a, Vec<RoundSample>>>,
 }
 
 /// What stands over a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Heading {
+pub(crate) struct TableHeading {
     pub(crate) name: String,
     pub(crate) unit: &'static str,
     pub(crate) title: String,
@@ -108,7 +108,7 @@ pub(crate) struct Heading {
 
 /// How long to go on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct StopRule {
     /// At least so many rounds, whatever they take.
     pub(crate) rounds_min: usize,
     pub(crate) rounds_max: usize,
@@ -120,13 +120,13 @@ pub(crate) struct Effort {
     pub(crate) duration: Duration,
 }
 
-impl Effort {
+impl StopRule {
     /// So many rounds, no more and no less.
     pub(crate) fn rounds(rounds: usize, duration: Duration) -> Self {
         Self { rounds_min: rounds, rounds_max: rounds, precision: 0.0, until: None, duration }
     }
 
-    fn is_enough(&self, samples: &[Vec<Vec<Sample>>]) -> bool {
+    fn is_enough(&self, samples: &[Vec<Vec<RoundSample>>]) -> bool {
         let rounds = samples[0].len();
         if rounds < self.rounds_min || rounds >= self.rounds_max {
             return rounds >= self.rounds_max;
@@ -148,12 +148,12 @@ impl Effort {
         expected.clamp(self.rounds_min, self.rounds_max)
     }
 
-    fn is_precise(&self, samples: &[Vec<Vec<Sample>>]) -> bool {
+    fn is_precise(&self, samples: &[Vec<Vec<RoundSample>>]) -> bool {
         let tables = samples[0][0].len();
         (0..tables).all(|table| {
             let baseline = rates(&samples[0], table);
             samples.iter().all(|samples| {
-                let ratios = Spread::of(ratios(&rates(samples, table), &baseline));
+                let ratios = Distribution::from_samples(ratios(&rates(samples, table), &baseline));
                 ratios.interval.precision(ratios.median) <= self.precision
             })
         })
@@ -162,23 +162,26 @@ impl Effort {
 
 /// Runs a section of one table.
 pub(crate) fn run(
-    section: Section<'_>,
-    effort: &Effort,
+    section: BenchSection<'_>,
+    stop_rule: &StopRule,
     bar: &ProgressBar,
-) -> anyhow::Result<Table> {
-    let Section { name, unit, title, cases } = section;
+) -> anyhow::Result<ResultTable> {
+    let BenchSection { name, unit, title, cases } = section;
     let cases = cases.into_iter().map(|case| {
-        let Case { name, published, mut run } = case;
+        let BenchCase { name, published, mut run } = case;
         let run = Box::new(move |duration| Ok(vec![run(duration)?]));
-        Case { name, published, run: run as Run<'_, Vec<Sample>> }
+        BenchCase { name, published, run: run as CaseRunner<'_, Vec<RoundSample>> }
     });
-    let headings = vec![Heading { name, unit, title }];
-    let tables = run_group(Group { headings, cases: cases.collect() }, effort, bar)?;
+    let headings = vec![TableHeading { name, unit, title }];
+    let tables = run_group(CaseGroup { headings, cases: cases.collect() }, stop_rule, bar)?;
     tables.into_iter().next().context("a group has as many tables as headings")
 }
 
 /// A round in which nothing was done says nothing: it is made again, twice as long each time.
-fn measure(run: &mut Run<'_, Vec<Sample>>, duration: Duration) -> anyhow::Result<Vec<Sample>> {
+fn measure(
+    run: &mut CaseRunner<'_, Vec<RoundSample>>,
+    duration: Duration,
+) -> anyhow::Result<Vec<RoundSample>> {
     /// 256 times as long as was asked for, in the end: then it is a figure that nothing is done.
     const LONGER_COUNT_MAX: u32 = 8;
     for times in 0..LONGER_COUNT_MAX {
@@ -192,26 +195,26 @@ fn measure(run: &mut Run<'_, Vec<Sample>>, duration: Duration) -> anyhow::Result
 
 /// Runs every case in every round, each round in a random order, until that is enough.
 pub(crate) fn run_group(
-    group: Group<'_>,
-    effort: &Effort,
+    group: CaseGroup<'_>,
+    stop_rule: &StopRule,
     bar: &ProgressBar,
-) -> anyhow::Result<Vec<Table>> {
-    let Group { headings, mut cases } = group;
+) -> anyhow::Result<Vec<ResultTable>> {
+    let CaseGroup { headings, mut cases } = group;
     anyhow::ensure!(!cases.is_empty(), "nothing to measure");
-    let mut random = SmallRng::seed_from_u64(effort.rounds_max as u64);
-    let mut samples: Vec<Vec<Vec<Sample>>> = cases.iter().map(|_| Vec::new()).collect();
+    let mut random = SmallRng::seed_from_u64(stop_rule.rounds_max as u64);
+    let mut samples: Vec<Vec<Vec<RoundSample>>> = cases.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..cases.len()).collect();
     let start = now();
-    while !effort.is_enough(&samples) {
+    while !stop_rule.is_enough(&samples) {
         let done = samples[0].len();
-        bar.set_length((cases.len() * effort.expected(done, start)) as u64);
+        bar.set_length((cases.len() * stop_rule.expected(done, start)) as u64);
         bar.set_position((cases.len() * done) as u64);
         order.shuffle(&mut random);
         for &index in &order {
             let case = &mut cases[index];
             let name = format!("{}: {}", headings[0].name, case.name);
             bar.set_message(name.clone());
-            let measured = measure(&mut case.run, effort.duration).context(name)?;
+            let measured = measure(&mut case.run, stop_rule.duration).context(name)?;
             anyhow::ensure!(measured.len() == headings.len(), "{}: a sample is missing", case.name);
             samples[index].push(measured);
             bar.inc(1);
@@ -223,30 +226,30 @@ pub(crate) fn run_group(
 }
 
 fn table(
-    heading: Heading,
+    heading: TableHeading,
     index: usize,
     labels: &[(String, Option<f64>)],
-    samples: &[Vec<Vec<Sample>>],
-) -> Table {
+    samples: &[Vec<Vec<RoundSample>>],
+) -> ResultTable {
     let baseline = rates(&samples[0], index);
-    let cpu = |of: &[Vec<Sample>]| of.iter().map(|round| round[index].cpu_us()).collect();
+    let cpu = |of: &[Vec<RoundSample>]| of.iter().map(|round| round[index].cpu_us()).collect();
     let baseline_cpu: Option<Vec<f64>> = cpu(&samples[0]);
     let measures = if baseline_cpu.is_some() { 2 } else { 1 };
     let comparisons = (labels.len() - 1) * measures;
     let rows = labels.iter().zip(samples).enumerate().map(|(number, ((name, published), of))| {
-        let samples: Vec<&Sample> = of.iter().map(|round| &round[index]).collect();
+        let samples: Vec<&RoundSample> = of.iter().map(|round| &round[index]).collect();
         let of_baseline = ratios(&rates(of, index), &baseline);
-        let difference = (number > 0).then(|| Difference::of(&of_baseline, comparisons));
+        let difference = (number > 0).then(|| MedianDifference::of(&of_baseline, comparisons));
         let by_cpu = baseline_cpu.as_ref().zip(cpu(of)).filter(|_| number > 0);
-        let by_cpu =
-            by_cpu.map(|(baseline, own)| Difference::of(&ratios(baseline, &own), comparisons));
-        Row { difference, by_cpu, ..row(name.clone(), *published, &samples, of_baseline) }
+        let by_cpu = by_cpu
+            .map(|(baseline, own)| MedianDifference::of(&ratios(baseline, &own), comparisons));
+        ResultRow { difference, by_cpu, ..row(name.clone(), *published, &samples, of_baseline) }
     });
-    let Heading { name, unit, title } = heading;
-    Table { name, unit: unit.into(), title, rows: rows.collect() }
+    let TableHeading { name, unit, title } = heading;
+    ResultTable { name, unit: unit.into(), title, rows: rows.collect() }
 }
 
-fn rates(samples: &[Vec<Sample>], table: usize) -> Vec<f64> {
+fn rates(samples: &[Vec<RoundSample>], table: usize) -> Vec<f64> {
     samples.iter().map(|round| round[table].rate()).collect()
 }
 
@@ -254,20 +257,27 @@ pub(crate) fn ratios(rates: &[f64], baseline: &[f64]) -> Vec<f64> {
     rates.iter().zip(baseline).map(|(rate, baseline)| rate / baseline).collect()
 }
 
-fn row(name: String, published: Option<f64>, samples: &[&Sample], of_baseline: Vec<f64>) -> Row {
+fn row(
+    name: String,
+    published: Option<f64>,
+    samples: &[&RoundSample],
+    of_baseline: Vec<f64>,
+) -> ResultRow {
     let rates: Vec<f64> = samples.iter().map(|sample| sample.rate()).collect();
-    let mut latencies: Vec<Latency> = samples.iter().filter_map(|sample| sample.latency).collect();
+    let mut latencies: Vec<LatencyStats> =
+        samples.iter().filter_map(|sample| sample.latency).collect();
     latencies.sort_by(|a, b| a.p99_us.total_cmp(&b.p99_us));
     let mut facts: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
     for (name, value) in samples.iter().flat_map(|sample| &sample.facts) {
         facts.entry(name).or_default().push(*value);
     }
-    let facts = facts.into_iter().map(|(name, values)| (name.into(), Spread::of(values)));
-    Row {
+    let facts =
+        facts.into_iter().map(|(name, values)| (name.into(), Distribution::from_samples(values)));
+    ResultRow {
         name,
         published,
-        rate: Spread::of(rates),
-        of_baseline: Spread::of(of_baseline),
+        rate: Distribution::from_samples(rates),
+        of_baseline: Distribution::from_samples(of_baseline),
         difference: None,
         by_cpu: None,
         latency: latencies.get(latencies.len() / 2).copied(),
@@ -280,7 +290,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
-    use crate::interval::Verdict;
+    use crate::confidence_interval::DifferenceVerdict;
     use crate::measure::CPU_US;
 
     #[test]
@@ -289,52 +299,53 @@ mod tests {
         let case = |name: &'static str, factor: u64| {
             let round = &round;
             let mut own = 0;
-            Case::new(name, move |_| {
+            BenchCase::new(name, move |_| {
                 own += 1;
                 *round.borrow_mut() += 1;
-                let mut sample = Sample::new(factor * own * 1_000, Duration::from_secs(1));
+                let mut sample = RoundSample::new(factor * own * 1_000, Duration::from_secs(1));
                 sample.facts.push(("calls", 1.0));
                 Ok(sample)
             })
         };
         let cases = vec![case("bare", 2), case("ours", 1).published(7.0)];
-        let section = Section {
+        let section = BenchSection {
             name: "test".to_owned(),
             unit: "transactions",
             title: "a test".to_owned(),
             cases,
         };
-        let effort = Effort::rounds(3, Duration::ZERO);
-        let table = run(section, &effort, &ProgressBar::hidden()).unwrap();
+        let stop_rule = StopRule::rounds(3, Duration::ZERO);
+        let table = run(section, &stop_rule, &ProgressBar::hidden()).unwrap();
         assert_eq!(*round.borrow(), 6);
         let [bare, ours] = &table.rows[..] else { panic!("two rows") };
         assert!((bare.rate.median - 4_000.0).abs() < 1e-6 && bare.published.is_none());
         assert!(ours.of_baseline.samples.iter().all(|ratio| (ratio - 0.5).abs() < 1e-9));
         assert_eq!(ours.facts["calls"].samples.len(), 3);
         let verdict = ours.difference.as_ref().unwrap().verdict;
-        assert_eq!((verdict, bare.difference.is_none()), (Verdict::TooFewRounds, true));
+        assert_eq!((verdict, bare.difference.is_none()), (DifferenceVerdict::TooFewRounds, true));
     }
 
     /// Two tables; the second case is three times as fast in the first table, and in the second as fast.
-    fn pair(effort: &Effort) -> Vec<Table> {
+    fn pair(stop_rule: &StopRule) -> Vec<ResultTable> {
         let mut round = 0.0;
         let case = |name: &str, factor: f64| {
-            Case::new(name, move |_| {
+            BenchCase::new(name, move |_| {
                 round += 1.0;
-                let sample = |seconds| Sample::new(1_000, Duration::from_secs_f64(seconds));
+                let sample = |seconds| RoundSample::new(1_000, Duration::from_secs_f64(seconds));
                 let noise = 1.0 + 0.01 / round;
                 Ok(vec![sample(noise / factor), sample(noise)])
             })
         };
-        let heading = |name: &str| Heading { name: name.into(), unit: "rows", title: name.into() };
+        let heading =
+            |name: &str| TableHeading { name: name.into(), unit: "rows", title: name.into() };
         let headings = vec![heading("one"), heading("two")];
-        let group = Group { headings, cases: vec![case("a", 1.0), case("b", 3.0)] };
-        run_group(group, effort, &ProgressBar::hidden()).unwrap()
+        let group = CaseGroup { headings, cases: vec![case("a", 1.0), case("b", 3.0)] };
+        run_group(group, stop_rule, &ProgressBar::hidden()).unwrap()
     }
 
     #[test]
     fn a_group_makes_a_table_of_each_heading() {
-        let tables = pair(&Effort::rounds(6, Duration::ZERO));
+        let tables = pair(&StopRule::rounds(6, Duration::ZERO));
         let text = |table: usize| tables[table].rows[1].difference.as_ref().unwrap().text.clone();
         assert_eq!(text(0), "3.0 times as fast");
         assert_eq!((text(1), tables[1].name.as_str()), ("no difference found".to_owned(), "two"));
@@ -344,33 +355,33 @@ mod tests {
     #[test]
     fn processor_time_is_compared_where_it_was_measured() {
         let case = |name: &str, us: f64| {
-            Case::new(name, move |_| {
-                let mut sample = Sample::new(1_000, Duration::from_secs(1));
+            BenchCase::new(name, move |_| {
+                let mut sample = RoundSample::new(1_000, Duration::from_secs(1));
                 sample.facts.push((CPU_US, us));
                 Ok(sample)
             })
         };
-        let section = Section {
+        let section = BenchSection {
             name: "test".to_owned(),
             unit: "rows",
             title: "a test".to_owned(),
             cases: vec![case("a", 30.0), case("b", 20.0)],
         };
-        let effort = Effort::rounds(7, Duration::ZERO);
-        let table = run(section, &effort, &ProgressBar::hidden()).unwrap();
+        let stop_rule = StopRule::rounds(7, Duration::ZERO);
+        let table = run(section, &stop_rule, &ProgressBar::hidden()).unwrap();
         let [a, b] = &table.rows[..] else { panic!("two rows") };
         assert!(a.by_cpu.is_none());
         assert_eq!(b.by_cpu.as_ref().unwrap().text, "faster by 50 %");
-        assert_eq!(b.difference.as_ref().unwrap().verdict, Verdict::NoDifference);
+        assert_eq!(b.difference.as_ref().unwrap().verdict, DifferenceVerdict::NoDifference);
     }
 
     #[test]
     fn a_round_in_which_nothing_was_done_is_made_again_longer() {
         let run = |enough: Duration| {
             let mut tried = Vec::new();
-            let mut run: Run<'_, Vec<Sample>> = Box::new(|duration| {
+            let mut run: CaseRunner<'_, Vec<RoundSample>> = Box::new(|duration| {
                 tried.push(duration.as_millis());
-                Ok(vec![Sample::new(u64::from(duration >= enough), duration)])
+                Ok(vec![RoundSample::new(u64::from(duration >= enough), duration)])
             });
             let samples = measure(&mut run, Duration::from_millis(10)).unwrap();
             drop(run);
@@ -384,10 +395,11 @@ mod tests {
 
     #[test]
     fn rounds_end_when_they_have_said_enough_or_it_is_late() {
-        let rounds = |effort: Effort| pair(&effort)[0].rows[0].rate.samples.len();
-        let effort = Effort { rounds_max: 50, precision: 0.5, ..Effort::rounds(7, Duration::ZERO) };
-        assert_eq!(rounds(effort), 7);
-        assert_eq!(rounds(Effort { precision: -1.0, ..effort }), 50);
-        assert_eq!(rounds(Effort { precision: -1.0, until: Some(now()), ..effort }), 7);
+        let rounds = |stop_rule: StopRule| pair(&stop_rule)[0].rows[0].rate.samples.len();
+        let stop_rule =
+            StopRule { rounds_max: 50, precision: 0.5, ..StopRule::rounds(7, Duration::ZERO) };
+        assert_eq!(rounds(stop_rule), 7);
+        assert_eq!(rounds(StopRule { precision: -1.0, ..stop_rule }), 50);
+        assert_eq!(rounds(StopRule { precision: -1.0, until: Some(now()), ..stop_rule }), 7);
     }
 }

@@ -1,19 +1,19 @@
 //! What a report comes to: of each thing that was compared, where it made a difference.
 
-use crate::interval::{Difference, Verdict};
-use crate::suite::Table;
+use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
+use crate::suite::ResultTable;
 
 /// What was found of the rows of one name.
 #[derive(Debug)]
-pub(crate) struct Finding<'t> {
+pub(crate) struct ComparisonFinding<'t> {
     pub(crate) name: &'t str,
     /// The tables in which it is faster or slower than the baseline, and how.
-    pub(crate) differs: Vec<(&'t Table, String)>,
+    pub(crate) differs: Vec<(&'t ResultTable, String)>,
     /// Tables in which no difference was found.
     pub(crate) same_count: usize,
 }
 
-impl Finding<'_> {
+impl ComparisonFinding<'_> {
     /// How often nothing was found, in words; `None` if never.
     pub(crate) fn same(&self) -> Option<String> {
         let count = self.same_count;
@@ -28,17 +28,21 @@ impl Finding<'_> {
 }
 
 /// In the order in which the names appear; rows of too few rounds say nothing.
-pub(crate) fn findings(tables: &[Table]) -> Vec<Finding<'_>> {
-    let mut findings: Vec<Finding<'_>> = Vec::new();
+pub(crate) fn findings(tables: &[ResultTable]) -> Vec<ComparisonFinding<'_>> {
+    let mut findings: Vec<ComparisonFinding<'_>> = Vec::new();
     for table in tables {
         for row in &table.rows {
             let Some(difference) = &row.difference else { continue };
-            if difference.verdict == Verdict::TooFewRounds {
+            if difference.verdict == DifferenceVerdict::TooFewRounds {
                 continue;
             }
             let known = findings.iter().position(|finding| finding.name == row.name);
             let index = known.unwrap_or_else(|| {
-                findings.push(Finding { name: &row.name, differs: Vec::new(), same_count: 0 });
+                findings.push(ComparisonFinding {
+                    name: &row.name,
+                    differs: Vec::new(),
+                    same_count: 0,
+                });
                 findings.len() - 1
             });
             let finding = &mut findings[index];
@@ -52,14 +56,16 @@ pub(crate) fn findings(tables: &[Table]) -> Vec<Finding<'_>> {
 }
 
 /// What was found, if anything; in processor time, if time says nothing.
-fn told(difference: &Difference, by_cpu: Option<&Difference>) -> Option<String> {
-    let differs = |one: &&Difference| matches!(one.verdict, Verdict::Faster | Verdict::Slower);
+fn told(difference: &MedianDifference, by_cpu: Option<&MedianDifference>) -> Option<String> {
+    let differs = |one: &&MedianDifference| {
+        matches!(one.verdict, DifferenceVerdict::Faster | DifferenceVerdict::Slower)
+    };
     let by_cpu = by_cpu.filter(differs).map(|one| format!("{} in processor time", one.text));
     Some(difference).filter(differs).map(|one| one.text.clone()).or(by_cpu)
 }
 
 /// What all tables compare with, if it is the same in all.
-pub(crate) fn baseline(tables: &[Table]) -> Option<&str> {
+pub(crate) fn baseline(tables: &[ResultTable]) -> Option<&str> {
     let mut names = tables.iter().filter_map(|table| Some(table.rows.first()?.name.as_str()));
     let first = names.next()?;
     names.all(|name| name == first).then_some(first)
@@ -68,15 +74,15 @@ pub(crate) fn baseline(tables: &[Table]) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::sample;
-    use crate::suite::Row;
+    use crate::html_report::sample;
+    use crate::suite::ResultRow;
 
-    fn table(name: &str, ratios: &[(&str, f64)]) -> Table {
-        let rows = ratios.iter().enumerate().map(|(index, (name, ratio))| Row {
-            difference: (index > 0).then(|| Difference::of(&[*ratio; 12], ratios.len() - 1)),
+    fn table(name: &str, ratios: &[(&str, f64)]) -> ResultTable {
+        let rows = ratios.iter().enumerate().map(|(index, (name, ratio))| ResultRow {
+            difference: (index > 0).then(|| MedianDifference::of(&[*ratio; 12], ratios.len() - 1)),
             ..sample::row(name, 1_000.0)
         });
-        Table {
+        ResultTable {
             name: name.to_owned(),
             unit: "rows".into(),
             title: String::new(),
@@ -108,7 +114,7 @@ mod tests {
     #[test]
     fn processor_time_speaks_where_time_does_not() {
         let mut table = table("list", &[("base", 1.0), ("cache", 1.0)]);
-        table.rows[1].by_cpu = Some(Difference::of(&[0.8; 12], 2));
+        table.rows[1].by_cpu = Some(MedianDifference::of(&[0.8; 12], 2));
         let tables = [table];
         let findings = findings(&tables);
         assert_eq!(findings[0].differs[0].1, "slower by 20 % in processor time");

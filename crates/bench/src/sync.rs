@@ -18,22 +18,22 @@ use anyhow::Context;
 use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
-use crate::changes::{Content, Pace};
-use crate::figures::asked;
-use crate::machine::Machine;
-use crate::report::Report;
-use crate::rivals::server::Service;
-use crate::rivals::setup::{Kind, Missing};
-use crate::rivals::{self, Wanted};
-use crate::served::Prepared;
-use crate::service::dialect::Dialect;
-use crate::service::load::{Load, Operation};
-use crate::service::peers::{Bed, Crowd};
-use crate::suite::{self, Effort, Section};
+use crate::competitors::server::CompetitorService;
+use crate::competitors::setup::{CompetitorKind, MissingPolicy};
+use crate::competitors::{self, CompetitorFilter};
+use crate::format::asked;
+use crate::machine::MachineInfo;
+use crate::message_generator::{ContentKind, MessageSchedule};
+use crate::report::BenchReport;
+use crate::server_process::PreparedDataDir;
+use crate::service::load::{LoadOperation, ServiceLoad};
+use crate::service::service_api::ServiceApi;
+use crate::service::systems_under_test::{ClientPool, ServiceFixture};
+use crate::suite::{self, BenchSection, StopRule};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SyncBenchPlan {
     /// Users who sync at the same time.
     pub users: usize,
     /// Devices of each.
@@ -51,17 +51,17 @@ pub struct Plan {
     /// Rounds, each in a random order.
     pub rounds: usize,
     /// Names of the tables to make; empty for all.
-    pub only: Vec<Part>,
+    pub only: Vec<SyncBenchPart>,
     /// Who else is measured.
-    pub against: Vec<Rival>,
+    pub against: Vec<SyncCompetitor>,
     /// Requests a second of an open loop; `None` for a closed one.
     pub rate: Option<f64>,
     /// Users of the tables about many; `memory` has a hundred accounts for each.
-    pub crowd: usize,
+    pub pool: usize,
     /// Where the files go.
     pub folder: PathBuf,
     /// The rivals' folder.
-    pub rivals: PathBuf,
+    pub competitors: PathBuf,
     /// The shipped binary.
     pub program: PathBuf,
     /// The command line, for the report.
@@ -70,7 +70,7 @@ pub struct Plan {
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SyncBenchPart {
     /// Devices push.
     Upload,
     /// Devices pull.
@@ -89,14 +89,14 @@ pub enum Part {
 
 /// A service to measure beside Warren.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rival {
+pub enum SyncCompetitor {
     /// Python and SQLite, as published.
     PlanService,
     /// Actual Budget's sync server.
     Actual,
 }
 
-impl Rival {
+impl SyncCompetitor {
     /// Its folder in `bench/rivals`.
     fn folder(self) -> &'static str {
         match self {
@@ -114,16 +114,16 @@ const LEAD: &str = "Devices of several users push messages to a service on the s
     of cases that ran in random order, each on a fresh service.";
 
 /// Runs the plan; `bar` shows how far it is.
-pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
-    let counts = [plan.users, plan.devices, plan.messages, plan.limit, plan.rounds, plan.crowd];
+pub fn run(plan: &SyncBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
+    let counts = [plan.users, plan.devices, plan.messages, plan.limit, plan.rounds, plan.pool];
     anyhow::ensure!(!counts.contains(&0) && !plan.duration.is_zero(), "nothing to measure");
     let is_rate = plan.rate.is_none_or(|rate| rate.is_finite() && rate > 0.0);
     anyhow::ensure!(is_rate, "a rate is more than 0 requests a second");
     let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
     let (services, notes) = services(plan, bar);
-    let mut report = Report {
+    let mut report = BenchReport {
         benchmark: "sync".into(),
-        machine: Machine::here(&plan.folder),
+        machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
         settings: settings(plan),
         configurations: Vec::new(),
@@ -135,86 +135,98 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         lead: LEAD.into(),
     };
     bar.set_message("accounts");
-    let bed = Bed::new(folder.path(), &plan.program, Content::Letters(plan.content_bytes))?;
-    let run = Run { plan, bed, services };
+    let fixture = ServiceFixture::new(
+        folder.path(),
+        &plan.program,
+        ContentKind::Letters(plan.content_bytes),
+    )?;
+    let run = SyncBenchRun { plan, fixture, services };
     let few = run.prepare("few", plan.users, plan.users)?;
-    let effort = Effort::rounds(plan.rounds, plan.duration);
-    let mut measure = |section: Section<'_>| {
-        report.tables.push(suite::run(section, &effort, bar)?);
+    let stop_rule = StopRule::rounds(plan.rounds, plan.duration);
+    let mut measure = |section: BenchSection<'_>| {
+        report.tables.push(suite::run(section, &stop_rule, bar)?);
         anyhow::Ok(())
     };
     for section in sections::operations(&run, &few) {
         measure(section)?;
     }
-    if plan.wants(Part::Users) {
-        let many = run.prepare("many", plan.crowd, plan.crowd)?;
+    if plan.wants(SyncBenchPart::Users) {
+        let many = run.prepare("many", plan.pool, plan.pool)?;
         measure(sections::users(&run, &many))?;
     }
-    if plan.wants(Part::Wal) {
+    if plan.wants(SyncBenchPart::Wal) {
         for section in sections::wal(&run, &few) {
             measure(section)?;
         }
     }
-    if plan.wants(Part::Memory) {
+    if plan.wants(SyncBenchPart::Memory) {
         bar.set_message("accounts");
-        let accounts = plan.crowd * memory::ACCOUNTS_PER_USER;
-        let many = run.prepare("accounts", accounts, plan.crowd)?;
+        let accounts = plan.pool * memory::ACCOUNTS_PER_USER;
+        let many = run.prepare("accounts", accounts, plan.pool)?;
         measure(memory::section(&run, &few, &many))?;
     }
-    if plan.wants(Part::Live) {
+    if plan.wants(SyncBenchPart::Live) {
         measure(live::section(&run, &few))?;
     }
-    let failures = run.bed.failures.take().into_iter();
+    let failures = run.fixture.failures.take().into_iter();
     report.notes.extend(failures.map(|failure| format!("a failure, {failure}")));
     bar.finish_and_clear();
     Ok(report)
 }
 
 /// What the sections share.
-struct Run<'a> {
-    plan: &'a Plan,
-    bed: Bed<'a>,
-    services: Vec<(Rival, Service)>,
+struct SyncBenchRun<'a> {
+    plan: &'a SyncBenchPlan,
+    fixture: ServiceFixture<'a>,
+    services: Vec<(SyncCompetitor, CompetitorService)>,
 }
 
-impl Run<'_> {
-    fn prepare(&self, name: &str, accounts: usize, active: usize) -> anyhow::Result<Prepared> {
-        Prepared::make(self.bed.folder.join(name), accounts, active)
+impl SyncBenchRun<'_> {
+    fn prepare(
+        &self,
+        name: &str,
+        accounts: usize,
+        active: usize,
+    ) -> anyhow::Result<PreparedDataDir> {
+        PreparedDataDir::make(self.fixture.folder.join(name), accounts, active)
     }
 
-    fn service(&self, rival: Rival) -> Option<(&Service, Dialect)> {
-        let dialect = match rival {
-            Rival::PlanService => Dialect::PlanService,
-            Rival::Actual => Dialect::Actual,
+    fn service(&self, competitor: SyncCompetitor) -> Option<(&CompetitorService, ServiceApi)> {
+        let api = match competitor {
+            SyncCompetitor::PlanService => ServiceApi::PlanService,
+            SyncCompetitor::Actual => ServiceApi::Actual,
         };
-        let found = self.services.iter().find(|(found, _)| *found == rival);
-        found.map(|(_, service)| (service, dialect))
+        let found = self.services.iter().find(|(found, _)| *found == competitor);
+        found.map(|(_, service)| (service, api))
     }
 
-    fn crowd(&self) -> Crowd {
-        Crowd { users: self.plan.users, devices: self.plan.devices }
+    fn crowd(&self) -> ClientPool {
+        ClientPool { users: self.plan.users, devices: self.plan.devices }
     }
 
-    fn load(&self, operation: Operation) -> Load {
-        let Plan { messages, limit, seeded, rate, .. } = *self.plan;
-        let pace = Pace::even(1);
+    fn load(&self, operation: LoadOperation) -> ServiceLoad {
+        let SyncBenchPlan { messages, limit, seeded, rate, .. } = *self.plan;
+        let pace = MessageSchedule::even(1);
         // Else those who pull fall behind those who push.
         let limit = match operation {
-            Operation::Cross => limit.max(2 * messages * self.plan.devices),
+            LoadOperation::Cross => limit.max(2 * messages * self.plan.devices),
             _ => limit,
         };
-        Load { operation, messages, limit, rate, connections: None, seeded, pace }
+        ServiceLoad { operation, messages, limit, rate, connections: None, seeded, pace }
     }
 }
 
-impl Plan {
-    fn wants(&self, part: Part) -> bool {
+impl SyncBenchPlan {
+    fn wants(&self, part: SyncBenchPart) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
 }
 
 /// Those that are here, and notes: what each does for a message, who is absent and why.
-fn services(plan: &Plan, bar: &ProgressBar) -> (Vec<(Rival, Service)>, Vec<String>) {
+fn services(
+    plan: &SyncBenchPlan,
+    bar: &ProgressBar,
+) -> (Vec<(SyncCompetitor, CompetitorService)>, Vec<String>) {
     let mut services = Vec::new();
     let mut notes = vec![
         "Warren (asked in protobuf): a file per user in WAL mode, encrypted with chacha20; flushed \
@@ -222,22 +234,29 @@ fn services(plan: &Plan, bar: &ProgressBar) -> (Vec<(Rival, Service)>, Vec<Strin
          a fingerprint of the whole set is kept up to date and sent in each answer"
             .to_owned(),
     ];
-    let target = rivals::target(&plan.rivals);
-    for rival in &plan.against {
-        let names = [rival.folder()];
-        let wanted = Wanted { kind: Kind::Server, names: Some(&names), missing: Missing::Build };
-        let found = rivals::find(wanted, &plan.rivals, &target, bar, Service::ask);
-        notes.extend(found.absent.iter().map(rivals::Absent::note));
+    let target = competitors::target(&plan.competitors);
+    for competitor in &plan.against {
+        let names = [competitor.folder()];
+        let wanted = CompetitorFilter {
+            kind: CompetitorKind::Server,
+            names: Some(&names),
+            missing: MissingPolicy::Build,
+        };
+        let found =
+            competitors::find(wanted, &plan.competitors, &target, bar, CompetitorService::ask);
+        notes.extend(found.absent.iter().map(competitors::UnavailableCompetitor::note));
         notes.extend(found.present.iter().map(|service| service.about.to_string()));
-        services.extend(found.present.into_iter().map(|service| (*rival, service)));
+        services.extend(found.present.into_iter().map(|service| (*competitor, service)));
     }
-    if !plan.against.contains(&Rival::PlanService) && plan.only.contains(&Part::Wal) {
+    if !plan.against.contains(&SyncCompetitor::PlanService)
+        && plan.only.contains(&SyncBenchPart::Wal)
+    {
         notes.push("no table `wal`: it is about --against plan-service".to_owned());
     }
     (services, notes)
 }
 
-fn settings(plan: &Plan) -> Vec<(String, String)> {
+fn settings(plan: &SyncBenchPlan) -> Vec<(String, String)> {
     let loop_of = |rate: f64| format!("open, {rate} requests/s");
     let settings = [
         ("users", plan.users.to_string()),

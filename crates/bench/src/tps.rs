@@ -5,16 +5,16 @@
 //! explains the tables.
 //!
 //! # Not here
-//! - Checkpoints → `lab/checkpoint.rs`, which does the same work.
-//! - Rounds, ratios, spread → `suite.rs`. Pages and columns → `html.rs`, `text.rs`.
+//! - Checkpoints → `sqlite_bench/checkpoint.rs`, which does the same work.
+//! - Rounds, ratios, spread → `suite.rs`. Pages and columns → `html_report.rs`, `text_report.rs`.
 
 pub(crate) mod accounts;
-pub(crate) mod bare;
-pub(crate) mod bed;
+pub(crate) mod bare_loop;
+mod competitors;
+pub(crate) mod fixture;
 mod pauses;
 mod postgres;
 pub(crate) mod producers;
-mod rivals;
 mod sections;
 mod vaults;
 
@@ -22,22 +22,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::{Cipher, Encryption, Key, ScratchFolder};
+use engine::{Cipher, DatabaseKey, FileEncryption, ScratchFolder};
 use indicatif::ProgressBar;
 
-use self::bed::Bed;
-use self::vaults::Vaults;
+use self::fixture::TpsFixture;
+use self::vaults::VaultFilesFixture;
+use crate::competitors::{UnavailableCompetitor, target};
 use crate::disk;
-use crate::figures::asked;
-use crate::machine::Machine;
-use crate::postgres::Postgres;
-use crate::report::Report;
-use crate::rivals::{Absent, target};
-use crate::suite::{self, Effort, Section, Table};
+use crate::format::asked;
+use crate::machine::MachineInfo;
+use crate::postgres::BenchPostgres;
+use crate::report::BenchReport;
+use crate::suite::{self, BenchSection, ResultTable, StopRule};
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct TpsBenchPlan {
     /// Rows of the table.
     pub rows: i64,
     /// How long each case works in each round.
@@ -45,9 +45,9 @@ pub struct Plan {
     /// Rounds, each in a random order.
     pub rounds: usize,
     /// Names of the tables to make; empty for all.
-    pub only: Vec<Part>,
+    pub only: Vec<TpsBenchPart>,
     /// Who else is measured.
-    pub against: Vec<Rival>,
+    pub against: Vec<TpsCompetitor>,
     /// How the table is encrypted; `None` for not at all.
     pub cipher: Option<Cipher>,
     /// Files of the vaults table.
@@ -64,7 +64,7 @@ pub struct Plan {
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TpsBenchPart {
     /// The published rows that are about SQLite.
     Published,
     /// Callers by number, answered after commit or after fsync.
@@ -83,7 +83,7 @@ pub enum Part {
 
 /// Somebody to measure beside Warren.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rival {
+pub enum TpsCompetitor {
     /// A server of the benchmark's own, from the distribution's package.
     Postgres,
     /// Libraries for SQLite: the drivers in `bench/rivals`.
@@ -103,7 +103,7 @@ const LEAD: &str = "A transaction moves money between two accounts of a table, b
 const CIPHER_ROWS_MAX: i64 = 10_000_000;
 
 /// Runs the plan; `bar` shows how far it is.
-pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
+pub fn run(plan: &TpsBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     anyhow::ensure!(plan.rows > 0 && plan.rounds > 0, "nothing to measure");
     check_disk(plan)?;
     // PostgreSQL runs as a user of its own where we are root.
@@ -112,12 +112,12 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     let temporary = temporary.context("the folder to measure in")?;
     let folder = if plan.keep { &*plan.folder } else { temporary.path() };
     bar.set_message("loading");
-    let bed = load(folder, plan.cipher, plan.rows, bar)?;
-    let mut report = Report {
+    let fixture = load(folder, plan.cipher, plan.rows, bar)?;
+    let mut report = BenchReport {
         benchmark: "tps".into(),
-        machine: Machine::here(&plan.folder),
+        machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
-        settings: settings(&bed, plan)?,
+        settings: settings(&fixture, plan)?,
         configurations: Vec::new(),
         tables: Vec::new(),
         matrices: Vec::new(),
@@ -126,23 +126,24 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
         title: TITLE.into(),
         lead: LEAD.into(),
     };
-    let mut run = Run { plan, bar, tables: &mut report.tables };
-    run.one_database(&bed)?;
-    bed.check_sum()?;
-    if plan.wants(Part::Cipher) {
-        let beds = cipher_beds(temporary.path(), &bed, plan.rows.min(CIPHER_ROWS_MAX), bar)?;
+    let mut run = TpsBenchRun { plan, bar, tables: &mut report.tables };
+    run.one_database(&fixture)?;
+    fixture.check_sum()?;
+    if plan.wants(TpsBenchPart::Cipher) {
+        let beds = cipher_beds(temporary.path(), &fixture, plan.rows.min(CIPHER_ROWS_MAX), bar)?;
         run.sections(sections::ciphers(&beds))?;
     }
-    if plan.wants(Part::Vaults) {
+    if plan.wants(TpsBenchPart::Vaults) {
         bar.set_message("vaults");
-        let vaults = Vaults::create(temporary.path(), plan.vaults, &bed.runtime, bar)?;
+        let vaults =
+            VaultFilesFixture::create(temporary.path(), plan.vaults, &fixture.runtime, bar)?;
         run.sections([vaults.section()])?;
     }
-    for rival in &plan.against {
-        match rival {
-            Rival::Postgres => against_postgres(&mut run, temporary.path(), &bed)?,
-            Rival::Libraries => {
-                let absent = against_libraries(&mut run, temporary.path(), &bed)?;
+    for competitor in &plan.against {
+        match competitor {
+            TpsCompetitor::Postgres => against_postgres(&mut run, temporary.path(), &fixture)?,
+            TpsCompetitor::Libraries => {
+                let absent = against_libraries(&mut run, temporary.path(), &fixture)?;
                 report.notes.extend(absent);
             }
         }
@@ -151,31 +152,31 @@ pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-impl Plan {
-    fn wants(&self, part: Part) -> bool {
+impl TpsBenchPlan {
+    fn wants(&self, part: TpsBenchPart) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
 }
 
-struct Run<'a> {
-    plan: &'a Plan,
+struct TpsBenchRun<'a> {
+    plan: &'a TpsBenchPlan,
     bar: &'a ProgressBar,
-    tables: &'a mut Vec<Table>,
+    tables: &'a mut Vec<ResultTable>,
 }
 
-impl Run<'_> {
-    fn one_database(&mut self, bed: &Bed) -> anyhow::Result<()> {
-        type Build = fn(&Bed) -> Section<'static>;
-        let parts: [(Part, Build); 5] = [
-            (Part::Published, sections::published),
-            (Part::Durability, sections::durability),
-            (Part::Isolation, sections::isolation),
-            (Part::Mixed, sections::mixed),
-            (Part::Pauses, pauses::section),
+impl TpsBenchRun<'_> {
+    fn one_database(&mut self, fixture: &TpsFixture) -> anyhow::Result<()> {
+        type SectionBuilder = fn(&TpsFixture) -> BenchSection<'static>;
+        let parts: [(TpsBenchPart, SectionBuilder); 5] = [
+            (TpsBenchPart::Published, sections::published),
+            (TpsBenchPart::Durability, sections::durability),
+            (TpsBenchPart::Isolation, sections::isolation),
+            (TpsBenchPart::Mixed, sections::mixed),
+            (TpsBenchPart::Pauses, pauses::section),
         ];
         for (part, build) in parts {
             if self.plan.wants(part) {
-                self.sections([build(bed)])?;
+                self.sections([build(fixture)])?;
             }
         }
         Ok(())
@@ -183,11 +184,11 @@ impl Run<'_> {
 
     fn sections<'s>(
         &mut self,
-        sections: impl IntoIterator<Item = Section<'s>>,
+        sections: impl IntoIterator<Item = BenchSection<'s>>,
     ) -> anyhow::Result<()> {
-        let effort = Effort::rounds(self.plan.rounds, self.plan.duration);
+        let stop_rule = StopRule::rounds(self.plan.rounds, self.plan.duration);
         for section in sections {
-            let table = suite::run(section, &effort, self.bar)?;
+            let table = suite::run(section, &stop_rule, self.bar)?;
             self.tables.push(table);
         }
         Ok(())
@@ -200,92 +201,100 @@ pub(crate) fn load(
     cipher: Option<Cipher>,
     rows: i64,
     bar: &ProgressBar,
-) -> anyhow::Result<Bed> {
+) -> anyhow::Result<TpsFixture> {
     let name = cipher.map_or("none", Cipher::name);
     let encryption = match cipher {
-        None => Encryption::None,
-        Some(_) => Encryption::Key { key: Key::from_bytes([7; 32]), cipher },
+        None => FileEncryption::None,
+        Some(_) => FileEncryption::Key { key: DatabaseKey::from_bytes([7; 32]), cipher },
     };
-    Bed::load(folder.join(format!("accounts-{rows}-{name}.db")), encryption, rows, bar)
+    TpsFixture::load(folder.join(format!("accounts-{rows}-{name}.db")), encryption, rows, bar)
 }
 
 /// No cipher first: it is what the others are compared with.
 fn cipher_beds(
     folder: &Path,
-    bed: &Bed,
+    fixture: &TpsFixture,
     rows: i64,
     bar: &ProgressBar,
-) -> anyhow::Result<Vec<(String, Bed)>> {
+) -> anyhow::Result<Vec<(String, TpsFixture)>> {
     let ciphers = [None, Some(Cipher::ChaCha20), Some(Cipher::Aes256Cbc), Some(Cipher::Aegis)];
     let beds = ciphers.into_iter().map(|cipher| {
         let name = cipher.map_or("none", Cipher::name);
         bar.set_message(format!("loading, {name}"));
         let mut loaded = load(folder, cipher, rows, bar)?;
-        loaded.runtime.clone_from(&bed.runtime);
+        loaded.runtime.clone_from(&fixture.runtime);
         Ok((name.to_owned(), loaded))
     });
     beds.collect()
 }
 
-fn against_postgres(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Result<()> {
+fn against_postgres(
+    run: &mut TpsBenchRun<'_>,
+    folder: &Path,
+    fixture: &TpsFixture,
+) -> anyhow::Result<()> {
     run.bar.set_message("PostgreSQL: loading");
-    let server = Postgres::start(folder)?;
-    postgres::load(&server, bed.rows, run.bar)?;
+    let server = BenchPostgres::start(folder)?;
+    postgres::load(&server, fixture.rows, run.bar)?;
     let title = format!(
         "PostgreSQL over a pool of 8, milliseconds between two statements ({})",
         server.settings_text()?
     );
-    let mut cases = vec![sections::warren(bed)];
-    cases.extend(postgres::cases(&server, &bed.pairs, true));
-    cases.extend(postgres::cases(&server, &bed.pairs, false));
+    let mut cases = vec![sections::warren(fixture)];
+    cases.extend(postgres::cases(&server, &fixture.pairs, true));
+    cases.extend(postgres::cases(&server, &fixture.pairs, false));
     let name = "postgres".to_owned();
-    run.sections([Section { name, unit: UNIT, title, cases }])?;
-    postgres::check_sum(&server, bed.rows)
+    run.sections([BenchSection { name, unit: UNIT, title, cases }])?;
+    postgres::check_sum(&server, fixture.rows)
 }
 
 /// Returns who is absent, and why.
-fn against_libraries(run: &mut Run<'_>, folder: &Path, bed: &Bed) -> anyhow::Result<Vec<String>> {
+fn against_libraries(
+    run: &mut TpsBenchRun<'_>,
+    folder: &Path,
+    fixture: &TpsFixture,
+) -> anyhow::Result<Vec<String>> {
     anyhow::ensure!(
-        matches!(bed.encryption, Encryption::None),
+        matches!(fixture.encryption, FileEncryption::None),
         "the rivals have no encryption: measure them without --cipher"
     );
-    let found = rivals::find(&run.plan.rivals, &target(&run.plan.rivals), run.bar);
+    let found = competitors::find(&run.plan.rivals, &target(&run.plan.rivals), run.bar);
     let pairs = folder.join("pairs");
-    rivals::write_pairs(&pairs, &bed.pairs)?;
+    competitors::write_pairs(&pairs, &fixture.pairs)?;
     for (name, synchronous, reads, ours) in sections::beside_libraries() {
-        let workload = rivals::Workload {
-            database: &bed.path,
+        let workload = competitors::CompetitorWorkload {
+            database: &fixture.path,
             pairs: &pairs,
-            cache_kib: bed::CACHE_KIB,
+            cache_kib: fixture::CACHE_KIB,
             synchronous,
             reads,
         };
-        let mut cases = vec![ours(bed)];
-        cases.extend(rivals::cases(&found, workload));
+        let mut cases = vec![ours(fixture)];
+        cases.extend(competitors::cases(&found, workload));
         let title = "libraries for SQLite, each as its documentation has it, same durability, a \
                      thousand callers where it has callers";
         let (name, title) = (name.to_owned(), title.to_owned());
-        run.sections([Section { name, unit: UNIT, title, cases }])?;
-        bed.check_sum()?;
+        run.sections([BenchSection { name, unit: UNIT, title, cases }])?;
+        fixture.check_sum()?;
     }
-    Ok(found.absent.iter().map(Absent::note).collect())
+    Ok(found.absent.iter().map(UnavailableCompetitor::note).collect())
 }
 
 /// Refuses before anything is loaded, not when the disk is full.
-fn check_disk(plan: &Plan) -> anyhow::Result<()> {
+fn check_disk(plan: &TpsBenchPlan) -> anyhow::Result<()> {
     let mut needed = accounts::disk_bytes(plan.rows, plan.duration);
-    if plan.wants(Part::Cipher) {
+    if plan.wants(TpsBenchPart::Cipher) {
         needed += 4 * accounts::disk_bytes(plan.rows.min(CIPHER_ROWS_MAX), plan.duration);
     }
-    if plan.against.contains(&Rival::Postgres) {
+    if plan.against.contains(&TpsCompetitor::Postgres) {
         let measured = postgres::measured(plan.duration, plan.rounds);
         needed += postgres::disk_bytes(plan.rows, measured);
     }
     disk::check(&plan.folder, needed, &format!("{} rows", plan.rows))
 }
 
-fn settings(bed: &Bed, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
-    let db = bed.connection()?;
+fn settings(fixture: &TpsFixture, plan: &TpsBenchPlan) -> anyhow::Result<Vec<(String, String)>> {
+    let db = fixture.connection()?;
     let mut settings = vec![
         ("rows".to_owned(), plan.rows.to_string()),
         ("rounds".to_owned(), plan.rounds.to_string()),

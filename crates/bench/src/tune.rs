@@ -2,40 +2,43 @@
 //! disk.
 //!
 //! A load is repeated on a copy of the file under one setting after the other, in rounds of random order, as the
-//! lab does it (`lab.rs`), and what gains beyond the noise is put together (`search.rs`).
+//! lab does it (`sqlite_bench.rs`), and what gains beyond the noise is put together (`search.rs`).
 //!
 //! # Not here
 //! - What a report says → `tune/result.rs`; settings as code → `tune/emit.rs`.
 
 mod candidate;
 pub mod emit;
-mod load;
 mod result;
 mod search;
 mod settings;
 mod shape;
-mod subject;
+mod target;
+mod tune_load;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-pub use self::load::Workload;
-pub use self::result::{Comparison, FileAbout, Outcome, Reason, Recommendation, Tried, Tuning};
-pub use self::settings::{Safety, parse_today};
-pub use self::subject::Source;
-use self::subject::Subject;
-use crate::machine::Machine;
+pub use self::result::{
+    PhaseComparison, RecommendationReason, SettingRecommendation, TrialOutcome, TriedSetting,
+    TuneReport, TunedFile,
+};
+pub use self::settings::{PowerLossSafety, parse_current_pragma};
+pub use self::target::TuneSource;
+use self::target::TuneTarget;
+pub use self::tune_load::TuneWorkload;
+use crate::machine::MachineInfo;
 use crate::measure::now;
 
 /// What to tune, and how.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct TunePlan {
     /// The file; without one, the workload makes one.
-    pub source: Option<Source>,
+    pub source: Option<TuneSource>,
     /// What is done.
-    pub workload: Workload,
+    pub workload: TuneWorkload,
     /// For measuring; making the copy comes before it.
     pub time: Duration,
     /// Whether durability may be given up for speed.
@@ -49,11 +52,11 @@ pub struct Plan {
 }
 
 /// Measures; `bar` shows how far it is.
-pub fn run(plan: &Plan, bar: &ProgressBar) -> anyhow::Result<Tuning> {
+pub fn run(plan: &TunePlan, bar: &ProgressBar) -> anyhow::Result<TuneReport> {
     bar.set_message("making a copy");
     let source = plan.source.as_ref();
-    let subject = Subject::prepare(source, plan.workload, &plan.folder, &plan.today)?;
+    let subject = TuneTarget::prepare(source, plan.workload, &plan.folder, &plan.today)?;
     let found = search::search(&subject, plan.allow_unsafe, now() + plan.time, bar)?;
     bar.finish_and_clear();
-    Tuning::of(plan, &subject, &found, Machine::here(&plan.folder))
+    TuneReport::of(plan, &subject, &found, MachineInfo::here(&plan.folder))
 }

@@ -15,20 +15,20 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use accounts::REVOCATIONS;
+use accounts::REVOCATIONS_FILE;
 use anyhow::{Context, ensure};
 use clap::Args;
-use engine::{CopyProgress, Encryption, Untouched};
+use engine::{CopyProgress, FileEncryption, ReadOnlyMode};
 use indicatif::ProgressBar;
 use serde_json::json;
 
 use self::folder::BackupFolder;
-use self::manifest::{BackedUpFile, Manifest, hash_of};
-pub(crate) use self::restore::{Restore, restore};
+use self::manifest::{BackedUpFile, BackupManifest, hash_of};
+pub(crate) use self::restore::{RestoreArgs, restore};
 use self::revocation_lists::ListFile;
-use crate::account::Data;
+use crate::account::DataDirArgs;
 use crate::clock::now_ms;
-use crate::output::{Output, size};
+use crate::output::{Printer, format_bytes};
 
 const ACCOUNTS: &str = "accounts.sqlite";
 const VAULTS: &str = "vaults";
@@ -44,15 +44,15 @@ const COMMAND: &str = "warren backup";
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren backup /mnt/backup/monday --data /srv/warren\n\n\
                         Vaults that are in PostgreSQL are not in it: back that database up, too.")]
-pub(crate) struct Backup {
+pub(crate) struct BackupArgs {
     /// A folder that is not there yet, or empty. One that an interrupted backup has left is begun
     /// again.
     folder: PathBuf,
     #[command(flatten)]
-    data: Data,
+    data: DataDirArgs,
 }
 
-pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> {
+pub(crate) fn back_up(arguments: &BackupArgs, output: Printer) -> anyhow::Result<()> {
     let (data, folder) = (&arguments.data.data, &arguments.folder);
     let is_one = data.join(ACCOUNTS).exists();
     ensure!(is_one, "{} is no data directory of Warren's", data.display());
@@ -69,15 +69,15 @@ pub(crate) fn back_up(arguments: &Backup, output: Output) -> anyhow::Result<()> 
     }
     bar.finish_and_clear();
     check_accounts(folder)?;
-    let list = back_up_list(data, folder)?;
+    let list = back_up_revocations(data, folder)?;
     let lists = list.iter().map(|list| ListFile::read(&folder.join(&list.path)));
     let lists = lists.collect::<anyhow::Result<_>>()?;
     files.extend(list);
-    let manifest = Manifest::new(now_ms(), files);
+    let manifest = BackupManifest::new(now_ms(), files);
     manifest.write(folder)?;
     begun.finish()?;
     let verdict = "backed up";
-    Summary { verdict, manifest: &manifest, folder, lists, applied_count: None }.print(output)
+    BackupSummary { verdict, manifest: &manifest, folder, lists, applied_count: None }.print(output)
 }
 
 /// `None`: it was removed meanwhile, with its account.
@@ -90,7 +90,7 @@ fn back_up_file(
     let (from, to) = (data.join(name), folder.join(name));
     accounts::make_data_directory(to.parent().context("a file has a folder")?)?;
     let on_progress = |progress: CopyProgress| {
-        let (read, total) = (size(progress.read_bytes), size(progress.total_bytes));
+        let (read, total) = (format_bytes(progress.read_bytes), format_bytes(progress.total_bytes));
         bar.set_message(format!("copying {read} of {total}"));
     };
     match engine::copy_file(&from, &to, COMMAND, on_progress) {
@@ -106,14 +106,14 @@ fn back_up_file(
 }
 
 /// The list of revocations, which is no database. `None`: nothing was ever revoked.
-fn back_up_list(data: &Path, folder: &Path) -> anyhow::Result<Option<BackedUpFile>> {
-    let (from, to) = (data.join(REVOCATIONS), folder.join(REVOCATIONS));
+fn back_up_revocations(data: &Path, folder: &Path) -> anyhow::Result<Option<BackedUpFile>> {
+    let (from, to) = (data.join(REVOCATIONS_FILE), folder.join(REVOCATIONS_FILE));
     if !from.exists() {
         return Ok(None);
     }
     copy(&from, &to)?;
     let (bytes, blake3) = hash_of(&to)?;
-    Ok(Some(BackedUpFile { path: REVOCATIONS.to_owned(), bytes, blake3, wal_pages: 0 }))
+    Ok(Some(BackedUpFile { path: REVOCATIONS_FILE.to_owned(), bytes, blake3, wal_pages: 0 }))
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
@@ -163,30 +163,30 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<String>> {
 /// The accounts' file is plain, so SQLite itself can look through it.
 fn check_accounts(folder: &Path) -> anyhow::Result<()> {
     let path = folder.join(ACCOUNTS);
-    let (db, _) = engine::open_untouched(&path, &Encryption::None, Untouched::Overlay)?;
+    let (db, _) = engine::open_read_only(&path, &FileEncryption::None, ReadOnlyMode::Overlay)?;
     let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     ensure!(found == "ok", "{} is damaged: {found}", path.display());
     Ok(())
 }
 
 /// What was done with a backup, and in what state it is.
-struct Summary<'b> {
+struct BackupSummary<'b> {
     /// How the line begins that sums it up.
     verdict: &'static str,
-    manifest: &'b Manifest,
+    manifest: &'b BackupManifest,
     folder: &'b Path,
     lists: Vec<ListFile>,
     /// Revocations that the restored accounts lacked.
     applied_count: Option<u64>,
 }
 
-impl Summary<'_> {
-    fn print(self, output: Output) -> anyhow::Result<()> {
+impl BackupSummary<'_> {
+    fn print(self, output: Printer) -> anyhow::Result<()> {
         let Self { verdict, manifest, folder, lists, applied_count } = self;
         let bytes = manifest.files.iter().map(|file| file.bytes).sum();
         let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS);
         let vaults = manifest.files.iter().filter(is_vault).count();
-        let (folder, total) = (folder.display(), size(bytes));
+        let (folder, total) = (folder.display(), format_bytes(bytes));
         output.line(format_args!("{verdict} the accounts and {vaults} vaults, {total}: {folder}"));
         if let Some(count @ 1..) = applied_count {
             output.line(format_args!("  applied {count} revocations and password changes"));
@@ -194,7 +194,7 @@ impl Summary<'_> {
         for warning in lists.iter().filter_map(ListFile::warning) {
             output.line(format_args!("  {warning}"));
         }
-        output.value(&json!({
+        output.json(&json!({
             "folder": folder.to_string(),
             "made_ms": manifest.made_ms,
             "vaults": vaults,

@@ -6,7 +6,7 @@ mod bulk;
 mod checkpoint;
 mod cipher;
 mod compare;
-mod method;
+mod measure_args;
 mod pragma;
 mod reconcile;
 mod runtime;
@@ -17,50 +17,50 @@ mod vacuum;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use bench::Report;
+use bench::BenchReport;
 use clap::{Args, Subcommand};
 
-use crate::output::Output;
+use crate::output::Printer;
 use crate::signals;
 
 /// Measure Warren beside the bare cost of the work, in one run.
 #[derive(Subcommand)]
-pub(crate) enum Command {
-    Actual(actual::Actual),
-    Browser(browser::Arguments),
-    Bulk(bulk::Bulk),
-    Checkpoint(checkpoint::Checkpoint),
-    Cipher(cipher::Cipher),
-    Compare(compare::Compare),
-    Pragma(pragma::Pragma),
-    Reconcile(reconcile::Arguments),
-    Runtime(runtime::Arguments),
-    Sync(sync::Sync),
-    Tps(tps::Tps),
-    Vacuum(vacuum::Vacuum),
+pub(crate) enum BenchCommand {
+    Actual(actual::BenchActualArgs),
+    Browser(browser::BenchBrowserArgs),
+    Bulk(bulk::BenchBulkArgs),
+    Checkpoint(checkpoint::BenchCheckpointArgs),
+    Cipher(cipher::BenchCipherArgs),
+    Compare(compare::BenchCompareArgs),
+    Pragma(pragma::BenchPragmaArgs),
+    Reconcile(reconcile::BenchReconcileArgs),
+    Runtime(runtime::BenchRuntimeArgs),
+    Sync(sync::BenchSyncArgs),
+    Tps(tps::BenchTpsArgs),
+    Vacuum(vacuum::BenchVacuumArgs),
 }
 
-pub(crate) fn run(command: Command, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(command: BenchCommand, output: Printer) -> anyhow::Result<()> {
     signals::remove_temporary_files_first()?;
     match command {
-        Command::Actual(arguments) => actual::run(arguments, output),
-        Command::Browser(arguments) => browser::run(arguments, output),
-        Command::Bulk(arguments) => bulk::run(arguments, output),
-        Command::Checkpoint(arguments) => checkpoint::run(&arguments, output),
-        Command::Cipher(arguments) => cipher::run(&arguments, output),
-        Command::Compare(arguments) => compare::run(&arguments, output),
-        Command::Pragma(arguments) => pragma::run(&arguments, output),
-        Command::Reconcile(arguments) => reconcile::run(arguments, output),
-        Command::Runtime(arguments) => runtime::run(arguments, output),
-        Command::Sync(arguments) => sync::run(arguments, output),
-        Command::Tps(arguments) => tps::run(arguments, output),
-        Command::Vacuum(arguments) => vacuum::run(&arguments, output),
+        BenchCommand::Actual(arguments) => actual::run(arguments, output),
+        BenchCommand::Browser(arguments) => browser::run(arguments, output),
+        BenchCommand::Bulk(arguments) => bulk::run(arguments, output),
+        BenchCommand::Checkpoint(arguments) => checkpoint::run(&arguments, output),
+        BenchCommand::Cipher(arguments) => cipher::run(&arguments, output),
+        BenchCommand::Compare(arguments) => compare::run(&arguments, output),
+        BenchCommand::Pragma(arguments) => pragma::run(&arguments, output),
+        BenchCommand::Reconcile(arguments) => reconcile::run(arguments, output),
+        BenchCommand::Runtime(arguments) => runtime::run(arguments, output),
+        BenchCommand::Sync(arguments) => sync::run(arguments, output),
+        BenchCommand::Tps(arguments) => tps::run(arguments, output),
+        BenchCommand::Vacuum(arguments) => vacuum::run(&arguments, output),
     }
 }
 
 /// Where every benchmark puts things.
 #[derive(Args)]
-struct Places {
+struct BenchOutputArgs {
     /// Where the files go: the disk that is measured. By default the system's folder for large
     /// temporary files.
     #[arg(long, default_value_os_t = temporary_folder(), value_name = "DIR")]
@@ -78,7 +78,7 @@ fn temporary_folder() -> PathBuf {
 
 /// Where the programs are that others would pick instead.
 #[derive(Args)]
-struct Rivals {
+struct CompetitorArgs {
     /// Where the rivals are: `bench/rivals` of Warren's repository.
     #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
     rivals: PathBuf,
@@ -91,17 +91,17 @@ pub(crate) fn command_line() -> String {
 }
 
 /// Prints the report, and saves it in both formats.
-fn finish(report: &Report, folder: &Path, output: Output) -> anyhow::Result<()> {
+fn print_and_save(report: &BenchReport, folder: &Path, output: Printer) -> anyhow::Result<()> {
     output.text(format_args!("{report}"));
     let saved = save_all(report, folder)?;
     output.line(format_args!(""));
     output.line(format_args!("{saved}"));
-    output.value(report)
+    output.json(report)
 }
 
 /// The same, but prints no more than what is seen in one look, if the report has that.
-fn finish_in_short(report: &Report, folder: &Path, output: Output) -> anyhow::Result<()> {
-    let Some(look) = report.in_one_look() else { return finish(report, folder, output) };
+fn finish_in_short(report: &BenchReport, folder: &Path, output: Printer) -> anyhow::Result<()> {
+    let Some(look) = report.in_one_look() else { return print_and_save(report, folder, output) };
     output.text(format_args!("{look}"));
     let saved = save_all(report, folder)?;
     let notes = match report.notes.len() {
@@ -110,11 +110,11 @@ fn finish_in_short(report: &Report, folder: &Path, output: Output) -> anyhow::Re
         count => format!(" and {count} notes"),
     };
     output.line(format_args!("{saved}; --all prints the {} tables{notes}", report.tables.len()));
-    output.value(report)
+    output.json(report)
 }
 
 /// Says where it is.
-fn save_all(report: &Report, folder: &Path) -> anyhow::Result<String> {
+fn save_all(report: &BenchReport, folder: &Path) -> anyhow::Result<String> {
     let name = |ending| format!("warren-{}.{ending}", report.benchmark);
     save(folder, &name("json"), &serde_json::to_string_pretty(report)?)?;
     save(folder, &name("html"), &report.html())?;

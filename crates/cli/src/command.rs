@@ -4,54 +4,54 @@ use std::path::Path;
 
 use clap::Subcommand;
 
-use crate::output::Output;
+use crate::output::Printer;
 use crate::{
-    account, actual, backup, client, completions, conflicts, doctor, history, inspect, man, phrase,
-    postgres, recover, serve, status, sync, track, vacuum, vault,
+    account, actual_budget, backup, completions, conflicts, device, doctor, history, inspect, man,
+    postgres_args, recover, recovery_phrase, serve, status, storage, sync, track, vacuum,
 };
 #[cfg(feature = "bench")]
 use crate::{benchmark, tune};
 #[cfg(not(feature = "bench"))]
-use crate::{left_out as benchmark, left_out as tune};
+use crate::{not_built as benchmark, not_built as tune};
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
-    Serve(Box<serve::LayeredArguments>),
+pub(crate) enum CliCommand {
+    Serve(Box<serve::LayeredServeArgs>),
     #[command(subcommand)]
-    Account(account::Command),
+    Account(account::AccountCommand),
     #[command(subcommand)]
-    Actual(actual::Command),
+    Actual(actual_budget::ActualBudgetCommand),
     #[command(subcommand)]
-    Client(client::Command),
-    Track(track::Track),
-    Untrack(track::Untrack),
-    Sync(sync::Sync),
-    Clone(sync::Clone),
-    Status(status::Arguments),
-    Inspect(inspect::Arguments),
-    Doctor(Box<doctor::Arguments>),
-    Recover(recover::Arguments),
-    Conflicts(conflicts::Arguments),
-    History(history::Arguments),
-    Phrase(phrase::Arguments),
-    Vacuum(vacuum::Arguments),
+    Client(device::DeviceCommand),
+    Track(track::TrackArgs),
+    Untrack(track::UntrackArgs),
+    Sync(sync::SyncArgs),
+    Clone(sync::CloneArgs),
+    Status(status::StatusArgs),
+    Inspect(inspect::InspectArgs),
+    Doctor(Box<doctor::DoctorArgs>),
+    Recover(recover::RecoverArgs),
+    Conflicts(conflicts::ConflictsArgs),
+    History(history::HistoryArgs),
+    Phrase(recovery_phrase::RecoveryPhraseArgs),
+    Vacuum(vacuum::VacuumArgs),
     #[command(subcommand)]
-    Vault(vault::Command),
-    Backup(backup::Backup),
-    Restore(backup::Restore),
+    Vault(storage::StorageCommand),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
     #[command(subcommand)]
-    Postgres(postgres::Command),
-    Tune(tune::Tune),
+    Postgres(postgres_args::PostgresCommand),
+    Tune(tune::TuneArgs),
     #[command(subcommand)]
-    Bench(benchmark::Command),
-    Completions(completions::Completions),
-    Man(man::Man),
-    Settings(serve::settings::Table),
+    Bench(benchmark::BenchCommand),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    Settings(serve::settings::SettingsTableArgs),
 }
 
-impl Command {
+impl CliCommand {
     /// Runs it. What SQLite refuses is told with the name of the file that it is about.
-    pub(crate) fn run(self, output: Output) -> anyhow::Result<()> {
+    pub(crate) fn run(self, output: Printer) -> anyhow::Result<()> {
         let file = self.tracked_file().map(|file| file.display().to_string());
         let result = self.run_unnamed(output);
         match (result, file) {
@@ -75,12 +75,12 @@ impl Command {
         Some(&tracked.file)
     }
 
-    fn run_unnamed(self, output: Output) -> anyhow::Result<()> {
+    fn run_unnamed(self, output: Printer) -> anyhow::Result<()> {
         match self {
             Self::Serve(arguments) => serve::run(&arguments, output),
             Self::Account(command) => account::run(command, output),
-            Self::Actual(command) => actual::run(&command, output),
-            Self::Client(command) => client::run(command, output),
+            Self::Actual(command) => actual_budget::run(&command, output),
+            Self::Client(command) => device::run(command, output),
             Self::Track(arguments) => track::track(&arguments, output),
             Self::Untrack(arguments) => track::untrack(&arguments, output),
             Self::Sync(arguments) => sync::sync(&arguments, output),
@@ -91,17 +91,17 @@ impl Command {
             Self::Recover(arguments) => recover::run(&arguments, output),
             Self::Conflicts(arguments) => conflicts::run(&arguments, output),
             Self::History(arguments) => history::run(&arguments, output),
-            Self::Phrase(arguments) => phrase::run(&arguments, output),
+            Self::Phrase(arguments) => recovery_phrase::run(&arguments, output),
             Self::Vacuum(arguments) => vacuum::run(&arguments, output),
-            Self::Vault(command) => vault::run(command, output),
+            Self::Vault(command) => storage::run(command, output),
             Self::Backup(arguments) => backup::back_up(&arguments, output),
             Self::Restore(arguments) => backup::restore(&arguments, output),
-            Self::Postgres(command) => postgres::run(&command, output),
+            Self::Postgres(command) => postgres_args::run(&command, output),
             Self::Tune(arguments) => tune::run(&arguments, output),
             Self::Bench(command) => benchmark::run(command, output),
             Self::Completions(arguments) => completions::run(&arguments, output),
             Self::Man(arguments) => man::run(&arguments, output),
-            Self::Settings(arguments) => serve::settings::table::run(&arguments, output),
+            Self::Settings(arguments) => serve::settings::markdown_table::run(&arguments, output),
         }
     }
 }

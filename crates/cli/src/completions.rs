@@ -4,7 +4,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use serde_json::json;
 
-use crate::output::Output;
+use crate::output::Printer;
 
 /// Print a script that lets a shell complete commands and options.
 #[derive(Args)]
@@ -12,15 +12,15 @@ use crate::output::Output;
     warren completions bash > ~/.local/share/bash-completion/completions/warren\n  \
     warren completions zsh > /usr/local/share/zsh/site-functions/_warren\n  \
     warren completions fish > ~/.config/fish/completions/warren.fish")]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &Completions, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &CompletionsArgs, output: Printer) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    let mut command = crate::Arguments::command();
+    let mut command = crate::CliArgs::command();
     clap_complete::generate(arguments.shell, &mut command, "warren", &mut script);
     let script = String::from_utf8(script)?;
     output.text(format_args!("{}", script.trim_end()));
-    output.value(&json!({"shell": arguments.shell.to_string(), "script": script}))
+    output.json(&json!({"shell": arguments.shell.to_string(), "script": script}))
 }

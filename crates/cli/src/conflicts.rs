@@ -2,12 +2,12 @@
 
 use anyhow::Context;
 use clap::Args;
-use replica::{Conflict, Edit, Error, HeldRow, JoinedRow, Outcome};
+use replica::{Conflict, ConflictEdit, Error, HiddenRow, JoinedRow, ResolvedEdit};
 use serde_json::json;
 
 use crate::clock::now_ms;
-use crate::key::TrackedFile;
-use crate::output::{Output, change_moment};
+use crate::key_args::TrackedFileArgs;
+use crate::output::{Printer, format_change_time};
 
 /// List edits that were lost to others made without knowing of them, and rows that are held back; and
 /// settle them.
@@ -17,9 +17,9 @@ use crate::output::{Output, change_moment};
                         warren conflicts a.db --dismiss 3f9c01ab; warren sync a.db\n  \
                         warren conflicts a.db --same 81d0a2f7; warren sync a.db\n  \
                         warren conflicts a.db --give 81d0a2f7 email=ada@other.org")]
-pub(crate) struct Arguments {
+pub(crate) struct ConflictsArgs {
     #[command(flatten)]
-    pub(crate) tracked: TrackedFile,
+    pub(crate) tracked: TrackedFileArgs,
     /// Write this lost edit into its table again; the next sync sends it to the other devices.
     #[arg(long, value_name = "ID")]
     restore: Option<String>,
@@ -37,58 +37,58 @@ pub(crate) struct Arguments {
     give: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ConflictsArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
     if let Some(id) = &arguments.restore {
         let restored = replica.restore(id, now_ms())?;
-        let what = place(&restored);
+        let what = cell_label(&restored);
         output.line(format_args!("restored {what}: {}", outcome(&restored.lost)));
-        return output.value(&json!({"restored": restored.to_json()}));
+        return output.json(&json!({"restored": restored.to_json()}));
     }
     if let Some(id) = &arguments.same {
         let joined = replica.join(id, now_ms())?;
         describe_joined(&joined, output);
-        return output.value(&json!({"joined": joined.to_json()}));
+        return output.json(&json!({"joined": joined.to_json()}));
     }
     if let Some(id) = &arguments.dismiss {
         let dismissed = match replica.dismiss(id, now_ms()) {
-            Err(Error::NoConflict { .. }) => {
-                let row = replica.let_go(id, now_ms())?;
+            Err(Error::ConflictNotFound { .. }) => {
+                let row = replica.delete_hidden_row(id, now_ms())?;
                 output.line(format_args!("deleted {} ({})", row.table, row.key));
-                return output.value(&json!({"dismissed": row.to_json()}));
+                return output.json(&json!({"dismissed": row.to_json()}));
             }
             dismissed => dismissed?,
         };
-        let what = place(&dismissed);
+        let what = cell_label(&dismissed);
         output.line(format_args!("dismissed {what}: {}", outcome(&dismissed.lost)));
-        return output.value(&json!({"dismissed": dismissed.to_json()}));
+        return output.json(&json!({"dismissed": dismissed.to_json()}));
     }
     if let [id, given] = &arguments.give[..] {
         let (column, value) = given.split_once('=').context("--give takes COLUMN=VALUE")?;
-        let row = replica.give(id, column, value, now_ms())?;
+        let row = replica.resolve_hidden_row(id, column, value, now_ms())?;
         output.line(format_args!("shown {} ({}) with {column} {value}", row.table, row.key));
-        return output.value(&json!({"given": row.to_json()}));
+        return output.json(&json!({"given": row.to_json()}));
     }
-    let (conflicts, held) = (replica.conflicts()?, replica.held_rows()?);
+    let (conflicts, held) = (replica.conflicts()?, replica.hidden_rows()?);
     for conflict in &conflicts {
-        output.line(format_args!("{}  {}", conflict.id, place(conflict)));
+        output.line(format_args!("{}  {}", conflict.id, cell_label(conflict)));
         output.line(format_args!("    lost   {}", describe(&conflict.lost)));
         output.line(format_args!("    shown  {}", describe(&conflict.winner)));
     }
     for row in &held {
-        describe_held(row, output);
+        describe_hidden_row(row, output);
     }
     if conflicts.is_empty() {
         output.line(format_args!("no lost edits"));
     }
-    output.value(&json!({
+    output.json(&json!({
         "conflicts": conflicts.iter().map(Conflict::to_json).collect::<Vec<_>>(),
-        "held": held.iter().map(HeldRow::to_json).collect::<Vec<_>>(),
+        "held": held.iter().map(HiddenRow::to_json).collect::<Vec<_>>(),
     }))
 }
 
-fn describe_held(row: &HeldRow, output: Output) {
-    let HeldRow { id, table, key, kind, reason, cells, same_as } = row;
+fn describe_hidden_row(row: &HiddenRow, output: Printer) {
+    let HiddenRow { id, table, key, kind, reason, cells, same_as } = row;
     let what = match *kind {
         "missing" => "is deleted, and other rows refer to it",
         _ => "is held back",
@@ -104,8 +104,8 @@ fn describe_held(row: &HeldRow, output: Output) {
     }
 }
 
-fn describe_joined(joined: &JoinedRow, output: Output) {
-    let JoinedRow { row: HeldRow { table, key, .. }, into, followed, held } = joined;
+fn describe_joined(joined: &JoinedRow, output: Printer) {
+    let JoinedRow { row: HiddenRow { table, key, .. }, into, followed, held } = joined;
     output.line(format_args!(
         "{table} ({key}) is {table} ({into}) now: {followed} rows that referred to it follow"
     ));
@@ -118,19 +118,24 @@ fn describe_joined(joined: &JoinedRow, output: Output) {
 }
 
 /// `todo (5) title`
-fn place(conflict: &Conflict) -> String {
+fn cell_label(conflict: &Conflict) -> String {
     let Conflict { table, key, column, .. } = conflict;
     format!("{table} ({key}) {}", column.as_deref().unwrap_or("the row"))
 }
 
-fn describe(edit: &Edit) -> String {
-    format!("{}  {} on {}", change_moment(edit.timestamp.millis()), outcome(edit), edit.device)
+fn describe(edit: &ConflictEdit) -> String {
+    format!(
+        "{}  {} on {}",
+        format_change_time(edit.timestamp.millis()),
+        outcome(edit),
+        edit.device_name
+    )
 }
 
-fn outcome(edit: &Edit) -> &str {
+fn outcome(edit: &ConflictEdit) -> &str {
     match &edit.outcome {
-        Outcome::Value(literal) => literal,
-        Outcome::Present => "(the row is there)",
-        Outcome::Deleted => "(the row is deleted)",
+        ResolvedEdit::Value(literal) => literal,
+        ResolvedEdit::Present => "(the row is there)",
+        ResolvedEdit::Deleted => "(the row is deleted)",
     }
 }

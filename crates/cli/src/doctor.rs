@@ -16,16 +16,16 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use doctor::{Entry, Options, Places, Report, Severity};
-use engine::Encryption;
+use doctor::{CatalogueEntry, DoctorReport, ExamineOptions, Severity, TempDirVariables};
+use engine::FileEncryption;
 use serde::Serialize;
 
-use self::history::Trend;
-use self::ignore::Ignores;
-use crate::account::{House, Place};
-use crate::key::KeyArguments;
-use crate::output::{Output, Verdict};
-use crate::password::Source;
+use self::history::HistoryTrend;
+use self::ignore::IgnoreFile;
+use crate::account::{DataDir, StorageArgs};
+use crate::key_args::CipherKeyArgs;
+use crate::output::{NonZeroExit, Printer};
+use crate::password::PasswordSource;
 
 /// Find what is wrong with an SQLite file, or slow, and what to do about it. Changes nothing.
 #[derive(Args)]
@@ -52,7 +52,7 @@ Only --fix and --undo change the file, and only while no program has it open.
 Exit status: 0 nothing above info, 3 warnings, 4 errors in the file; 5 nothing above info, but not
 all of the file was compared (too large for the budget, in use, or with what only its own program
 has); 1 it could not be examined.")]
-pub(crate) struct Arguments {
+pub(crate) struct DoctorArgs {
     /// SQLite files, encrypted or not; of folders, all that are in them.
     #[arg(value_name = "FILE", required_unless_present_any = ["login", "explain", "list"])]
     files: Vec<PathBuf>,
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     glob: Vec<glob::Pattern>,
     /// How to print.
     #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "fix")]
-    format: Format,
+    format: DoctorFormat,
     /// From which severity on the exit status tells: error, warning, or never.
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
     fail_on: FailOn,
@@ -98,7 +98,7 @@ pub(crate) struct Arguments {
     watch: watch::WatchArguments,
     /// What must have been done to the end: exit status 5 if it was not, whatever the warnings.
     #[arg(long, value_name = "WHAT")]
-    require: Option<Required>,
+    require: Option<RequiredCheck>,
     /// Carry out the mends of this code, or of all that need no decision: first in memory, then,
     /// with a copy of the file in FILE.undo-N, on the file. It is as it was if that fails.
     #[arg(long, value_name = "CODE|all", conflicts_with_all = ["login", "require"])]
@@ -110,7 +110,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["fix", "login", "query", "queries", "require"])]
     undo: bool,
     #[command(flatten)]
-    key: KeyArguments,
+    key: CipherKeyArgs,
     /// Say what a code means, where that is from, how it is found and what mends it.
     #[arg(long, value_name = "CODE", conflicts_with_all = ["files", "login", "query", "queries"])]
     explain: Option<String>,
@@ -121,9 +121,9 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["files", "key_file", "passphrase_file", "key_command", "cipher"])]
     login: Option<String>,
     #[command(flatten)]
-    place: Place,
+    place: StorageArgs,
     #[command(flatten)]
-    password: Source,
+    password: PasswordSource,
 }
 
 const STATUS_WARNING: u8 = 3;
@@ -132,7 +132,7 @@ const STATUS_INCOMPLETE: u8 = 5;
 
 /// What `--format` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum DoctorFormat {
     /// For people; with --json, one JSON value.
     Text,
     /// Annotations of a workflow on GitHub.
@@ -155,20 +155,20 @@ enum FailOn {
 
 /// What `--require` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Required {
+enum RequiredCheck {
     /// All that SQLite's own check compares, and full-text indexes with their content.
     Integrity,
 }
 
 /// What is said of one file.
 #[derive(Serialize)]
-struct Told<'a> {
+struct FileReport<'a> {
     #[serde(flatten)]
-    report: &'a Report,
-    trend: Option<Trend>,
+    report: &'a DoctorReport,
+    trend: Option<HistoryTrend>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &DoctorArgs, output: Printer) -> anyhow::Result<()> {
     if arguments.list {
         return list(output);
     }
@@ -182,7 +182,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     if fleet::is_wanted(arguments) {
         return fleet::run(arguments, &options, output);
     }
-    let (file, encryption) = subject(arguments)?;
+    let (file, encryption) = target_file(arguments)?;
     if arguments.undo {
         return fix::undo(&file, output);
     }
@@ -190,7 +190,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         let report = fix::run(&file, &encryption, &options, code, arguments.dry_run, output)?;
         return verdict(status(&report, arguments));
     }
-    let mut ignores = Ignores::read(arguments.ignore.as_deref())?;
+    let mut ignores = IgnoreFile::read(arguments.ignore.as_deref())?;
     options.ignore = ignores.of(&file);
     let report = doctor::examine(&file, &encryption, &options)?;
     ignores.note(&file, &report);
@@ -201,23 +201,23 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     if let Some(trend) = &trend {
         trend.print(output);
     }
-    output.value(&Told { report: &report, trend })?;
+    output.json(&FileReport { report: &report, trend })?;
     verdict(status(&report, arguments))
 }
 
 fn verdict(status: u8) -> anyhow::Result<()> {
     match status {
         0 => Ok(()),
-        status => Err(Verdict(status).into()),
+        status => Err(NonZeroExit(status).into()),
     }
 }
 
-fn status(report: &Report, arguments: &Arguments) -> u8 {
+fn status(report: &DoctorReport, arguments: &DoctorArgs) -> u8 {
     let is_incomplete = !report.integrity.is_complete;
     exit_status(report.severity(), is_incomplete, arguments)
 }
 
-fn exit_status(gravest: Option<Severity>, is_incomplete: bool, arguments: &Arguments) -> u8 {
+fn exit_status(gravest: Option<Severity>, is_incomplete: bool, arguments: &DoctorArgs) -> u8 {
     match (gravest, arguments.fail_on) {
         _ if is_incomplete && arguments.require.is_some() && gravest < Some(Severity::Error) => {
             STATUS_INCOMPLETE
@@ -231,42 +231,49 @@ fn exit_status(gravest: Option<Severity>, is_incomplete: bool, arguments: &Argum
     }
 }
 
-fn options(arguments: &Arguments) -> anyhow::Result<Options> {
+fn options(arguments: &DoctorArgs) -> anyhow::Result<ExamineOptions> {
     let budget = Duration::try_from_secs_f64(arguments.budget);
     let budget = budget.ok().filter(|budget| !budget.is_zero());
     let budget = budget.context("--budget takes a number of seconds above 0")?;
     let place = |name| std::env::var_os(name).map(PathBuf::from);
     let workload = load::read(&arguments.queries)?;
     let (sqlite_tmpdir, tmpdir) = (place("SQLITE_TMPDIR"), place("TMPDIR"));
-    let places = Places { sqlite_tmpdir, tmpdir, is_told: false };
+    let places = TempDirVariables { sqlite_tmpdir, tmpdir, is_told: false };
     let settings = settings::of(arguments)?;
     let queries = arguments.query.clone();
-    Ok(Options { budget, queries, workload, ignore: Vec::new(), places, settings })
+    Ok(ExamineOptions {
+        time_limit: budget,
+        queries,
+        workload,
+        ignore: Vec::new(),
+        temp_dirs: places,
+        settings,
+    })
 }
 
 /// The file, and how it opens: as the flags say, or as an account's vault.
-fn subject(arguments: &Arguments) -> anyhow::Result<(PathBuf, Encryption)> {
+fn target_file(arguments: &DoctorArgs) -> anyhow::Result<(PathBuf, FileEncryption)> {
     let Some(login) = &arguments.login else {
         let file = arguments.files.first().cloned().context("a file or --login")?;
         let encryption = arguments.key.encryption(&file)?;
         return Ok((file, encryption));
     };
-    let house = House::open(&arguments.place)?;
-    let unlocked = house.unlock(login, &arguments.password)?;
-    let path = house.vault_path(&unlocked.vault)?;
-    Ok((path, Encryption::Key { key: unlocked.key.clone(), cipher: None }))
+    let data_dir = DataDir::open(&arguments.place)?;
+    let unlocked = data_dir.unlock(login, &arguments.password)?;
+    let path = data_dir.vault_path(&unlocked.vault)?;
+    Ok((path, FileEncryption::Key { key: unlocked.key.clone(), cipher: None }))
 }
 
-fn list(output: Output) -> anyhow::Result<()> {
-    for Entry { code, severity, title, .. } in doctor::catalogue() {
+fn list(output: Printer) -> anyhow::Result<()> {
+    for CatalogueEntry { code, severity, title, .. } in doctor::catalogue() {
         output.line(format_args!("{severity:8} {code:28} {title}"));
     }
-    output.value(&doctor::catalogue())
+    output.json(&doctor::catalogue())
 }
 
-fn explain(code: &str, output: Output) -> anyhow::Result<()> {
+fn explain(code: &str, output: Printer) -> anyhow::Result<()> {
     let entry = doctor::entry(code);
     let entry = entry.with_context(|| format!("no code {code:?}: `warren doctor --list`"))?;
     print::entry(entry, output);
-    output.value(entry)
+    output.json(entry)
 }

@@ -20,12 +20,12 @@ use anyhow::Context;
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, setrlimit, umask};
 
-use crate::command::Command;
-use crate::output::Output;
+use crate::command::CliCommand;
+use crate::output::Printer;
 
 /// To be called once, before there are threads and before anything is opened.
-pub(crate) fn harden(command: &Command) -> anyhow::Result<()> {
-    if matches!(command, Command::Bench(_)) {
+pub(crate) fn harden(command: &CliCommand) -> anyhow::Result<()> {
+    if matches!(command, CliCommand::Bench(_)) {
         return Ok(());
     }
     umask(Mode::RWXG | Mode::RWXO);
@@ -39,15 +39,15 @@ pub(crate) fn harden(command: &Command) -> anyhow::Result<()> {
 /// The others are left visible to their own user: `warren vacuum` and `warren doctor` look into
 /// `/proc/PID/fd` for who has a file open, and a process that is hidden has its descriptors hidden.
 /// A database of a server is found to be in use by its locks, a device's file may have none.
-fn is_on_data_directory(command: &Command) -> bool {
+fn is_on_data_directory(command: &CliCommand) -> bool {
     matches!(
         command,
-        Command::Serve(_)
-            | Command::Account(_)
-            | Command::Actual(_)
-            | Command::Vault(_)
-            | Command::Backup(_)
-            | Command::Restore(_)
+        CliCommand::Serve(_)
+            | CliCommand::Account(_)
+            | CliCommand::Actual(_)
+            | CliCommand::Vault(_)
+            | CliCommand::Backup(_)
+            | CliCommand::Restore(_)
     )
 }
 
@@ -68,7 +68,7 @@ fn hide_memory() -> anyhow::Result<()> {
 
 /// Tells if others may read a file that a token or a phrase was just put into. Its mode is its
 /// owner's business.
-pub(crate) fn tell_who_may_read(file: &Path, output: Output) -> anyhow::Result<()> {
+pub(crate) fn warn_if_readable_by_others(file: &Path, output: Printer) -> anyhow::Result<()> {
     const READ_BY_OTHERS: u32 = 0o044;
     let metadata = fs::metadata(file).with_context(|| file.display().to_string())?;
     let mode = metadata.permissions().mode() & 0o777;

@@ -4,17 +4,17 @@ use clap::Args;
 use replica::HistoryEntry;
 use serde_json::json;
 
-use crate::key::TrackedFile;
-use crate::output::{Output, change_moment};
+use crate::key_args::TrackedFileArgs;
+use crate::output::{Printer, format_change_time};
 
 /// Show every change of a row until the last sync: when, on which device, what.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren history a.db Track 17\n  \
                         warren history a.db PlaylistTrack 1 3402\n\n\
                         `*` marks what is shown in the table.")]
-pub(crate) struct Arguments {
+pub(crate) struct HistoryArgs {
     #[command(flatten)]
-    pub(crate) tracked: TrackedFile,
+    pub(crate) tracked: TrackedFileArgs,
     /// The table.
     table: String,
     /// The row's primary key, each column by itself: as it is, or as an SQL literal.
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     key: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &HistoryArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
     let entries = replica.history(&arguments.table, &arguments.key)?;
     for entry in &entries {
@@ -32,15 +32,15 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         let (table, key) = (&arguments.table, arguments.key.join(", "));
         output.line(format_args!("no change of a row ({key}) of {table} until the last sync"));
     }
-    output.value(&json!({"changes": entries.iter().map(HistoryEntry::to_json).collect::<Vec<_>>()}))
+    output.json(&json!({"changes": entries.iter().map(HistoryEntry::to_json).collect::<Vec<_>>()}))
 }
 
-fn describe(entry: &HistoryEntry, output: Output) {
-    let at = change_moment(entry.timestamp.millis());
+fn describe(entry: &HistoryEntry, output: Printer) {
+    let at = format_change_time(entry.timestamp.millis());
     let what = if entry.deleted { "deleted" } else { "written" };
-    output.line(format_args!("{} {at}  {what} on {}", mark(entry.shown), entry.device));
+    output.line(format_args!("{} {at}  {what} on {}", mark(entry.visible), entry.device_name));
     for cell in &entry.cells {
-        output.line(format_args!("  {} {} = {}", mark(cell.shown), cell.column, cell.value));
+        output.line(format_args!("  {} {} = {}", mark(cell.visible), cell.column, cell.value));
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use accounts::{Login, Unlocked};
+use accounts::{Login, UnlockedAccount};
 use clap::Args;
-use doctor::holders;
+use doctor::file_holders;
 use serde_json::{Value, json};
-use sync_store::{State, Storage, Vault, VaultDamage};
+use sync_store::{Vault, VaultDamage, VaultLocation, VaultSummary};
 
-use crate::account::{House, Subject};
-use crate::key::KeySource;
-use crate::output::Output;
+use crate::account::{DataDir, FileOrAccountArgs};
+use crate::key_args::FileKeyArgs;
+use crate::output::Printer;
 use crate::status;
 
 /// Show what is in a tracked file; or in an account's vault, and in those that belong to it.
@@ -18,9 +18,9 @@ use crate::status;
 #[command(after_help = "Example:\n  warren inspect a.db\n  \
                         warren inspect --login ada --data ./data --verify\n  \
                         warren inspect --login ada --data ./data --repair")]
-pub(crate) struct Arguments {
+pub(crate) struct InspectArgs {
     #[command(flatten)]
-    subject: Subject,
+    subject: FileOrAccountArgs,
     /// Recompute the vaults' fingerprints from their messages; rebuild those that are wrong.
     #[arg(long, requires = "login")]
     verify: bool,
@@ -30,14 +30,14 @@ pub(crate) struct Arguments {
     repair: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &InspectArgs, output: Printer) -> anyhow::Result<()> {
     match &arguments.subject.file {
-        Some(file) => replica(file, &arguments.subject.key, output),
-        None => vault(arguments, output),
+        Some(file) => inspect_replica(file, &arguments.subject.key, output),
+        None => inspect_vault(arguments, output),
     }
 }
 
-fn replica(path: &Path, key: &KeySource, output: Output) -> anyhow::Result<()> {
+fn inspect_replica(path: &Path, key: &FileKeyArgs, output: Printer) -> anyhow::Result<()> {
     let replica = key.open(path)?;
     let status = replica.status()?;
     let db = replica.connection();
@@ -52,19 +52,19 @@ fn replica(path: &Path, key: &KeySource, output: Output) -> anyhow::Result<()> {
     let sql = "SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name LIKE 'warren%'";
     let own_bytes: i64 = db.query_row(sql, [], |row| row.get(0))?;
     let free_pages: u32 = db.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
-    let file = Figures {
+    let file = FileStats {
         path,
         file_bytes,
         free_bytes: u64::from(free_pages) * u64::from(page_bytes),
         wal_bytes: side_file_bytes(path, "-wal"),
     };
     let (count, digest) = (status.fingerprint.count, status.fingerprint.digest);
-    output.line(format_args!("replica {}, node {}", path.display(), status.node));
+    output.line(format_args!("replica {}, node {}", path.display(), status.node_id));
     output.line(format_args!(
         "file {file_bytes} bytes, {own_bytes} of them Warren's; cipher {cipher}; journal {journal}; pages of {page_bytes}"
     ));
     let health = file.describe(output);
-    let bytes = status.bytes;
+    let bytes = status.content_bytes;
     output.line(format_args!("{count} messages, {bytes} bytes, fingerprint {digest:032x}"));
     if let Some(remote) = &status.remote {
         output.line(format_args!("cursor {}", remote.cursor));
@@ -78,91 +78,98 @@ fn replica(path: &Path, key: &KeySource, output: Output) -> anyhow::Result<()> {
     value["page_bytes"] = page_bytes.into();
     value["cipher"] = cipher.into();
     value["health"] = health;
-    output.value(&value)
+    output.json(&value)
 }
 
-fn vault(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
-    let (house, unlocked) = arguments.subject.unlock()?;
+fn inspect_vault(arguments: &InspectArgs, output: Printer) -> anyhow::Result<()> {
+    let (data_dir, unlocked) = arguments.subject.unlock()?;
     let login = &unlocked.login;
-    let repaired = arguments.repair.then(|| repair(arguments, &house, &unlocked, output));
+    let repaired = arguments.repair.then(|| repair(arguments, &data_dir, &unlocked, output));
     let repaired = repaired.transpose()?;
-    let vault = house.vaults.open(&unlocked)?;
-    let status = house.wait(vault.status())?;
-    let State { cursor, bytes, fingerprint } = status.state;
-    let mut value = storage(login, &status.storage, output);
+    let vault = data_dir.vaults.open(&unlocked)?;
+    let status = data_dir.wait(vault.status())?;
+    let VaultSummary { cursor, bytes, fingerprint } = status.state;
+    let mut value = describe_storage(login, &status.storage, output);
     let (count, digest) = (fingerprint.count, fingerprint.digest);
     output.line(format_args!(
         "{count} messages, {bytes} bytes, cursor {cursor}, fingerprint {digest:032x}"
     ));
-    output.line(format_args!("{} devices", status.clients_count));
-    let verified = if arguments.verify { Some(verify(&house, &vault, output)?) } else { None };
+    output.line(format_args!("{} devices", status.devices_count));
+    let verified = if arguments.verify { Some(verify(&data_dir, &vault, output)?) } else { None };
     value["kind"] = "vault".into();
     value["login"] = login.as_str().into();
     value["count"] = count.into();
     value["digest"] = format!("{digest:032x}").into();
     value["cursor"] = cursor.into();
-    value["clients"] = status.clients_count.into();
+    value["clients"] = status.devices_count.into();
     value["verified"] = verified.into();
     value["repaired"] = repaired.into();
-    let children = house.children(&unlocked)?;
-    let children =
-        children.iter().map(|unlocked| child(&house, unlocked, arguments.verify, output));
+    let children = data_dir.sub_vaults(&unlocked)?;
+    let children = children
+        .iter()
+        .map(|unlocked| inspect_sub_vault(&data_dir, unlocked, arguments.verify, output));
     value["children"] = children.collect::<anyhow::Result<_>>()?;
-    output.value(&value)
+    output.json(&value)
 }
 
 /// Looks at the files of the account's vaults, and repairs what is damaged. Returns what was.
 fn repair(
-    arguments: &Arguments,
-    house: &House,
-    unlocked: &Unlocked,
-    output: Output,
+    arguments: &InspectArgs,
+    data_dir: &DataDir,
+    unlocked: &UnlockedAccount,
+    output: Printer,
 ) -> anyhow::Result<Vec<Value>> {
     let _lock = arguments.subject.place.lock("warren inspect --repair")?;
-    let files = house.files.clone().repairing(actual::repair_record);
+    let files = data_dir.files.clone().with_repair(actual::repair_gateway_state);
     let mut vaults = vec![unlocked.clone()];
-    vaults.extend(house.children(unlocked)?);
+    vaults.extend(data_dir.sub_vaults(unlocked)?);
     let mut damages = Vec::new();
     for unlocked in vaults {
-        let path = house.vault_path(&unlocked.vault)?;
-        let Some(VaultDamage { found, put_aside }) = files.repair(&unlocked)? else {
+        let path = data_dir.vault_path(&unlocked.vault)?;
+        let Some(VaultDamage { found, quarantined_path }) = files.repair(&unlocked)? else {
             output.line(format_args!("{}: all pages read back as written", path.display()));
             continue;
         };
-        let (path, put_aside) = (path.display().to_string(), put_aside.display().to_string());
+        let (path, quarantined_path) =
+            (path.display().to_string(), quarantined_path.display().to_string());
         output.line(format_args!(
-            "{path} was damaged: {found}. It is {put_aside} now; what could be read of it is in \
+            "{path} was damaged: {found}. It is {quarantined_path} now; what could be read of it is in \
              the new file, and devices send what is missing when they sync."
         ));
-        damages.push(json!({"path": path, "found": found, "put_aside": put_aside}));
+        damages.push(json!({"path": path, "found": found, "put_aside": quarantined_path}));
     }
     Ok(damages)
 }
 
 /// A vault that belongs to the account.
-fn child(house: &House, child: &Unlocked, verifies: bool, output: Output) -> anyhow::Result<Value> {
-    let vault = house.vaults.open(child)?;
-    let (status, record, pieces) = house.wait(async {
-        let (status, recorded) = (vault.status().await?, vault.record().await?);
-        Ok::<_, sync_store::Error>((status, recorded.record, vault.pieces().await?))
+fn inspect_sub_vault(
+    data_dir: &DataDir,
+    child: &UnlockedAccount,
+    verifies: bool,
+    output: Printer,
+) -> anyhow::Result<Value> {
+    let vault = data_dir.vaults.open(child)?;
+    let (status, record, pieces) = data_dir.wait(async {
+        let (status, recorded) = (vault.status().await?, vault.gateway_state().await?);
+        Ok::<_, sync_store::Error>((status, recorded.state, vault.chunk_ids().await?))
     })?;
-    let State { cursor, bytes, fingerprint } = status.state;
+    let VaultSummary { cursor, bytes, fingerprint } = status.state;
     let (count, digest) = (fingerprint.count, fingerprint.digest);
     let (id, record_bytes, pieces_count) = (&child.vault, record.len(), pieces.len());
     let file_bytes = match status.storage {
-        Storage::Sqlite { file_bytes, .. } => Some(file_bytes),
-        Storage::Postgres { .. } => None,
+        VaultLocation::Sqlite { file_bytes, .. } => Some(file_bytes),
+        VaultLocation::Postgres { .. } => None,
     };
     let size = file_bytes.map(|bytes| format!(", file {bytes} bytes")).unwrap_or_default();
     output.line(format_args!(
         "its vault {id}: {count} messages, {bytes} bytes, cursor {cursor}, fingerprint \
          {digest:032x}; record {record_bytes} bytes, {pieces_count} pieces{size}"
     ));
-    let verified = if verifies { Some(verify(house, &vault, output)?) } else { None };
+    let verified = if verifies { Some(verify(data_dir, &vault, output)?) } else { None };
     if verifies {
         // Reading opens them.
         for piece in pieces {
-            house.wait(vault.piece(piece))?;
+            data_dir.wait(vault.chunk(piece))?;
         }
     }
     Ok(json!({
@@ -179,16 +186,23 @@ fn child(house: &House, child: &Unlocked, verifies: bool, output: Output) -> any
 }
 
 /// Says where the vault is, and how it is kept.
-fn storage(login: &Login, storage: &Storage, output: Output) -> Value {
+fn describe_storage(login: &Login, storage: &VaultLocation, output: Printer) -> Value {
     match storage {
-        Storage::Sqlite { path: file, file_bytes, free_bytes, wal_bytes, cipher, profile } => {
+        VaultLocation::Sqlite {
+            path: file,
+            file_bytes,
+            free_bytes,
+            wal_bytes,
+            cipher,
+            profile,
+        } => {
             let path = file.display().to_string();
             output.line(format_args!("vault {path} of {login}"));
             output.line(format_args!(
                 "file {file_bytes} bytes, {free_bytes} of them free; cipher {cipher}; profile {profile}"
             ));
             let (file_bytes, free_bytes, wal_bytes) = (*file_bytes, *free_bytes, *wal_bytes);
-            let health = Figures { path: file, file_bytes, free_bytes, wal_bytes };
+            let health = FileStats { path: file, file_bytes, free_bytes, wal_bytes };
             json!({
                 "path": path,
                 "file_bytes": file_bytes,
@@ -198,7 +212,7 @@ fn storage(login: &Login, storage: &Storage, output: Output) -> Value {
                 "health": health.describe(output),
             })
         }
-        Storage::Postgres { address, database, version, tables_bytes } => {
+        VaultLocation::Postgres { address, database, version, tables_bytes } => {
             output.line(format_args!("vault of {login} in PostgreSQL {version} at {address}"));
             output.line(format_args!("database {database}, {tables_bytes} bytes with all vaults"));
             json!({
@@ -212,22 +226,22 @@ fn storage(login: &Login, storage: &Storage, output: Output) -> Value {
 }
 
 /// How a file is, and what is in its way.
-struct Figures<'a> {
+struct FileStats<'a> {
     path: &'a Path,
     file_bytes: u64,
     free_bytes: u64,
     wal_bytes: u64,
 }
 
-impl Figures<'_> {
-    fn describe(&self, output: Output) -> Value {
+impl FileStats<'_> {
+    fn describe(&self, output: Printer) -> Value {
         let Self { path, file_bytes, free_bytes, wal_bytes } = *self;
         #[expect(clippy::cast_precision_loss, reason = "sizes stay far below 2⁵³")]
         let fragmentation =
             if file_bytes == 0 { 0.0 } else { free_bytes as f64 / file_bytes as f64 };
         let percent = fragmentation * 100.0;
         output.line(format_args!("fragmentation {percent:.1} %; WAL {wal_bytes} bytes"));
-        let holders = holders(path);
+        let holders = file_holders(path);
         for holder in &holders {
             output.line(format_args!("open in {holder}"));
         }
@@ -247,15 +261,15 @@ fn side_file_bytes(path: &Path, suffix: &str) -> u64 {
 
 /// Compares what is recorded with the messages themselves; what is wrong is made anew. Returns
 /// whether all was right.
-fn verify(house: &House, vault: &Vault, output: Output) -> anyhow::Result<bool> {
-    let found = house.wait(vault.verify())?;
+fn verify(data_dir: &DataDir, vault: &Vault, output: Printer) -> anyhow::Result<bool> {
+    let found = data_dir.wait(vault.verify())?;
     if found.is_equal() {
         output.line(format_args!("verified: the fingerprints are those of the messages"));
         return Ok(true);
     }
     let (recorded, computed) = (found.recorded.fingerprint, found.computed.fingerprint);
-    house.wait(vault.rebuild())?;
-    anyhow::ensure!(house.wait(vault.verify())?.is_equal(), "rebuilding did not help");
+    data_dir.wait(vault.rebuild())?;
+    anyhow::ensure!(data_dir.wait(vault.verify())?.is_equal(), "rebuilding did not help");
     output.line(format_args!(
         "rebuilt: {} windows were not those of the messages; recorded {recorded}; found {computed}",
         found.windows_wrong

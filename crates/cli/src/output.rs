@@ -1,11 +1,11 @@
 //! What the commands print: text for people or one JSON value for programs, and errors with a code.
 //!
 //! # Invariants
-//! - Everything that is printed passes through [`Visible`], so that no name, cell or message from
-//!   elsewhere can command a terminal. What is formatted in needs no care where it comes from.
+//! - Everything that is printed passes through [`EscapedText`], so that no name, cell or message
+//!   from elsewhere can command a terminal. What is formatted in needs no care where it comes from.
 
-pub(crate) mod span;
-mod visible;
+mod escaped_text;
+pub(crate) mod time_span;
 
 use std::fmt::{Arguments, Display};
 use std::io::Write;
@@ -20,8 +20,8 @@ use serde::Serialize;
 use serde_json::json;
 use time::OffsetDateTime;
 
-pub(crate) use self::visible::Visible;
-use crate::serve::settings::{InvalidSettings, name_variable};
+pub(crate) use self::escaped_text::EscapedText;
+use crate::serve::settings::{InvalidSettings, mention_variable};
 
 /// Below the list of commands: the way from nothing to two files in step.
 pub(crate) const START: &str = "Example:
@@ -37,40 +37,40 @@ From then on `warren sync FILE`, after any program has written to it.";
 /// is printed for it.
 #[derive(Debug, thiserror::Error)]
 #[error("exit status {0}")]
-pub(crate) struct Verdict(pub(crate) u8);
+pub(crate) struct NonZeroExit(pub(crate) u8);
 
 /// How to print.
 #[derive(Clone, Copy)]
-pub(crate) struct Output {
+pub(crate) struct Printer {
     pub(crate) json: bool,
 }
 
-impl Output {
+impl Printer {
     /// A line for people; nothing with `--json`. Newlines and tabs in what is formatted in are shown
     /// as `\n` and `\t`: it stays one line.
     pub(crate) fn line(self, line: Arguments<'_>) {
         if !self.json {
-            print(&Visible::line(line));
+            print(&EscapedText::line(line));
         }
     }
 
     /// Several lines for people, composed here; nothing with `--json`. Newlines and tabs stay.
     pub(crate) fn text(self, text: Arguments<'_>) {
         if !self.json {
-            print(&Visible::text(text));
+            print(&EscapedText::text(text));
         }
     }
 
     /// The value for programs; nothing without `--json`.
-    pub(crate) fn value(self, value: &impl Serialize) -> anyhow::Result<()> {
+    pub(crate) fn json(self, value: &impl Serialize) -> anyhow::Result<()> {
         if self.json {
-            print(&Visible::json(serde_json::to_string(value)?));
+            print(&EscapedText::json(serde_json::to_string(value)?));
         }
         Ok(())
     }
 
     /// A bar on the terminal; hidden with `--json`, and where no terminal is. Its messages are
-    /// Warren's own words: they are not passed through [`Visible`].
+    /// Warren's own words: they are not passed through [`EscapedText`].
     pub(crate) fn progress(self) -> ProgressBar {
         if self.json {
             return ProgressBar::hidden();
@@ -86,7 +86,7 @@ impl Output {
         if self.json {
             return ProgressBar::hidden();
         }
-        let message = Visible::line(message).to_string();
+        let message = EscapedText::line(message).to_string();
         let spinner = ProgressBar::new_spinner().with_message(message);
         spinner.enable_steady_tick(Duration::from_millis(100));
         spinner
@@ -96,16 +96,16 @@ impl Output {
     /// its verdict.
     pub(crate) fn exit(self, result: anyhow::Result<()>) -> ExitCode {
         let Err(error) = result else { return ExitCode::SUCCESS };
-        if let Some(Verdict(status)) = error.downcast_ref() {
+        if let Some(NonZeroExit(status)) = error.downcast_ref() {
             return ExitCode::from(*status);
         }
         let code = code(&error);
         if self.json {
             let message = message(&error);
-            print(&Visible::json(json!({"error": {"code": code, "message": message}})));
+            print(&EscapedText::json(json!({"error": {"code": code, "message": message}})));
         } else {
             let message = message(&error);
-            print_error(&Visible::line(format_args!("warren: {message} [{code}]")));
+            print_error(&EscapedText::line(format_args!("warren: {message} [{code}]")));
         }
         ExitCode::from(exit_status(code))
     }
@@ -126,19 +126,19 @@ pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
     // colours. So it is made again without colours.
     let command = command.styles(Styles::plain());
     if let Err(plain) = command.try_get_matches_from(std::env::args_os()) {
-        let plain = name_variable(plain);
-        print_error(&Visible::text(plain.render().ansi().to_string().trim_end()));
+        let plain = mention_variable(plain);
+        print_error(&EscapedText::text(plain.render().ansi().to_string().trim_end()));
     }
     status
 }
 
 /// On standard error. Where that is closed, there is nobody to tell.
-fn print_error<T: Display>(line: &Visible<T>) {
+fn print_error<T: Display>(line: &EscapedText<T>) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 
 /// A line on standard output. A reader that has gone away (`| head`) is no fault of ours.
-fn print<T: Display>(line: &Visible<T>) {
+fn print<T: Display>(line: &EscapedText<T>) {
     drop(writeln!(std::io::stdout(), "{line}"));
 }
 
@@ -180,16 +180,16 @@ fn code(error: &anyhow::Error) -> &'static str {
         return error.code();
     }
     #[cfg(feature = "bench")]
-    if error.is::<::bench::lab::runtime::NotSetUp>() {
+    if error.is::<::bench::sqlite_bench::runtime::NotSetUp>() {
         return "not_set_up";
     }
     if error.is::<InvalidSettings>() {
         return "invalid_settings";
     }
-    if let Some(error) = error.downcast_ref::<::actual::inventory::Error>() {
+    if let Some(error) = error.downcast_ref::<::actual::inventory::InventoryError>() {
         return error.code();
     }
-    if let Some(error) = error.downcast_ref::<::actual::export::Error>() {
+    if let Some(error) = error.downcast_ref::<::actual::export::ExportError>() {
         return error.code();
     }
     if let Some(server::Error::Tls(_)) = error.downcast_ref() {
@@ -208,7 +208,7 @@ fn code(error: &anyhow::Error) -> &'static str {
     match error.downcast_ref::<engine::Error>() {
         Some(engine::Error::Busy | engine::Error::CopyOvertaken { .. }) => return "busy",
         Some(engine::Error::DiskFull { .. }) => return "disk_full",
-        Some(engine::Error::NoRoom { .. }) => return "no_room",
+        Some(engine::Error::NotEnoughSpace { .. }) => return "no_room",
         Some(engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. }) => {
             return "wrong_key";
         }
@@ -231,12 +231,12 @@ fn code(error: &anyhow::Error) -> &'static str {
 }
 
 /// Bytes for people: `12.3 MB`.
-pub(crate) fn size(bytes: u64) -> impl Display {
+pub(crate) fn format_bytes(bytes: u64) -> impl Display {
     indicatif::DecimalBytes(bytes)
 }
 
 /// A moment for people: `2026-11-21 06:30:00Z`, or `never` for 0.
-pub(crate) fn moment(ms: u64) -> String {
+pub(crate) fn format_time(ms: u64) -> String {
     let Ok(moment) = OffsetDateTime::from_unix_timestamp((ms / 1000).cast_signed()) else {
         return format!("{ms} ms");
     };
@@ -249,7 +249,7 @@ pub(crate) fn moment(ms: u64) -> String {
 
 /// When a change was made, for people. Rows that were there before are stamped with the first day
 /// of 1970 (`docs/formats/1-timestamp.md`).
-pub(crate) fn change_moment(ms: u64) -> String {
+pub(crate) fn format_change_time(ms: u64) -> String {
     const BASELINE_MS_END: u64 = 86_400_000;
-    if ms < BASELINE_MS_END { "before it was tracked".to_owned() } else { moment(ms) }
+    if ms < BASELINE_MS_END { "before it was tracked".to_owned() } else { format_time(ms) }
 }

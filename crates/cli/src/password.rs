@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use zeroize::Zeroizing;
 
-use crate::output::Visible;
+use crate::output::EscapedText;
 
 /// Where a password comes from.
 #[derive(clap::Args)]
-pub(crate) struct Source {
+pub(crate) struct PasswordSource {
     /// Read the password from the first line of this file instead of asking for it.
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
 }
 
-impl Source {
+impl PasswordSource {
     /// The password; `prompt` is shown where somebody can type.
     pub(crate) fn read(&self, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
         read(self.password_file.as_deref(), prompt)
@@ -33,7 +33,9 @@ pub(crate) fn read(file: Option<&Path>, prompt: &str) -> anyhow::Result<Zeroizin
         return first_line(path);
     }
     if std::io::stdin().is_terminal() {
-        return Ok(Zeroizing::new(rpassword::prompt_password(Visible::line(prompt).to_string())?));
+        return Ok(Zeroizing::new(rpassword::prompt_password(
+            EscapedText::line(prompt).to_string(),
+        )?));
     }
     let mut line = Zeroizing::new(String::new());
     std::io::stdin().lock().read_line(&mut line).context("the password on standard input")?;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use doctor::{RecoverOptions, RecoverProgress, Recovered, RecoveredTable};
+use doctor::{RecoverOptions, RecoverProgress, RecoverReport, RecoveredTable};
 use serde_json::json;
 
-use crate::key::KeyArguments;
-use crate::output::{Output, Verdict};
+use crate::key_args::CipherKeyArgs;
+use crate::output::{NonZeroExit, Printer};
 use crate::signals;
 
 /// Save what can be read of a damaged SQLite file into a new one, encrypted files too.
@@ -23,13 +23,13 @@ use crate::signals;
 Copy FILE with its -wal and -journal first, if its disk may be failing.
 Exit status: 0 nothing is known to be lost; 3 something is, as told; 4 SQLite finds faults in OUT;
 1 there is no OUT. OUT appears when it is whole and on the disk; Ctrl-C leaves nothing.")]
-pub(crate) struct Arguments {
+pub(crate) struct RecoverArgs {
     /// The damaged file, which no program has open.
     file: PathBuf,
     /// The new file, which must not exist.
     out: PathBuf,
     #[command(flatten)]
-    key: KeyArguments,
+    key: CipherKeyArgs,
     /// Leave the new file without a key.
     #[arg(long)]
     decrypt: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 const STATUS_LOST: u8 = 3;
 const STATUS_FAULTY: u8 = 4;
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &RecoverArgs, output: Printer) -> anyhow::Result<()> {
     let encryption = arguments.key.encryption(&arguments.file)?;
     let options =
         RecoverOptions { includes_free_pages: arguments.free_pages, decrypts: arguments.decrypt };
@@ -69,15 +69,15 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     value["rows_saved"] = json!(recovered.rows_saved());
     value["is_complete"] = json!(is_complete);
     value["is_sound"] = json!(is_sound);
-    output.value(&value)?;
+    output.json(&value)?;
     match (is_complete, is_sound) {
-        (_, false) => Err(Verdict(STATUS_FAULTY).into()),
-        (false, true) => Err(Verdict(STATUS_LOST).into()),
+        (_, false) => Err(NonZeroExit(STATUS_FAULTY).into()),
+        (false, true) => Err(NonZeroExit(STATUS_LOST).into()),
         (true, true) => Ok(()),
     }
 }
 
-fn tell(recovered: &Recovered, output: Output) {
+fn tell(recovered: &RecoverReport, output: Printer) {
     tell_pages(recovered, output);
     let whole = recovered.tables.iter().filter(|table| table.is_whole());
     output.line(format_args!(
@@ -120,7 +120,7 @@ fn tell(recovered: &Recovered, output: Output) {
     ));
 }
 
-fn tell_pages(recovered: &Recovered, output: Output) {
+fn tell_pages(recovered: &RecoverReport, output: Printer) {
     let pages = &recovered.pages;
     let file = &recovered.file;
     if pages.count == 0 {

@@ -1,7 +1,7 @@
 //! `warren serve`: the server, until it is told to stop.
 
-mod actual;
-pub(crate) mod descriptors;
+mod actual_gateway;
+pub(crate) mod file_descriptors;
 mod log;
 mod permissions;
 pub(crate) mod settings;
@@ -10,19 +10,19 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use accounts::{CLIENTS_COUNT_DEFAULT, CLIENTS_COUNT_MAX};
+use accounts::{DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX};
 use anyhow::{Context, ensure};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, value_parser};
 use serde_json::json;
-use server::{AdminToken, Config, HostName, Origin, Server, TlsFiles, TrustedProxy};
+use server::{AdminToken, AllowedOrigin, Config, HostName, SyncServer, TlsFiles, TrustedProxy};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::Targets;
 
-use crate::output::Output;
+use crate::output::Printer;
 use crate::password::first_line;
-use crate::postgres::Database;
-pub(crate) use settings::LayeredArguments;
+use crate::postgres_args::PostgresArgs;
+pub(crate) use settings::LayeredServeArgs;
 
 /// Of `--body-bytes-max`: a request that names a device has room.
 const BODY_BYTES_MAX_LEAST: u64 = 1_000;
@@ -41,7 +41,7 @@ const REQUEST_TIMEOUT_SECONDS_MAX: u64 = 86_400;
                         warren serve --config /etc/warren.toml\n\n\
                         Where the network is not yours, speak TLS (--tls-cert), or put a proxy in front."
 )]
-pub(crate) struct Arguments {
+pub(crate) struct ServeArgs {
     /// Where to listen; port 0 lets the system choose.
     #[arg(long, default_value = "127.0.0.1:4600", value_name = "ADDRESS")]
     listen: SocketAddr,
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "./data", value_name = "DIR")]
     data: PathBuf,
     #[command(flatten)]
-    postgres: Database,
+    postgres: PostgresArgs,
     /// Let anybody make an account.
     #[arg(long)]
     open_registration: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     admin_token_file: Option<PathBuf>,
     /// Let pages of this origin call the API, or of any origin (*); may be given more than once.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
-    origins: Vec<Origin>,
+    origins: Vec<AllowedOrigin>,
     /// Answer to this name, and to no other but addresses and the other names that are given; may
     /// be given more than once [default: any name; on a loopback address: localhost]
     #[arg(long = "host", value_name = "NAME")]
@@ -102,15 +102,15 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 30, value_name = "DAYS")]
     scrub_days: u32,
     #[command(flatten)]
-    limits: Limits,
+    limits: DefaultLimitArgs,
     /// What to log: error, warn, info, debug, trace; or by module, as in `warn,server=debug`.
     #[arg(long, default_value = "info", value_name = "FILTER", value_parser = log::parse_filter)]
     log: Targets,
     #[command(flatten)]
-    actual: actual::Actual,
+    actual: actual_gateway::ActualGatewayArgs,
 }
 
-impl Arguments {
+impl ServeArgs {
     fn files_with_secrets(&self) -> impl Iterator<Item = &Path> {
         let files = [self.admin_token_file.as_deref(), self.tls_key.as_deref()];
         files.into_iter().flatten().chain(self.postgres.file())
@@ -119,7 +119,7 @@ impl Arguments {
 
 /// What an account may hold, unless `warren account limit` says otherwise for it.
 #[derive(Args)]
-struct Limits {
+struct DefaultLimitArgs {
     /// Messages of one account at most [default: no limit]
     #[arg(long = "account-messages-max", value_name = "COUNT")]
     messages: Option<u64>,
@@ -128,36 +128,36 @@ struct Limits {
     bytes: Option<u64>,
     /// Devices of one account at most, up to 900.
     #[arg(long = "account-devices-max", value_name = "COUNT")]
-    #[arg(default_value_t = CLIENTS_COUNT_DEFAULT)]
-    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(CLIENTS_COUNT_MAX)))]
+    #[arg(default_value_t = DEVICES_COUNT_DEFAULT)]
+    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(DEVICES_COUNT_MAX)))]
     devices: u32,
 }
 
-pub(crate) fn run(layered: &LayeredArguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result<()> {
     if layered.prints_config() {
         return layered.print_config(output);
     }
     let arguments = layered.resolve()?;
     log::start(arguments.log.clone(), output);
     settings::warn_of_unknown_variables();
-    permissions::close_to_others(&arguments.data);
+    permissions::restrict_to_owner(&arguments.data);
     for file in arguments.files_with_secrets() {
         permissions::warn_of_readers(file);
     }
     let data = arguments.data.display().to_string();
-    let (config, actual) = settings(arguments)?;
+    let (config, actual) = build_config(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut server = Server::bind(config).await?;
+        let mut server = SyncServer::bind(config).await?;
         let address = format!("{}://{}", server.scheme(), server.address());
         let actual = actual.add_to(&mut server)?;
         output.line(format_args!("Warren serves {address} with {data}; Ctrl-C stops it."));
         if let Some(actual) = &actual {
             output.line(format_args!("Actual Budget's apps sync with {actual}."));
         }
-        output.value(&json!({"address": address, "actual": actual, "data": data}))?;
+        output.json(&json!({"address": address, "actual": actual, "data": data}))?;
         let shutdown = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -169,17 +169,20 @@ pub(crate) fn run(layered: &LayeredArguments, output: Output) -> anyhow::Result<
     })
 }
 
-fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
+fn build_config(
+    arguments: ServeArgs,
+) -> anyhow::Result<(Config, actual_gateway::ActualGatewayArgs)> {
     let defaults = Config::default();
-    let connections_max = descriptors::for_connections(
+    let connections_max = file_descriptors::connections_that_fit(
         arguments.connections_max,
         defaults.connections_max,
         defaults.databases.open_count_max,
     )?;
-    let Limits { messages, bytes, devices } = arguments.limits;
+    let DefaultLimitArgs { messages, bytes, devices } = arguments.limits;
     let scrub_time = Duration::from_hours(24 * u64::from(arguments.scrub_days));
     let largest = arguments.body_bytes_max.max(arguments.actual.largest_request());
-    let memory_bytes_max = memory(arguments.memory_mib, defaults.memory_bytes_max, largest)?;
+    let memory_bytes_max =
+        memory_bytes_max(arguments.memory_mib, defaults.memory_bytes_max, largest)?;
     let admin_token = arguments.admin_token_file.as_deref().map(admin_token).transpose()?;
     let config = Config {
         listen: arguments.listen,
@@ -200,13 +203,13 @@ fn settings(arguments: Arguments) -> anyhow::Result<(Config, actual::Actual)> {
         request_timeout: Duration::from_secs(arguments.request_timeout),
         memory_bytes_max,
         connections_max,
-        limits: server::Limits {
+        limits: server::DefaultAccountLimits {
             messages_max: messages.unwrap_or(u64::MAX),
             bytes_max: bytes.unwrap_or(u64::MAX),
-            clients_max: devices,
+            devices_max: devices,
         },
-        databases: engine::Limits { scrub_time, ..defaults.databases },
-        repair_record: ::actual::repair_record,
+        databases: engine::EngineLimits { scrub_time, ..defaults.databases },
+        repair_gateway_state: ::actual::repair_gateway_state,
         ..defaults
     };
     Ok((config, arguments.actual))
@@ -218,7 +221,11 @@ fn admin_token(file: &Path) -> anyhow::Result<AdminToken> {
 
 /// Bytes of bodies and answers in memory: what was asked for, which the largest request must fit
 /// into four times, and so twice into what one address has.
-fn memory(asked_mib: Option<usize>, default: usize, largest: usize) -> anyhow::Result<usize> {
+fn memory_bytes_max(
+    asked_mib: Option<usize>,
+    default: usize,
+    largest: usize,
+) -> anyhow::Result<usize> {
     let least = largest.saturating_mul(4);
     let Some(mib) = asked_mib else { return Ok(default.max(least)) };
     let bytes = mib.saturating_mul(1 << 20);

@@ -1,16 +1,17 @@
 //! `warren status`: how a tracked file stands, and what the server says to it.
 
-pub(crate) mod receipt;
+pub(crate) mod sync_status;
 
 use clap::Args;
 use replica::{
-    Difference, DifferenceKind, Error, MissingConstraint, Receipt, Replica, Status, Verification,
+    Error, MissingConstraint, Replica, ReplicaStatus, RowDifference, RowDifferenceKind, SyncStatus,
+    TablesVerification,
 };
 use serde_json::json;
 
 use crate::clock::now_ms;
-use crate::key::TrackedFile;
-use crate::output::{Output, Verdict, moment};
+use crate::key_args::TrackedFileArgs;
+use crate::output::{NonZeroExit, Printer, format_time};
 use crate::sync::describe_loss;
 
 /// Show how a tracked file stands: tables, unsent changes, what the server and other devices have.
@@ -24,9 +25,9 @@ use crate::sync::describe_loss;
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren status a.db\n  warren status a.db --offline\n  \
                         warren status a.db --verify\n  warren status a.db --json")]
-pub(crate) struct Arguments {
+pub(crate) struct StatusArgs {
     #[command(flatten)]
-    pub(crate) tracked: TrackedFile,
+    pub(crate) tracked: TrackedFileArgs,
     /// Do not ask the server.
     #[arg(long)]
     offline: bool,
@@ -35,24 +36,26 @@ pub(crate) struct Arguments {
     verify: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &StatusArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
-    let fetched = if arguments.offline { Ok(None) } else { receipt::fetch(&replica) };
+    let fetched =
+        if arguments.offline { Ok(None) } else { sync_status::fetch_device_list(&replica) };
     let status = replica.status()?;
     describe(&status, output);
     let mut value = status.to_json();
     match fetched {
         Ok(list) => {
             if let Some(list) = &list {
-                output.line(format_args!("{}", receipt::describe(&status, list)));
+                output.line(format_args!("{}", sync_status::describe(&status, list)));
             }
-            value["receipt"] = list.map(|list| Receipt::of(&status, &list).to_json(&list)).into();
+            value["receipt"] =
+                list.map(|list| SyncStatus::new(&status, &list).to_json(&list)).into();
         }
         Err(
             error @ (Error::Unreachable(_)
             | Error::Untrusted { .. }
-            | Error::Intermediary { .. }
-            | Error::Refused { .. }),
+            | Error::UnexpectedResponse { .. }
+            | Error::RejectedByServer { .. }),
         ) => {
             output.line(format_args!("{error} (what is above, the last sync saw)"));
             value["receipt_error"] = json!({"code": error.code(), "message": error.to_string()});
@@ -60,26 +63,26 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         Err(error) => return Err(error.into()),
     }
     let verification = arguments.verify.then(|| verify(&replica, output)).transpose()?;
-    value["verification"] = verification.as_ref().map(Verification::to_json).into();
-    output.value(&value)?;
+    value["verification"] = verification.as_ref().map(TablesVerification::to_json).into();
+    output.json(&value)?;
     match verification {
-        Some(Verification { differing: 1.., .. }) => Err(Verdict(1).into()),
+        Some(TablesVerification { differing: 1.., .. }) => Err(NonZeroExit(1).into()),
         _ => Ok(()),
     }
 }
 
-fn verify(replica: &Replica, output: Output) -> anyhow::Result<Verification> {
+fn verify(replica: &Replica, output: Printer) -> anyhow::Result<TablesVerification> {
     let spinner = output.spinner(format_args!("comparing"));
     let verification =
         replica.verify(now_ms(), |table| spinner.set_message(format!("comparing {table}")))?;
     spinner.finish_and_clear();
-    let Verification { rows, differing, differences } = &verification;
+    let TablesVerification { rows, differing, differences } = &verification;
     output.line(format_args!("{rows} rows compared with the changes: {differing} differ"));
-    for Difference { table, key, kind, columns } in differences {
+    for RowDifference { table, key, kind, columns } in differences {
         let how = match kind {
-            DifferenceKind::Unknown => "no change has made it".to_owned(),
-            DifferenceKind::Missing => "it is gone, and no change has deleted it".to_owned(),
-            DifferenceKind::Changed => format!("no change has written {}", columns.join(", ")),
+            RowDifferenceKind::Unknown => "no change has made it".to_owned(),
+            RowDifferenceKind::Missing => "it is gone, and no change has deleted it".to_owned(),
+            RowDifferenceKind::Changed => format!("no change has written {}", columns.join(", ")),
         };
         output.line(format_args!("  {table} ({key}): {how}"));
     }
@@ -92,18 +95,18 @@ fn verify(replica: &Replica, output: Output) -> anyhow::Result<Verification> {
     Ok(verification)
 }
 
-pub(crate) fn describe(status: &Status, output: Output) {
+pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
     for table in &status.tables {
-        output.line(format_args!("{:30} {:>10} rows", table.name, table.rows));
+        output.line(format_args!("{:30} {:>10} rows", table.name, table.rows_count));
     }
-    let (noted, unsent) = (status.noted, status.unsent);
+    let (noted, unsent) = (status.pending_count, status.unsent_count);
     output.line(format_args!("changes since the last sync: {noted}; unsent messages: {unsent}"));
     for table in &status.uncaptured {
         output.line(format_args!(
             "{table}: its schema has changed; the next sync looks for what was written since"
         ));
     }
-    if status.sealed {
+    if status.e2ee {
         output.line(format_args!("encrypted end to end (`warren phrase` shows the phrase)"));
     }
     if status.refused_in_all > 0 {
@@ -121,11 +124,11 @@ pub(crate) fn describe(status: &Status, output: Output) {
     match &status.remote {
         None => output.line(format_args!("no server yet")),
         Some(remote) => {
-            let equal = if remote.equal { "equal then" } else { "not equal then" };
+            let equal = if remote.in_sync { "equal then" } else { "not equal then" };
             let (server, login) = (&remote.server, &remote.login);
-            let synced = moment(remote.synced_ms);
-            output.line(format_args!("{login} on {server}, device {}", remote.client_id));
-            let (here, there) = (status.fingerprint.count, remote.server_count);
+            let synced = format_time(remote.last_synced_ms);
+            output.line(format_args!("{login} on {server}, device {}", remote.device_id));
+            let (here, there) = (status.fingerprint.count, remote.server_messages_count);
             output.line(format_args!(
                 "last sync {synced}: server {there} changes, here {here}, {equal}"
             ));
@@ -134,7 +137,7 @@ pub(crate) fn describe(status: &Status, output: Output) {
             }
         }
     }
-    for exception in &status.exceptions {
+    for exception in &status.visibility_overrides {
         let what = match exception.kind.as_str() {
             "kept" => "kept though deleted",
             "missing" => "deleted, though another row refers to it",
@@ -143,10 +146,10 @@ pub(crate) fn describe(status: &Status, output: Output) {
         let (table, key, reason) = (&exception.table, &exception.key, &exception.reason);
         output.line(format_args!("{what}: {table} ({key}): {reason}"));
     }
-    for obstacle in &status.obstacles {
-        output.line(format_args!("table {}: {}", obstacle.table, obstacle.why));
+    for conflict in &status.schema_conflicts {
+        output.line(format_args!("table {}: {}", conflict.table, conflict.reason));
     }
-    for unknown in &status.unknown {
+    for unknown in &status.missing_tables {
         output.line(format_args!(
             "{unknown}: other devices have it, this file has not (`warren sync --adopt` creates it)"
         ));

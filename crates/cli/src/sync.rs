@@ -1,6 +1,6 @@
 //! `warren sync` and `warren clone`: brings a file and the server to the same set of changes.
 
-mod listener;
+mod event_listener;
 mod report;
 mod watch;
 
@@ -9,19 +9,22 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
-use protocol::{ClientRequest, ErrorCode};
-use replica::{Error, Http, PhraseError, Progress, Replica, Report, SyncOptions, TrustedRoots};
+use protocol::{ErrorCode, RegisterDeviceRequest};
+use replica::{
+    Error, HttpTransport, RecoveryPhraseError, Replica, SyncContext, SyncProgress, SyncReport,
+    TrustedRoots,
+};
 use zeroize::Zeroize;
 
 pub(crate) use self::report::{describe, describe_loss};
-use self::watch::Watch;
+use self::watch::WatchOptions;
 use crate::clock::now_ms;
 use crate::hardening;
-use crate::key::TrackedFile;
-use crate::output::Output;
-use crate::password::Source;
-use crate::phrase::{self, PhraseSource};
-use crate::status::receipt;
+use crate::key_args::TrackedFileArgs;
+use crate::output::Printer;
+use crate::password::PasswordSource;
+use crate::recovery_phrase::{self, RecoveryPhraseSource};
+use crate::status::sync_status;
 
 /// Sync a tracked file. The server, the login and the device's token are remembered in the file.
 #[derive(Args)]
@@ -31,11 +34,11 @@ use crate::status::receipt;
                         from then on\n  warren sync a.db --watch                                      \
                         stays, and keeps it in step"
 )]
-pub(crate) struct Sync {
+pub(crate) struct SyncArgs {
     #[command(flatten)]
-    pub(crate) tracked: TrackedFile,
+    pub(crate) tracked: TrackedFileArgs,
     #[command(flatten)]
-    account: Account,
+    account: AccountArgs,
     /// Create the tables and columns that other devices have and this file has not.
     #[arg(long)]
     adopt: bool,
@@ -54,15 +57,15 @@ pub(crate) struct Sync {
 /// A clone that broke off goes on where it was when it is run again.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren clone b.db --server http://127.0.0.1:4600 --login ada")]
-pub(crate) struct Clone {
+pub(crate) struct CloneArgs {
     #[command(flatten)]
-    pub(crate) tracked: TrackedFile,
+    pub(crate) tracked: TrackedFileArgs,
     #[command(flatten)]
-    account: Account,
+    account: AccountArgs,
 }
 
 #[derive(Args)]
-struct Account {
+struct AccountArgs {
     /// The server's address.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
@@ -75,34 +78,34 @@ struct Account {
     #[arg(long)]
     login: Option<String>,
     #[command(flatten)]
-    password: Source,
+    password: PasswordSource,
     #[command(flatten)]
-    phrase: PhraseSource,
+    phrase: RecoveryPhraseSource,
     /// What to call this device.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
-pub(crate) fn sync(arguments: &Sync, output: Output) -> anyhow::Result<()> {
+pub(crate) fn sync(arguments: &SyncArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
     let (account, adopt) = (&arguments.account, arguments.adopt);
     if arguments.compare {
         let spinner = output.spinner(format_args!("comparing"));
-        replica.note_differences(now_ms())?;
+        replica.capture_differences(now_ms())?;
         spinner.finish_and_clear();
     }
     if !arguments.watch {
-        return run(replica, account, adopt, output);
+        return sync_and_report(replica, account, adopt, output);
     }
-    let server = prepare(&replica, account, output)?;
-    watch::watch(Watch { replica, server, adopt, output })
+    let server = set_up_sign_in(&replica, account, output)?;
+    watch::watch(WatchOptions { replica, server, adopt, output })
 }
 
-pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
+pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()> {
     let path = &arguments.tracked.file;
     let account = &arguments.account;
     if account.server.is_none() || account.login.is_none() {
-        return Err(Error::NoServer.into());
+        return Err(Error::ServerNotConfigured.into());
     }
     let replica = if path.exists() {
         let exists = || format!("{} exists: clone makes a new file", path.display());
@@ -110,7 +113,7 @@ pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
     } else {
         arguments.tracked.create()?
     };
-    let result = run(replica, account, true, output);
+    let result = sync_and_report(replica, account, true, output);
     let has_no_token = |replica: Replica| replica.token().is_ok_and(|token| token.is_none());
     if result.is_err() && arguments.tracked.open().is_ok_and(has_no_token) {
         // Never signed in: there is nothing in the file that could be gone on with.
@@ -119,22 +122,27 @@ pub(crate) fn clone(arguments: &Clone, output: Output) -> anyhow::Result<()> {
     result
 }
 
-fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> anyhow::Result<()> {
-    let server = prepare(&replica, account, output)?;
-    let report = match (attempt(&mut replica, &server, adopt, output), &account.login) {
+fn sync_and_report(
+    mut replica: Replica,
+    account: &AccountArgs,
+    adopt: bool,
+    output: Printer,
+) -> anyhow::Result<()> {
+    let server = set_up_sign_in(&replica, account, output)?;
+    let report = match (sync_once(&mut replica, &server, adopt, output), &account.login) {
         // Revoked, or the account was made anew: who gives the login signs in again.
-        (Err(Error::Refused { code: ErrorCode::InvalidToken, .. }), Some(login)) => {
+        (Err(Error::RejectedByServer { code: ErrorCode::InvalidToken, .. }), Some(login)) => {
             sign_in(&replica, &server, login, account)?;
-            attempt(&mut replica, &server, adopt, output)?
+            sync_once(&mut replica, &server, adopt, output)?
         }
-        (Err(error @ Error::Phrase(PhraseError::Sealed)), _) => {
-            if !phrase::ask(&replica, output)? {
+        (Err(error @ Error::RecoveryPhrase(RecoveryPhraseError::Required)), _) => {
+            if !recovery_phrase::prompt_for_phrase(&replica, output)? {
                 return Err(error.into());
             }
-            attempt(&mut replica, &server, adopt, output)?
+            sync_once(&mut replica, &server, adopt, output)?
         }
-        (Err(error @ Error::Refused { code: ErrorCode::QuotaExceeded, .. }), _) => {
-            let left = replica.to_send()?;
+        (Err(error @ Error::RejectedByServer { code: ErrorCode::QuotaExceeded, .. }), _) => {
+            let left = replica.pending_upload_count()?;
             return Err(anyhow::Error::from(error).context(format!(
                 "{left} changes stay unsent until the operator gives the account more room; what \
                  others sent is here"
@@ -143,15 +151,18 @@ fn run(mut replica: Replica, account: &Account, adopt: bool, output: Output) -> 
         (report, _) => report?,
     };
     describe(replica.path(), &report, output);
-    let refused = report.refused.count() > 0 || replica.has_refused()?;
+    let refused = report.rejected.count() > 0 || replica.has_rejected()?;
     anyhow::ensure!(
-        report.equal || !refused,
+        report.in_sync || !refused,
         "the sides differ: one has changes that could not be applied (`warren status` counts them)"
     );
-    anyhow::ensure!(report.equal, "the sides differ although everything was compared: sync again");
-    output.value(&report.to_json())?;
+    anyhow::ensure!(
+        report.in_sync,
+        "the sides differ although everything was compared: sync again"
+    );
+    output.json(&report.to_json())?;
     // What the devices are called is for people: a sync does not fail for it.
-    drop(receipt::fetch(&replica));
+    drop(sync_status::fetch_device_list(&replica));
     Ok(())
 }
 
@@ -164,19 +175,23 @@ pub(crate) struct ServerAddress {
 impl ServerAddress {
     /// What a file that has signed in remembers.
     pub(crate) fn of(replica: &Replica) -> anyhow::Result<Self> {
-        let address = replica.server()?.ok_or(Error::NoServer)?;
+        let address = replica.server()?.ok_or(Error::ServerNotConfigured)?;
         Ok(Self { address, roots: replica.trusted_roots()? })
     }
 
     /// With connections of its own.
-    pub(crate) fn http(&self) -> Http {
-        Http::trusting(&self.address, self.roots.clone())
+    pub(crate) fn http(&self) -> HttpTransport {
+        HttpTransport::trusting(&self.address, self.roots.clone())
     }
 }
 
 /// Gives the file the phrase, the token and the authorities that it needs. Returns its server.
-fn prepare(replica: &Replica, account: &Account, output: Output) -> anyhow::Result<ServerAddress> {
-    let mut has_new_secrets = account.phrase.give(replica)?;
+fn set_up_sign_in(
+    replica: &Replica,
+    account: &AccountArgs,
+    output: Printer,
+) -> anyhow::Result<ServerAddress> {
+    let mut has_new_secrets = account.phrase.apply_to(replica)?;
     let address = server_of(replica, account)?;
     let authorities = authorities_for(replica, &address, account)?;
     let roots = authorities.as_deref().map(TrustedRoots::from_pem).transpose()?;
@@ -192,7 +207,7 @@ fn prepare(replica: &Replica, account: &Account, output: Output) -> anyhow::Resu
         replica.set_authorities(authorities.as_deref())?;
     }
     if has_new_secrets {
-        hardening::tell_who_may_read(replica.path(), output)?;
+        hardening::warn_if_readable_by_others(replica.path(), output)?;
     }
     Ok(server)
 }
@@ -201,7 +216,7 @@ fn prepare(replica: &Replica, account: &Account, output: Output) -> anyhow::Resu
 fn authorities_for(
     replica: &Replica,
     server: &str,
-    account: &Account,
+    account: &AccountArgs,
 ) -> anyhow::Result<Option<String>> {
     let Some(path) = &account.ca_file else {
         let is_same = replica.server()?.is_some_and(|known| known == server);
@@ -213,23 +228,23 @@ fn authorities_for(
     Ok(Some(pem))
 }
 
-fn server_of(replica: &Replica, account: &Account) -> anyhow::Result<String> {
+fn server_of(replica: &Replica, account: &AccountArgs) -> anyhow::Result<String> {
     match (&account.server, replica.server()?) {
         (Some(server), _) => Ok(server.clone()),
         (None, Some(server)) => Ok(server),
-        (None, None) => Err(Error::NoServer.into()),
+        (None, None) => Err(Error::ServerNotConfigured.into()),
     }
 }
 
-pub(crate) fn attempt(
+pub(crate) fn sync_once(
     replica: &mut Replica,
     server: &ServerAddress,
     adopt: bool,
-    output: Output,
-) -> replica::Result<Report> {
+    output: Printer,
+) -> replica::Result<SyncReport> {
     let bar = output.progress();
-    let mut progress = |progress| show(&bar, progress);
-    let options = SyncOptions { adopt, now_ms: &now_ms, progress: &mut progress };
+    let mut progress = |progress| show_progress(&bar, progress);
+    let options = SyncContext { create_missing: adopt, now_ms: &now_ms, progress: &mut progress };
     let report = replica.sync(&mut server.http(), options);
     bar.finish_and_clear();
     report
@@ -245,13 +260,13 @@ fn sign_in(
     replica: &Replica,
     server: &ServerAddress,
     login: &str,
-    account: &Account,
+    account: &AccountArgs,
 ) -> anyhow::Result<()> {
     let address = &server.address;
     let password = account.password.read(&format!("Password for {login} on {address}: "))?;
     let name = account.name.clone().unwrap_or_else(|| default_name(replica.path()));
     let mut request =
-        ClientRequest { login: login.to_owned(), password: password.to_string(), name };
+        RegisterDeviceRequest { login: login.to_owned(), password: password.to_string(), name };
     let result = replica.sign_in(&mut server.http(), address, &request);
     request.password.zeroize();
     Ok(result?)
@@ -266,11 +281,11 @@ fn default_name(path: &Path) -> String {
     }
 }
 
-fn show(bar: &ProgressBar, progress: Progress) {
+fn show_progress(bar: &ProgressBar, progress: SyncProgress) {
     let (what, done, total) = match progress {
-        Progress::Received(done, total) => ("receiving", done, total),
-        Progress::Sent(done, total) => ("sending", done, total),
-        Progress::Applied(done) => ("applying", done, done),
+        SyncProgress::Received(done, total) => ("receiving", done, total),
+        SyncProgress::Sent(done, total) => ("sending", done, total),
+        SyncProgress::Applied(done) => ("applying", done, done),
     };
     bar.set_message(what);
     bar.set_length(total);

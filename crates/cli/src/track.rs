@@ -5,17 +5,17 @@ use serde_json::json;
 
 use crate::clock::now_ms;
 use crate::hardening;
-use crate::key::TrackedFile;
-use crate::output::Output;
-use crate::phrase::{self, PhraseSource};
+use crate::key_args::TrackedFileArgs;
+use crate::output::Printer;
+use crate::recovery_phrase::{self, RecoveryPhraseSource};
 
 /// Track tables of an SQLite file: from here on their changes sync, whatever program makes them.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren track a.db --all\n  warren track a.db Track Album\n  \
                         warren track a.db --all --e2ee")]
-pub(crate) struct Track {
+pub(crate) struct TrackArgs {
     #[command(flatten)]
-    pub(crate) tracked: TrackedFile,
+    pub(crate) tracked: TrackedFileArgs,
     /// The tables.
     #[arg(required_unless_present = "all")]
     tables: Vec<String>,
@@ -27,15 +27,15 @@ pub(crate) struct Track {
     #[arg(long, conflicts_with = "phrase_file")]
     e2ee: bool,
     #[command(flatten)]
-    phrase: PhraseSource,
+    phrase: RecoveryPhraseSource,
 }
 
 /// Stop tracking: takes the triggers away, and without table names everything of Warren's.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren untrack a.db Track\n  warren untrack a.db")]
-pub(crate) struct Untrack {
+pub(crate) struct UntrackArgs {
     #[command(flatten)]
-    pub(crate) tracked: TrackedFile,
+    pub(crate) tracked: TrackedFileArgs,
     /// The tables; none means all, and leaves the file as it was before Warren.
     tables: Vec<String>,
     /// Give up changes that no server has.
@@ -43,11 +43,12 @@ pub(crate) struct Untrack {
     force: bool,
 }
 
-pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
+pub(crate) fn track(arguments: &TrackArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.prepare()?;
     // First, so that nothing is noted in a file whose phrase is refused.
-    let was_given = arguments.phrase.give(&replica)?;
-    let made = if arguments.e2ee { phrase::make(&replica, output)? } else { None };
+    let was_given = arguments.phrase.apply_to(&replica)?;
+    let made =
+        if arguments.e2ee { recovery_phrase::create_phrase(&replica, output)? } else { None };
     let (tracked, refused) = if arguments.all {
         replica.track_all()?
     } else {
@@ -55,13 +56,14 @@ pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
     };
     for table in &tracked {
         let (name, rows) = (&table.table, table.rows);
-        if table.already {
+        if table.was_tracked {
             output.line(format_args!("{name}: tracked already"));
         } else {
             output.line(format_args!("{name}: tracked, {rows} rows"));
         }
     }
-    let counting: Vec<_> = tracked.iter().filter(|table| table.counts && !table.already).collect();
+    let counting: Vec<_> =
+        tracked.iter().filter(|table| table.has_auto_key && !table.was_tracked).collect();
     if !counting.is_empty() {
         let names: Vec<_> = counting.iter().map(|table| table.table.as_str()).collect();
         output.line(format_args!(
@@ -74,24 +76,24 @@ pub(crate) fn track(arguments: &Track, output: Output) -> anyhow::Result<()> {
         output.line(format_args!("not tracked: {refused}"));
     }
     if let Some(phrase) = &made {
-        phrase::show(phrase, output);
-        phrase::tell_turning(&replica, output)?;
+        recovery_phrase::print_phrase(phrase, output);
+        recovery_phrase::explain_enabling_e2ee(&replica, output)?;
     }
     if was_given || made.is_some() {
-        hardening::tell_who_may_read(&arguments.tracked.file, output)?;
+        hardening::warn_if_readable_by_others(&arguments.tracked.file, output)?;
     }
     let tables = tracked.iter().map(
-        |t| json!({"table": t.table, "rows": t.rows, "already": t.already, "counts": t.counts}),
+        |t| json!({"table": t.table, "rows": t.rows, "already": t.was_tracked, "counts": t.has_auto_key}),
     );
     let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
-    output.value(&json!({
+    output.json(&json!({
         "tracked": tables.collect::<Vec<_>>(),
         "refused": refused,
         "phrase": made.as_ref().map(|phrase| phrase.words().to_string()),
     }))
 }
 
-pub(crate) fn untrack(arguments: &Untrack, output: Output) -> anyhow::Result<()> {
+pub(crate) fn untrack(arguments: &UntrackArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
     if arguments.tables.is_empty() {
         replica.untrack_all(arguments.force)?;
@@ -103,5 +105,5 @@ pub(crate) fn untrack(arguments: &Untrack, output: Output) -> anyhow::Result<()>
         replica.untrack(&arguments.tables, now_ms())?;
         output.line(format_args!("not tracked any more: {}", arguments.tables.join(", ")));
     }
-    output.value(&json!({"untracked": arguments.tables}))
+    output.json(&json!({"untracked": arguments.tables}))
 }

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use bench::tune::emit::{FRAMEWORKS, Framework, Recipe};
-use bench::tune::{Plan, Source, Workload};
+use bench::tune::emit::{FRAMEWORKS, PragmaRecipe, TargetFramework};
+use bench::tune::{TunePlan, TuneSource, TuneWorkload};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use engine::Profile;
 use serde_json::json;
 
 use crate::benchmark::command_line;
-use crate::key::KeyArguments;
-use crate::output::Output;
+use crate::key_args::CipherKeyArgs;
+use crate::output::Printer;
 use crate::signals;
 
 /// Find the settings that help a SQLite file, or a kind of load, on this machine and this disk.
@@ -26,7 +26,7 @@ use crate::signals;
                         warren tune --workload mail --folder /mnt/disk\n  \
                         warren tune --profile server --emit go\n  \
                         warren tune --emit django --check")]
-pub(crate) struct Tune {
+pub(crate) struct TuneArgs {
     /// The file whose schema and content shape the load.
     file: Option<PathBuf>,
     /// What is done: mostly reads, mostly writes, both; a mailbox, pages of changes.
@@ -39,7 +39,7 @@ pub(crate) struct Tune {
     #[arg(long)]
     allow_unsafe: bool,
     /// What your program sets today, if that is not SQLite's default: journal_mode=WAL,cache_size=-8000.
-    #[arg(long, value_name = "PRAGMAS", value_delimiter = ',', value_parser = today)]
+    #[arg(long, value_name = "PRAGMAS", value_delimiter = ',', value_parser = parse_pragma)]
     today: Vec<(String, String)>,
     /// Print the settings as code for a framework, and nothing else.
     #[arg(long, value_name = "FRAMEWORK", value_parser = frameworks())]
@@ -54,19 +54,19 @@ pub(crate) struct Tune {
     #[arg(long, default_value = ".", value_name = "DIR")]
     folder: PathBuf,
     #[command(flatten)]
-    key: KeyArguments,
+    key: CipherKeyArgs,
 }
 
-pub(crate) fn run(arguments: &Tune, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &TuneArgs, output: Printer) -> anyhow::Result<()> {
     if arguments.check {
         let framework = framework(arguments)?;
         let code = framework.check();
         output.text(format_args!("{}", code.trim_end()));
-        return output.value(&json!({"framework": framework.name, "code": code}));
+        return output.json(&json!({"framework": framework.name, "code": code}));
     }
     if let Some(name) = &arguments.profile {
         let profile = Profile::by_name(name).context("no such profile")?;
-        return emit(arguments, &Recipe::of_profile(profile), output);
+        return emit(arguments, &PragmaRecipe::from_profile(profile), output);
     }
     signals::remove_temporary_files_first()?;
     let tuning = bench::tune::run(&plan(arguments)?, &output.progress())?;
@@ -74,14 +74,14 @@ pub(crate) fn run(arguments: &Tune, output: Output) -> anyhow::Result<()> {
         return emit(arguments, &tuning.recipe(), output);
     }
     output.text(format_args!("{tuning}"));
-    output.value(&tuning)
+    output.json(&tuning)
 }
 
-fn emit(arguments: &Tune, recipe: &Recipe, output: Output) -> anyhow::Result<()> {
+fn emit(arguments: &TuneArgs, recipe: &PragmaRecipe, output: Printer) -> anyhow::Result<()> {
     let framework = framework(arguments)?;
     let code = framework.write(recipe);
     output.text(format_args!("{}", code.trim_end()));
-    output.value(&json!({
+    output.json(&json!({
         "framework": framework.name,
         "code": code,
         "settings": recipe.settings,
@@ -89,20 +89,20 @@ fn emit(arguments: &Tune, recipe: &Recipe, output: Output) -> anyhow::Result<()>
     }))
 }
 
-fn framework(arguments: &Tune) -> anyhow::Result<&'static Framework> {
+fn framework(arguments: &TuneArgs) -> anyhow::Result<&'static TargetFramework> {
     let name = arguments.emit.as_deref().unwrap_or_default();
-    Framework::by_name(name).context("no such framework")
+    TargetFramework::by_name(name).context("no such framework")
 }
 
-fn plan(arguments: &Tune) -> anyhow::Result<Plan> {
+fn plan(arguments: &TuneArgs) -> anyhow::Result<TunePlan> {
     let workload = match arguments.workload.as_str() {
-        "read" => Workload::Read,
-        "write" => Workload::Write,
-        "mail" => Workload::Mail,
-        "sync" => Workload::Sync,
-        _ => Workload::Mixed,
+        "read" => TuneWorkload::Read,
+        "write" => TuneWorkload::Write,
+        "mail" => TuneWorkload::Mail,
+        "sync" => TuneWorkload::Sync,
+        _ => TuneWorkload::Mixed,
     };
-    let is_of_file = !matches!(workload, Workload::Mail | Workload::Sync);
+    let is_of_file = !matches!(workload, TuneWorkload::Mail | TuneWorkload::Sync);
     anyhow::ensure!(
         is_of_file || arguments.file.is_none(),
         "--workload {} makes a file of its own: with a file, it is read, write or mixed",
@@ -110,10 +110,10 @@ fn plan(arguments: &Tune) -> anyhow::Result<Plan> {
     );
     let source = arguments.file.clone().map(|path| {
         let encryption = arguments.key.encryption(&path)?;
-        anyhow::Ok(Source { path, encryption })
+        anyhow::Ok(TuneSource { path, encryption })
     });
     let source = source.transpose()?;
-    Ok(Plan {
+    Ok(TunePlan {
         source,
         workload,
         time: Duration::try_from_secs_f64(arguments.minutes * 60.0).context("--minutes")?,
@@ -136,6 +136,6 @@ fn profiles() -> PossibleValuesParser {
     PossibleValuesParser::new(Profile::ALL.iter().map(|profile| profile.name))
 }
 
-fn today(text: &str) -> anyhow::Result<(String, String)> {
-    bench::tune::parse_today(text)
+fn parse_pragma(text: &str) -> anyhow::Result<(String, String)> {
+    bench::tune::parse_current_pragma(text)
 }

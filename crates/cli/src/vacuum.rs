@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use doctor::{Holder, holders};
-use engine::{Error, Vacuum};
+use doctor::{FileHolder, file_holders};
+use engine::{Error, VacuumMethod};
 use serde_json::json;
 
 use crate::clock;
-use crate::key::KeyArguments;
-use crate::output::{Output, size};
+use crate::key_args::CipherKeyArgs;
+use crate::output::{Printer, format_bytes};
 use crate::signals;
 
 /// Shrink an SQLite file that no program has open, and check it afterwards.
@@ -21,10 +21,10 @@ use crate::signals;
 #[command(after_help = "Example:\n  warren vacuum app.db\n  \
                         warren vacuum app.db --in-place --temp-store memory\n  \
                         warren vacuum mail.db --key-file key.hex --json")]
-pub(crate) struct Arguments {
+pub(crate) struct VacuumArgs {
     file: PathBuf,
     #[command(flatten)]
-    key: KeyArguments,
+    key: CipherKeyArgs,
     /// Use SQLite's own VACUUM, which works in the file itself and takes two to three times as
     /// long; readers may have the file open.
     #[arg(long)]
@@ -41,30 +41,30 @@ enum TempStore {
     Memory,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &VacuumArgs, output: Printer) -> anyhow::Result<()> {
     signals::remove_temporary_files_first()?;
     let file = &arguments.file;
     let encryption = arguments.key.encryption(file)?;
     let (way, name) = if arguments.in_place {
-        (Vacuum::InPlace { in_memory: arguments.temp_store == TempStore::Memory }, "in-place")
+        (VacuumMethod::InPlace { in_memory: arguments.temp_store == TempStore::Memory }, "in-place")
     } else {
         // Before the work; the engine asks again right before the copy takes the file's place.
         check_unused(file)?;
-        (Vacuum::Copy, "copy")
+        (VacuumMethod::Copy, "copy")
     };
     let spinner = output.spinner(format_args!("shrinking {}", file.display()));
     let start = clock::now();
     let mut found = Vec::new();
     let is_unused = || {
-        found = holders(file);
+        found = file_holders(file);
         if found.is_empty() { Ok(()) } else { Err(Error::Busy) }
     };
     let vacuumed = engine::vacuum(file, &encryption, way, is_unused);
     let seconds = start.elapsed().as_secs_f64();
     spinner.finish_and_clear();
     let vacuumed = vacuumed.map_err(|error| match error {
-        Error::Busy if found.is_empty() => in_use(file, &holders(file)),
-        Error::Busy => in_use(file, &found),
+        Error::Busy if found.is_empty() => file_in_use_error(file, &file_holders(file)),
+        Error::Busy => file_in_use_error(file, &found),
         error => error.into(),
     })?;
     let (before, after) = (vacuumed.bytes_before, vacuumed.bytes_after);
@@ -72,13 +72,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
     output.line(format_args!(
         "{}: {} before, {} after ({name}, {seconds:.1} s{})",
         file.display(),
-        size(before),
-        size(after),
-        peak.map_or(String::new(), |bytes| format!(", {} of memory at most", size(bytes)))
+        format_bytes(before),
+        format_bytes(after),
+        peak.map_or(String::new(), |bytes| format!(", {} of memory at most", format_bytes(bytes)))
     ));
     let rows = vacuumed.rows;
     output.line(format_args!("checked: sound, with all of its {rows} rows"));
-    output.value(&json!({
+    output.json(&json!({
         "file": file.display().to_string(),
         "way": name,
         "bytes_before": before,
@@ -100,13 +100,13 @@ fn memory_peak_bytes() -> Option<u64> {
 
 fn check_unused(file: &Path) -> anyhow::Result<()> {
     file.metadata().with_context(|| file.display().to_string())?;
-    let holders = holders(file);
-    if holders.is_empty() { Ok(()) } else { Err(in_use(file, &holders)) }
+    let holders = file_holders(file);
+    if holders.is_empty() { Ok(()) } else { Err(file_in_use_error(file, &holders)) }
 }
 
 /// Says by whom, and what to do.
-fn in_use(file: &Path, holders: &[Holder]) -> anyhow::Error {
-    let who: Vec<String> = holders.iter().map(Holder::to_string).collect();
+fn file_in_use_error(file: &Path, holders: &[FileHolder]) -> anyhow::Error {
+    let who: Vec<String> = holders.iter().map(FileHolder::to_string).collect();
     let who = if who.is_empty() {
         "a process that this user cannot see".to_owned()
     } else {

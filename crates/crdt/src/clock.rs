@@ -9,7 +9,7 @@
 //! - Readings strictly increase, whatever wall times are passed in, and whatever was seen.
 //! - No call fails: a full millisecond goes on in the next one.
 
-use crate::{Node, Timestamp};
+use crate::{NodeId, Timestamp};
 
 /// How far ahead of its own clock, and of all that a vault holds, a server takes a message: five
 /// minutes.
@@ -21,46 +21,46 @@ const FOLLOWED_MS_MAX: u64 = 221_845_392_000_000;
 
 /// A hybrid logical clock of one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
-    node: Node,
-    /// Of the last reading: see [`Timestamp::moment`].
-    moment: u64,
+pub struct HybridLogicalClock {
+    node: NodeId,
+    /// Of the last reading: see [`Timestamp::hybrid_time`].
+    hybrid_time: u64,
 }
 
-impl Clock {
+impl HybridLogicalClock {
     /// A clock that continues after `last`, the newest reading that its device has given or seen.
-    pub fn new(node: Node, last: Timestamp) -> Self {
-        Self { node, moment: last.moment() }
+    pub fn new(node: NodeId, last: Timestamp) -> Self {
+        Self { node, hybrid_time: last.hybrid_time() }
     }
 
     /// The device.
-    pub fn node(&self) -> Node {
+    pub fn node_id(&self) -> NodeId {
         self.node
     }
 
     /// The last reading, under this device's name.
     pub fn last(&self) -> Timestamp {
-        let last = Timestamp::first_of(self.moment).expect("no moment is past the year 9999");
-        last.with_node(self.node)
+        let last = Timestamp::first_at(self.hybrid_time).expect("no moment is past the year 9999");
+        last.with_node_id(self.node)
     }
 
     /// The reading for a change made at `at_ms`.
-    pub fn send(&mut self, at_ms: u64) -> Timestamp {
+    pub fn next_timestamp(&mut self, at_ms: u64) -> Timestamp {
         // One more than a full counter is the next millisecond.
-        self.moment = (self.moment + 1).max(first_moment(at_ms.min(FOLLOWED_MS_MAX)));
+        self.hybrid_time = (self.hybrid_time + 1).max(first_moment(at_ms.min(FOLLOWED_MS_MAX)));
         self.last()
     }
 
     /// Takes note of a remote reading, so that what follows sorts after it.
-    pub fn receive(&mut self, remote: Timestamp) {
+    pub fn observe(&mut self, remote: Timestamp) {
         if remote.millis() <= FOLLOWED_MS_MAX {
-            self.moment = self.moment.max(remote.moment());
+            self.hybrid_time = self.hybrid_time.max(remote.hybrid_time());
         }
     }
 }
 
 fn first_moment(millis: u64) -> u64 {
-    Timestamp::new(millis, 0, Node(0)).expect("before the year 9999").moment()
+    Timestamp::new(millis, 0, NodeId(0)).expect("before the year 9999").hybrid_time()
 }
 
 #[cfg(test)]
@@ -69,10 +69,10 @@ mod tests {
 
     use super::*;
 
-    const NODE: Node = Node(1);
+    const NODE: NodeId = NodeId(1);
 
     fn at(millis: u64, counter: u16) -> Timestamp {
-        Timestamp::new(millis, counter, Node(2)).unwrap()
+        Timestamp::new(millis, counter, NodeId(2)).unwrap()
     }
 
     fn parts(reading: Timestamp) -> (u64, u16) {
@@ -81,36 +81,36 @@ mod tests {
 
     #[test]
     fn counter_counts_within_a_millisecond_and_restarts_in_the_next() {
-        let mut clock = Clock::new(NODE, Timestamp::ZERO);
-        let readings = [10, 10, 9, 11].map(|at| parts(clock.send(at)));
+        let mut clock = HybridLogicalClock::new(NODE, Timestamp::ZERO);
+        let readings = [10, 10, 9, 11].map(|at| parts(clock.next_timestamp(at)));
         assert_eq!(readings, [(10, 0), (10, 1), (10, 2), (11, 0)]);
     }
 
     #[test]
     fn what_was_seen_is_followed_however_far_ahead_it_is() {
-        let mut clock = Clock::new(NODE, at(10, 3));
-        clock.receive(at(9, 7));
-        assert_eq!(parts(clock.send(5)), (10, 4));
-        clock.receive(at(1 << 45, 7));
-        assert_eq!(parts(clock.send(11)), (1 << 45, 8));
+        let mut clock = HybridLogicalClock::new(NODE, at(10, 3));
+        clock.observe(at(9, 7));
+        assert_eq!(parts(clock.next_timestamp(5)), (10, 4));
+        clock.observe(at(1 << 45, 7));
+        assert_eq!(parts(clock.next_timestamp(11)), (1 << 45, 8));
     }
 
     #[test]
     fn a_full_counter_goes_on_in_the_next_millisecond() {
-        let mut clock = Clock::new(NODE, Timestamp::ZERO);
-        clock.receive(at(10, u16::MAX));
-        assert_eq!(parts(clock.send(10)), (11, 0));
+        let mut clock = HybridLogicalClock::new(NODE, Timestamp::ZERO);
+        clock.observe(at(10, u16::MAX));
+        assert_eq!(parts(clock.next_timestamp(10)), (11, 0));
     }
 
     #[test]
     fn the_end_of_time_is_not_followed() {
         let end = Timestamp::new(Timestamp::MILLIS_MAX, u16::MAX, NODE).unwrap();
-        let mut clock = Clock::new(NODE, at(10, 0));
-        clock.receive(end);
-        assert_eq!(parts(clock.send(10)), (10, 1));
-        assert_eq!(parts(clock.send(u64::MAX)), (FOLLOWED_MS_MAX, 0));
-        clock.receive(at(FOLLOWED_MS_MAX, u16::MAX));
-        assert!(clock.send(u64::MAX) > at(FOLLOWED_MS_MAX, u16::MAX));
+        let mut clock = HybridLogicalClock::new(NODE, at(10, 0));
+        clock.observe(end);
+        assert_eq!(parts(clock.next_timestamp(10)), (10, 1));
+        assert_eq!(parts(clock.next_timestamp(u64::MAX)), (FOLLOWED_MS_MAX, 0));
+        clock.observe(at(FOLLOWED_MS_MAX, u16::MAX));
+        assert!(clock.next_timestamp(u64::MAX) > at(FOLLOWED_MS_MAX, u16::MAX));
         assert_eq!(at(FOLLOWED_MS_MAX, 0).to_string()[..24], *"9000-01-01T00:00:00.000Z");
     }
 
@@ -121,14 +121,14 @@ mod tests {
                 (any::<u64>(), prop::option::of((0..=FOLLOWED_MS_MAX, any::<u16>()))), 1..200,
             ),
         ) {
-            let mut clock = Clock::new(NODE, Timestamp::ZERO);
+            let mut clock = HybridLogicalClock::new(NODE, Timestamp::ZERO);
             let mut last = clock.last();
             for (now, remote) in steps {
                 if let Some((millis, counter)) = remote {
-                    clock.receive(at(millis, counter));
-                    last = last.max(at(millis, counter).with_node(NODE));
+                    clock.observe(at(millis, counter));
+                    last = last.max(at(millis, counter).with_node_id(NODE));
                 }
-                let reading = clock.send(now);
+                let reading = clock.next_timestamp(now);
                 prop_assert!(reading > last);
                 last = reading;
             }

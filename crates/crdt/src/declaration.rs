@@ -2,17 +2,17 @@
 //! own SQL; no statement ever comes from elsewhere.
 //!
 //! What SQLite has and this has not: expressions. A CHECK, a generated column, a computed default,
-//! an index with a condition stay where they are; [`Declaration::left_out`] names them.
+//! an index with a condition stay where they are; [`TableDeclaration::left_out`] names them.
 
 use std::fmt;
 
 use crate::Value;
-use crate::message::{DecodeError, Reader, put_bytes, put_varint};
+use crate::message::{ByteReader, DecodeError, put_bytes, put_varint};
 use crate::value::put_value;
 
 /// A table's declaration.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Declaration {
+pub struct TableDeclaration {
     /// In the table's order, without generated ones.
     pub columns: Vec<ColumnDeclaration>,
     /// The primary key's columns, in the key's order: places in `columns`.
@@ -26,7 +26,7 @@ pub struct Declaration {
     /// UNIQUE constraints and indexes, but for the primary key's.
     pub indexes: Vec<IndexDeclaration>,
     /// Foreign keys.
-    pub references: Vec<Reference>,
+    pub foreign_keys: Vec<ForeignKeyDeclaration>,
     /// What else the device's file has for the table.
     pub left_out: Vec<LeftOut>,
 }
@@ -74,7 +74,7 @@ impl LeftOutKind {
         !matches!(self, Self::Trigger | Self::View)
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read(reader: &mut ByteReader<'_>) -> Result<Self, DecodeError> {
         one_of(&Self::ALL, reader)
     }
 }
@@ -104,7 +104,7 @@ pub struct ColumnDeclaration {
     /// COLLATE
     pub collation: Collation,
     /// DEFAULT
-    pub default: Option<DefaultValue>,
+    pub default: Option<ColumnDefault>,
 }
 
 /// How texts are compared; SQLite's own three.
@@ -121,7 +121,7 @@ pub enum Collation {
 
 /// What a column is if nothing is said.
 #[derive(Clone, Debug, PartialEq)]
-pub enum DefaultValue {
+pub enum ColumnDefault {
     /// A literal.
     Literal(Value),
     /// `CURRENT_TIME`, UTC
@@ -141,28 +141,28 @@ pub struct IndexDeclaration {
     pub name: String,
     /// UNIQUE
     pub is_unique: bool,
-    /// Places in [`Declaration::columns`], each with how it is compared.
+    /// Places in [`TableDeclaration::columns`], each with how it is compared.
     pub columns: Vec<(usize, Collation)>,
 }
 
 /// A foreign key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reference {
-    /// Places in [`Declaration::columns`].
+pub struct ForeignKeyDeclaration {
+    /// Places in [`TableDeclaration::columns`].
     pub columns: Vec<usize>,
     /// The table that it refers to.
     pub parent: String,
     /// That table's columns; none for its primary key.
     pub parent_columns: Vec<String>,
     /// ON DELETE
-    pub on_delete: Action,
+    pub on_delete: ForeignKeyAction,
     /// ON UPDATE
-    pub on_update: Action,
+    pub on_update: ForeignKeyAction,
 }
 
 /// What becomes of a row when the one that it refers to goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Action {
+pub enum ForeignKeyAction {
     /// Refused at the end of the transaction.
     #[default]
     None,
@@ -186,13 +186,13 @@ impl Collation {
     }
 
     /// The one with SQLite's name, in any case.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(collation, _)| collation)
     }
 }
 
-impl Action {
+impl ForeignKeyAction {
     const ALL: [(Self, &str); 5] = [
         (Self::None, "NO ACTION"),
         (Self::Restrict, "RESTRICT"),
@@ -207,7 +207,7 @@ impl Action {
     }
 
     /// The one with SQLite's words.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(action, _)| action)
     }
 }
@@ -217,7 +217,7 @@ const WITHOUT_ROWID: u8 = 2;
 const AUTOINCREMENT: u8 = 4;
 const LEFT_OUT: u8 = 8;
 
-impl Declaration {
+impl TableDeclaration {
     pub(crate) fn put(&self, bytes: &mut Vec<u8>) {
         let flags = [
             (self.is_strict, STRICT),
@@ -236,7 +236,7 @@ impl Declaration {
                 bytes.push(*collation as u8);
             });
         });
-        put_list(bytes, &self.references, |bytes, reference| {
+        put_list(bytes, &self.foreign_keys, |bytes, reference| {
             put_places(bytes, &reference.columns);
             put_bytes(bytes, reference.parent.as_bytes());
             put_list(bytes, &reference.parent_columns, |bytes, name| {
@@ -252,30 +252,30 @@ impl Declaration {
         }
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(crate) fn read(reader: &mut ByteReader<'_>) -> Result<Self, DecodeError> {
         let flags = reader.byte()?;
         if flags > STRICT | WITHOUT_ROWID | AUTOINCREMENT | LEFT_OUT {
             return Err(DecodeError::Malformed);
         }
         let columns = reader.list(ColumnDeclaration::read)?;
         let count = columns.len();
-        let place = |reader: &mut Reader<'_>| read_place(reader, count);
-        let index = |reader: &mut Reader<'_>| {
+        let place = |reader: &mut ByteReader<'_>| read_place(reader, count);
+        let index = |reader: &mut ByteReader<'_>| {
             let name = reader.text()?;
             let is_unique = reader.bool()?;
             let columns = reader.list(|reader| Ok((place(reader)?, Collation::read(reader)?)))?;
             Ok(IndexDeclaration { name, is_unique, columns })
         };
-        let reference = |reader: &mut Reader<'_>| {
-            Ok(Reference {
+        let reference = |reader: &mut ByteReader<'_>| {
+            Ok(ForeignKeyDeclaration {
                 columns: reader.list(place)?,
                 parent: reader.text()?,
-                parent_columns: reader.list(Reader::text)?,
-                on_delete: Action::read(reader)?,
-                on_update: Action::read(reader)?,
+                parent_columns: reader.list(ByteReader::text)?,
+                on_delete: ForeignKeyAction::read(reader)?,
+                on_update: ForeignKeyAction::read(reader)?,
             })
         };
-        let left_out = |reader: &mut Reader<'_>| {
+        let left_out = |reader: &mut ByteReader<'_>| {
             Ok(LeftOut { kind: LeftOutKind::read(reader)?, name: reader.text()? })
         };
         let read = Self {
@@ -285,7 +285,7 @@ impl Declaration {
             is_without_rowid: flags & WITHOUT_ROWID != 0,
             is_autoincrement: flags & AUTOINCREMENT != 0,
             indexes: reader.list(index)?,
-            references: reader.list(reference)?,
+            foreign_keys: reader.list(reference)?,
             left_out: if flags & LEFT_OUT == 0 { Vec::new() } else { reader.list(left_out)? },
         };
         // Only one way to say that there is nothing.
@@ -311,18 +311,18 @@ impl ColumnDeclaration {
         bytes.extend([self.is_not_null.into(), self.collation as u8]);
         match &self.default {
             None => bytes.push(DEFAULT_NONE),
-            Some(DefaultValue::Literal(value)) => {
+            Some(ColumnDefault::Literal(value)) => {
                 bytes.push(DEFAULT_LITERAL);
                 put_value(bytes, value);
             }
-            Some(DefaultValue::Time) => bytes.push(DEFAULT_TIME),
-            Some(DefaultValue::Date) => bytes.push(DEFAULT_DATE),
-            Some(DefaultValue::Timestamp) => bytes.push(DEFAULT_TIMESTAMP),
-            Some(DefaultValue::Computed) => bytes.push(DEFAULT_COMPUTED),
+            Some(ColumnDefault::Time) => bytes.push(DEFAULT_TIME),
+            Some(ColumnDefault::Date) => bytes.push(DEFAULT_DATE),
+            Some(ColumnDefault::Timestamp) => bytes.push(DEFAULT_TIMESTAMP),
+            Some(ColumnDefault::Computed) => bytes.push(DEFAULT_COMPUTED),
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read(reader: &mut ByteReader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
             name: reader.text()?,
             declared_type: reader.text()?,
@@ -330,11 +330,11 @@ impl ColumnDeclaration {
             collation: Collation::read(reader)?,
             default: match reader.byte()? {
                 DEFAULT_NONE => None,
-                DEFAULT_LITERAL => Some(DefaultValue::Literal(reader.value()?)),
-                DEFAULT_TIME => Some(DefaultValue::Time),
-                DEFAULT_DATE => Some(DefaultValue::Date),
-                DEFAULT_TIMESTAMP => Some(DefaultValue::Timestamp),
-                DEFAULT_COMPUTED => Some(DefaultValue::Computed),
+                DEFAULT_LITERAL => Some(ColumnDefault::Literal(reader.value()?)),
+                DEFAULT_TIME => Some(ColumnDefault::Time),
+                DEFAULT_DATE => Some(ColumnDefault::Date),
+                DEFAULT_TIMESTAMP => Some(ColumnDefault::Timestamp),
+                DEFAULT_COMPUTED => Some(ColumnDefault::Computed),
                 _ => return Err(DecodeError::Malformed),
             },
         })
@@ -342,18 +342,18 @@ impl ColumnDeclaration {
 }
 
 impl Collation {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read(reader: &mut ByteReader<'_>) -> Result<Self, DecodeError> {
         one_of(&Self::ALL, reader)
     }
 }
 
-impl Action {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+impl ForeignKeyAction {
+    fn read(reader: &mut ByteReader<'_>) -> Result<Self, DecodeError> {
         one_of(&Self::ALL, reader)
     }
 }
 
-fn one_of<T: Copy>(all: &[(T, &str)], reader: &mut Reader<'_>) -> Result<T, DecodeError> {
+fn one_of<T: Copy>(all: &[(T, &str)], reader: &mut ByteReader<'_>) -> Result<T, DecodeError> {
     let found = all.get(usize::from(reader.byte()?));
     found.map(|(one, _)| *one).ok_or(DecodeError::Malformed)
 }
@@ -369,7 +369,7 @@ fn put_places(bytes: &mut Vec<u8>, places: &[usize]) {
     put_list(bytes, places, |bytes, place| put_varint(bytes, *place as u64));
 }
 
-fn read_place(reader: &mut Reader<'_>, count: usize) -> Result<usize, DecodeError> {
+fn read_place(reader: &mut ByteReader<'_>, count: usize) -> Result<usize, DecodeError> {
     let place = usize::try_from(reader.varint()?).ok().filter(|place| *place < count);
     place.ok_or(DecodeError::Malformed)
 }

@@ -11,14 +11,14 @@
 //!   whatever order they came ([`Change::common_rest`]).
 
 use crate::Value;
-use crate::message::{Cell, Change};
+use crate::message::{CellWrite, Change};
 
 impl Change {
     /// The same without the value that it gives a column; `None` if it gives none.
     pub fn without_value(&self, column: &str) -> Option<Self> {
         let mut rest = self.clone();
         let Self::Write { cells, .. } = &mut rest else { return None };
-        let is_it = |cell: &&mut Cell| {
+        let is_it = |cell: &&mut CellWrite| {
             cell.column.eq_ignore_ascii_case(column) && cell.value != Value::Erased
         };
         cells.iter_mut().find(is_it)?.value = Value::Erased;
@@ -30,8 +30,11 @@ impl Change {
     pub fn common_rest(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Erased, _) | (_, Self::Erased) => Some(Self::Erased),
-            (Self::Write { cells, .. }, Self::Write { cells: others, table, key, deleted }) => {
-                let same_row = matches!(self, Self::Write { table: t, key: k, deleted: d, .. }
+            (
+                Self::Write { cells, .. },
+                Self::Write { cells: others, table, key, replaced_tombstone: deleted },
+            ) => {
+                let same_row = matches!(self, Self::Write { table: t, key: k, replaced_tombstone: d, .. }
                     if t == table && k == key && d == deleted);
                 if !same_row || cells.len() != others.len() {
                     return None;
@@ -39,14 +42,14 @@ impl Change {
                 let cells: Option<Vec<_>> =
                     cells.iter().zip(others).map(|(one, other)| common_cell(one, other)).collect();
                 let (table, key, deleted) = (table.clone(), key.clone(), *deleted);
-                Some(Self::Write { table, key, cells: cells?, deleted })
+                Some(Self::Write { table, key, cells: cells?, replaced_tombstone: deleted })
             }
             _ => (self == other).then(|| self.clone()),
         }
     }
 }
 
-fn common_cell(one: &Cell, other: &Cell) -> Option<Cell> {
+fn common_cell(one: &CellWrite, other: &CellWrite) -> Option<CellWrite> {
     if one.column != other.column || one.replaced != other.replaced {
         return None;
     }
@@ -63,8 +66,13 @@ mod tests {
 
     fn write(values: [Value; 2]) -> Change {
         let cells = values.into_iter().zip(["a", "b"]);
-        let cells = cells.map(|(value, column)| Cell::new(column, value)).collect();
-        Change::Write { table: "t".into(), key: vec![Value::Integer(1)], cells, deleted: None }
+        let cells = cells.map(|(value, column)| CellWrite::new(column, value)).collect();
+        Change::Write {
+            table: "t".into(),
+            key: vec![Value::Integer(1)],
+            cells,
+            replaced_tombstone: None,
+        }
     }
 
     fn check(one: &Change, other: &Change, rest: Option<&Change>) {
@@ -96,9 +104,9 @@ mod tests {
     fn other_messages_have_nothing_in_common() {
         let write = write([Value::Null, Value::Null]);
         let Change::Write { table, key, cells, .. } = write.clone() else { unreachable!() };
-        let other_key = Change::Write { table, key: vec![], cells, deleted: None };
+        let other_key = Change::Write { table, key: vec![], cells, replaced_tombstone: None };
         check(&write, &other_key, None);
-        let delete = Change::Delete { table: "t".into(), key, seen: [].into() };
+        let delete = Change::Delete { table: "t".into(), key, replaced: [].into() };
         check(&write, &delete, None);
         check(&delete, &delete, Some(&delete));
     }

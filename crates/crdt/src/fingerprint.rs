@@ -20,7 +20,7 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// The fingerprint of the set that holds one message.
-    pub fn of(timestamp: Timestamp, content: &[u8]) -> Self {
+    pub fn from_message(timestamp: Timestamp, content: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&timestamp.to_bytes()).update(content);
         let hash = hasher.finalize();
@@ -31,7 +31,7 @@ impl Fingerprint {
     /// The last 64 bits of the digest: what two sides compare while they look for a difference. Of a
     /// sum they are the sum of those of its parts.
     #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
-    pub fn short(&self) -> u64 {
+    pub fn short_digest(&self) -> u64 {
         self.digest as u64
     }
 
@@ -66,12 +66,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Node;
+    use crate::NodeId;
 
     fn sum(items: &[(u64, Vec<u8>)]) -> Fingerprint {
         let mut total = Fingerprint::default();
         for (millis, content) in items {
-            total += Fingerprint::of(Timestamp::new(*millis, 0, Node(1)).unwrap(), content);
+            total +=
+                Fingerprint::from_message(Timestamp::new(*millis, 0, NodeId(1)).unwrap(), content);
         }
         total
     }
@@ -80,7 +81,7 @@ mod tests {
     fn the_hash_is_the_documented_one() {
         // BLAKE3 by another implementation (Python's `blake3`), of the 16 timestamp bytes and "hi".
         let t: Timestamp = "2026-11-21T06:30:00.123Z-00AB-a1b2c3d4e5f60718".parse().unwrap();
-        let digest = format!("{:032x}", Fingerprint::of(t, b"hi").digest);
+        let digest = format!("{:032x}", Fingerprint::from_message(t, b"hi").digest);
         assert_eq!(digest, "ea413217a09e6734dc0d751dfed97f3a");
     }
 

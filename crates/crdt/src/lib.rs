@@ -12,30 +12,30 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod cell;
 mod clock;
 mod declaration;
 mod erasure;
 mod fingerprint;
-mod large;
-mod lost;
+mod large_value;
+mod lost_edits;
 mod message;
+mod row_state;
 mod seal;
 mod timestamp;
 mod value;
 mod window;
 
-pub use cell::{ColumnId, Row};
-pub use clock::{Clock, DRIFT_MS_MAX};
+pub use clock::{DRIFT_MS_MAX, HybridLogicalClock};
 pub use declaration::{
-    Action, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration, LeftOut,
-    LeftOutKind, Reference,
+    Collation, ColumnDeclaration, ColumnDefault, ForeignKeyAction, ForeignKeyDeclaration,
+    IndexDeclaration, LeftOut, LeftOutKind, TableDeclaration,
 };
 pub use fingerprint::Fingerprint;
-pub use large::{Large, PART_BYTES, PartDigest, VALUE_BYTES_MAX, part_digest};
-pub use lost::{LostEdit, RowChanges, lost_edits};
-pub use message::{Cell, Change, DecodeError, Message};
-pub use seal::{ContentForm, KeyId, OpenError, SealKey, sealed_with};
-pub use timestamp::{Baseline, Node, ParseTimestampError, Timestamp};
+pub use large_value::{CHUNK_BYTES, ChunkDigest, LargeValue, VALUE_BYTES_MAX, chunk_digest};
+pub use lost_edits::{LostEdit, RowChanges, lost_edits};
+pub use message::{CellWrite, Change, DecodeError, Message};
+pub use row_state::{ColumnId, RowState};
+pub use seal::{EncryptionMode, KeyId, SealKey, UnsealError, sealing_key_id};
+pub use timestamp::{BackfillClock, NodeId, ParseTimestampError, Timestamp};
 pub use value::Value;
-pub use window::Window;
+pub use window::FingerprintWindow;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use crate::value::{put_key, put_value};
-use crate::{Declaration, PART_BYTES, Timestamp, Value};
+use crate::{CHUNK_BYTES, TableDeclaration, Timestamp, Value};
 
 /// What devices exchange: an identity and opaque bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Message {
 
 /// One cell of a write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub struct CellWrite {
     /// Column name.
     pub column: String,
     /// What it is from here on.
@@ -31,7 +31,7 @@ pub struct Cell {
     pub replaced: Option<Timestamp>,
 }
 
-impl Cell {
+impl CellWrite {
     /// A cell that nothing was shown in.
     pub fn new(column: &str, value: Value) -> Self {
         Self { column: column.to_owned(), value, replaced: None }
@@ -48,9 +48,9 @@ pub enum Change {
         /// Primary key, in the key's column order.
         key: Vec<Value>,
         /// What the cells are.
-        cells: Vec<Cell>,
+        cells: Vec<CellWrite>,
         /// The row's newest delete, if the author saw the row deleted.
-        deleted: Option<Timestamp>,
+        replaced_tombstone: Option<Timestamp>,
     },
     /// The row is gone.
     Delete {
@@ -59,17 +59,17 @@ pub enum Change {
         /// Primary key.
         key: Vec<Value>,
         /// The messages that its author saw in the row: of each cell, and of the row.
-        seen: BTreeSet<Timestamp>,
+        replaced: BTreeSet<Timestamp>,
     },
     /// The table as it is declared.
-    Schema {
+    TableDeclaration {
         /// Table name.
         table: String,
         /// Its columns and rules.
-        declaration: Declaration,
+        declaration: TableDeclaration,
     },
-    /// A part of a large value, [`crate::PART_BYTES`] at most.
-    Part {
+    /// A part of a large value, [`crate::CHUNK_BYTES`] at most.
+    Chunk {
         /// Whatever they are part of.
         bytes: Vec<u8>,
     },
@@ -103,7 +103,7 @@ impl Change {
         let mut bytes = Vec::with_capacity(96);
         bytes.push(VERSION);
         match self {
-            Self::Write { table, key, cells, deleted } => {
+            Self::Write { table, key, cells, replaced_tombstone: deleted } => {
                 bytes.push(KIND_WRITE);
                 put_bytes(&mut bytes, table.as_bytes());
                 put_key(&mut bytes, key);
@@ -114,7 +114,7 @@ impl Change {
                 }
                 put_replaced(&mut bytes, cells, *deleted);
             }
-            Self::Delete { table, key, seen } => {
+            Self::Delete { table, key, replaced: seen } => {
                 bytes.push(KIND_DELETE);
                 put_bytes(&mut bytes, table.as_bytes());
                 put_key(&mut bytes, key);
@@ -123,12 +123,12 @@ impl Change {
                     bytes.extend(timestamp.to_bytes());
                 }
             }
-            Self::Schema { table, declaration } => {
+            Self::TableDeclaration { table, declaration } => {
                 bytes.push(KIND_SCHEMA);
                 put_bytes(&mut bytes, table.as_bytes());
                 declaration.put(&mut bytes);
             }
-            Self::Part { bytes: part } => {
+            Self::Chunk { bytes: part } => {
                 bytes.push(KIND_PART);
                 bytes.extend(part);
             }
@@ -139,16 +139,16 @@ impl Change {
 
     /// Reads a message's content.
     pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader(content);
+        let mut reader = ByteReader(content);
         let version = reader.byte()?;
         if version != VERSION {
             return Err(DecodeError::Version(version));
         }
         let kind = reader.byte()?;
         if kind == KIND_PART {
-            let is_one = (1..=PART_BYTES).contains(&reader.0.len());
+            let is_one = (1..=CHUNK_BYTES).contains(&reader.0.len());
             return is_one
-                .then(|| Self::Part { bytes: reader.0.to_vec() })
+                .then(|| Self::Chunk { bytes: reader.0.to_vec() })
                 .ok_or(DecodeError::Malformed);
         }
         if kind == KIND_ERASED {
@@ -157,18 +157,22 @@ impl Change {
         let table = reader.text()?;
         let change = match kind {
             KIND_WRITE => {
-                let key = reader.list(Reader::value)?;
-                let cell = |r: &mut Reader<'_>| {
-                    Ok(Cell { column: r.text()?, value: r.value()?, replaced: None })
+                let key = reader.list(ByteReader::value)?;
+                let cell = |r: &mut ByteReader<'_>| {
+                    Ok(CellWrite { column: r.text()?, value: r.value()?, replaced: None })
                 };
                 let mut cells = reader.list(cell)?;
                 let deleted = reader.replaced(&mut cells)?;
-                Self::Write { table, key, cells, deleted }
+                Self::Write { table, key, cells, replaced_tombstone: deleted }
             }
-            KIND_DELETE => {
-                Self::Delete { table, key: reader.list(Reader::value)?, seen: reader.seen()? }
+            KIND_DELETE => Self::Delete {
+                table,
+                key: reader.list(ByteReader::value)?,
+                replaced: reader.seen()?,
+            },
+            KIND_SCHEMA => {
+                Self::TableDeclaration { table, declaration: TableDeclaration::read(&mut reader)? }
             }
-            KIND_SCHEMA => Self::Schema { table, declaration: Declaration::read(&mut reader)? },
             _ => return Err(DecodeError::Malformed),
         };
         if reader.0.is_empty() { Ok(change) } else { Err(DecodeError::Malformed) }
@@ -177,19 +181,21 @@ impl Change {
 
 impl Change {
     /// The messages that its author saw in its place.
-    pub fn seen(&self) -> impl Iterator<Item = Timestamp> + use<'_> {
-        self.seen_in(None)
+    pub fn replaced(&self) -> impl Iterator<Item = Timestamp> + use<'_> {
+        self.replaced_in(None)
     }
 
     /// Those in one column, or with `None` in the row.
-    pub(crate) fn seen_in<'a>(
+    pub(crate) fn replaced_in<'a>(
         &'a self,
         column: Option<&'a str>,
     ) -> impl Iterator<Item = Timestamp> + use<'a> {
         let (cells, deleted, seen) = match self {
-            Self::Write { cells, deleted, .. } => (&cells[..], *deleted, None),
-            Self::Delete { seen, .. } => (&[][..], None, Some(seen)),
-            Self::Schema { .. } | Self::Part { .. } | Self::Erased => (&[][..], None, None),
+            Self::Write { cells, replaced_tombstone: deleted, .. } => (&cells[..], *deleted, None),
+            Self::Delete { replaced: seen, .. } => (&[][..], None, Some(seen)),
+            Self::TableDeclaration { .. } | Self::Chunk { .. } | Self::Erased => {
+                (&[][..], None, None)
+            }
         };
         let cells = cells.iter().filter(move |cell| {
             column.is_none_or(|column| cell.column.eq_ignore_ascii_case(column))
@@ -199,23 +205,23 @@ impl Change {
     }
 
     /// Gives the messages that its author saw other names.
-    pub fn rename_seen(&mut self, name: impl Fn(Timestamp) -> Timestamp) {
+    pub fn map_replaced(&mut self, name: impl Fn(Timestamp) -> Timestamp) {
         match self {
-            Self::Write { cells, deleted, .. } => {
+            Self::Write { cells, replaced_tombstone: deleted, .. } => {
                 let replaced = cells.iter_mut().map(|cell| &mut cell.replaced);
                 for timestamp in replaced.chain([deleted]) {
                     *timestamp = timestamp.map(&name);
                 }
             }
-            Self::Delete { seen, .. } => *seen = seen.iter().copied().map(name).collect(),
-            Self::Schema { .. } | Self::Part { .. } | Self::Erased => {}
+            Self::Delete { replaced: seen, .. } => *seen = seen.iter().copied().map(name).collect(),
+            Self::TableDeclaration { .. } | Self::Chunk { .. } | Self::Erased => {}
         }
     }
 }
 
 /// One group for each message that was replaced, with the places of its cells; first, without
 /// places, the delete.
-fn put_replaced(bytes: &mut Vec<u8>, cells: &[Cell], deleted: Option<Timestamp>) {
+fn put_replaced(bytes: &mut Vec<u8>, cells: &[CellWrite], deleted: Option<Timestamp>) {
     let mut places_by_replaced: BTreeMap<Timestamp, Vec<u64>> = BTreeMap::new();
     for (place, cell) in (0..).zip(cells) {
         if let Some(replaced) = cell.replaced {
@@ -249,9 +255,9 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// What is left of the input.
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let (head, rest) = self.0.split_at_checked(length).ok_or(DecodeError::Malformed)?;
         self.0 = rest;
@@ -316,7 +322,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What [`put_replaced`] wrote, into the cells; returns the delete.
-    fn replaced(&mut self, cells: &mut [Cell]) -> Result<Option<Timestamp>, DecodeError> {
+    fn replaced(&mut self, cells: &mut [CellWrite]) -> Result<Option<Timestamp>, DecodeError> {
         let groups = self.list(|r| Ok((r.timestamp()?, r.list(Self::varint)?)))?;
         let (mut deleted, mut last) = (None, None);
         for (index, (replaced, places)) in groups.into_iter().enumerate() {

@@ -23,7 +23,7 @@ use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
 use crate::Timestamp;
-use crate::message::{Reader, put_varint};
+use crate::message::{ByteReader, put_varint};
 
 /// Which key sealed a content: tells a wrong key from damage, and nothing about the key.
 pub type KeyId = [u8; 8];
@@ -36,19 +36,19 @@ pub struct SealKey {
 
 /// How the contents of all messages of an account are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentForm {
+pub enum EncryptionMode {
     /// In plain.
     Plain,
     /// Each sealed with the key that has this id.
-    Sealed(KeyId),
+    EndToEnd(KeyId),
 }
 
-impl ContentForm {
+impl EncryptionMode {
     /// From its bytes: a key's id, or none for plain.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [] => Some(Self::Plain),
-            id => id.try_into().ok().map(Self::Sealed),
+            id => id.try_into().ok().map(Self::EndToEnd),
         }
     }
 
@@ -56,14 +56,14 @@ impl ContentForm {
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Plain => &[],
-            Self::Sealed(id) => id,
+            Self::EndToEnd(id) => id,
         }
     }
 }
 
 /// Why a content does not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub enum UnsealError {
     /// It is not of the sealed form at all: plain, or of another version.
     #[error("not sealed")]
     NotSealed,
@@ -138,30 +138,34 @@ impl SealKey {
     }
 
     /// Opens what [`Self::seal`] made for this timestamp.
-    pub fn open(&self, timestamp: Timestamp, sealed: &[u8]) -> Result<Bytes, OpenError> {
-        let parts = Parts::read(sealed, self.id)?;
-        if parts.timestamp == timestamp.to_bytes() {
-            return self.decrypt(&parts, timestamp);
+    pub fn open(&self, timestamp: Timestamp, sealed: &[u8]) -> Result<Bytes, UnsealError> {
+        let chunks = SealedContent::read(sealed, self.id)?;
+        if chunks.timestamp == timestamp.to_bytes() {
+            return self.decrypt(&chunks, timestamp);
         }
         // Replayed only if the other message is a true one: what does not open under its own
         // timestamp either was changed.
-        let other = Timestamp::from_bytes(&parts.timestamp).ok().ok_or(OpenError::Tampered)?;
-        self.decrypt(&parts, other)?;
-        Err(OpenError::Replayed)
+        let other = Timestamp::from_bytes(&chunks.timestamp).ok().ok_or(UnsealError::Tampered)?;
+        self.decrypt(&chunks, other)?;
+        Err(UnsealError::Replayed)
     }
 
-    fn decrypt(&self, parts: &Parts<'_>, timestamp: Timestamp) -> Result<Bytes, OpenError> {
-        let mut body = Zeroizing::new(parts.body.to_vec());
-        let nonce = nonce(timestamp, parts.tail);
+    fn decrypt(
+        &self,
+        chunks: &SealedContent<'_>,
+        timestamp: Timestamp,
+    ) -> Result<Bytes, UnsealError> {
+        let mut body = Zeroizing::new(chunks.body.to_vec());
+        let nonce = nonce(timestamp, chunks.tail);
         let associated = associated(timestamp);
-        let tag = Tag::from(parts.tag);
+        let tag = Tag::from(chunks.tag);
         let opened = self.cipher().decrypt_inout_detached(
             &nonce,
             &associated,
             body.as_mut_slice().into(),
             &tag,
         );
-        opened.ok().and_then(|()| unpad(&body)).ok_or(OpenError::Tampered)
+        opened.ok().and_then(|()| unpad(&body)).ok_or(UnsealError::Tampered)
     }
 
     fn cipher(&self) -> XChaCha20Poly1305 {
@@ -171,43 +175,43 @@ impl SealKey {
 
 /// The id of the key that a content says it was sealed with; `None` if it is not of the sealed
 /// form. Nothing is proved by it.
-pub fn sealed_with(content: &[u8]) -> Option<KeyId> {
+pub fn sealing_key_id(content: &[u8]) -> Option<KeyId> {
     let (version, rest) = content.split_first()?;
     (*version == VERSION).then(|| rest.first_chunk().copied())?
 }
 
 /// A sealed content, taken apart.
-struct Parts<'a> {
+struct SealedContent<'a> {
     timestamp: [u8; Timestamp::BYTES],
     tail: [u8; TAIL_BYTES],
     body: &'a [u8],
     tag: [u8; TAG_BYTES],
 }
 
-impl<'a> Parts<'a> {
-    fn read(sealed: &'a [u8], id: KeyId) -> Result<Self, OpenError> {
-        let (version, rest) = sealed.split_first().ok_or(OpenError::NotSealed)?;
+impl<'a> SealedContent<'a> {
+    fn read(sealed: &'a [u8], id: KeyId) -> Result<Self, UnsealError> {
+        let (version, rest) = sealed.split_first().ok_or(UnsealError::NotSealed)?;
         if *version != VERSION {
-            return Err(OpenError::NotSealed);
+            return Err(UnsealError::NotSealed);
         }
-        let (found, rest) = rest.split_first_chunk::<ID_BYTES>().ok_or(OpenError::Truncated)?;
+        let (found, rest) = rest.split_first_chunk::<ID_BYTES>().ok_or(UnsealError::Truncated)?;
         if *found != id {
-            return Err(OpenError::WrongKey);
+            return Err(UnsealError::WrongKey);
         }
-        let (timestamp, rest) = rest.split_first_chunk().ok_or(OpenError::Truncated)?;
-        let (tail, rest) = rest.split_first_chunk().ok_or(OpenError::Truncated)?;
-        let mut reader = Reader(rest);
+        let (timestamp, rest) = rest.split_first_chunk().ok_or(UnsealError::Truncated)?;
+        let (tail, rest) = rest.split_first_chunk().ok_or(UnsealError::Truncated)?;
+        let mut reader = ByteReader(rest);
         let length = match reader.varint() {
             Ok(length) => length,
             // A group that ends the input says that more was to come.
-            Err(_) if rest.iter().all(|byte| *byte >= 0x80) => return Err(OpenError::Truncated),
-            Err(_) => return Err(OpenError::Tampered),
+            Err(_) if rest.iter().all(|byte| *byte >= 0x80) => return Err(UnsealError::Truncated),
+            Err(_) => return Err(UnsealError::Tampered),
         };
         if (reader.0.len() as u64) < length {
-            return Err(OpenError::Truncated);
+            return Err(UnsealError::Truncated);
         }
-        let parts = reader.0.split_last_chunk().filter(|_| reader.0.len() as u64 == length);
-        let (body, tag) = parts.ok_or(OpenError::Tampered)?;
+        let chunks = reader.0.split_last_chunk().filter(|_| reader.0.len() as u64 == length);
+        let (body, tag) = chunks.ok_or(UnsealError::Tampered)?;
         Ok(Self { timestamp: *timestamp, tail: *tail, body, tag: *tag })
     }
 }
@@ -238,7 +242,7 @@ fn pad(content: &[u8]) -> Zeroizing<Vec<u8>> {
 
 /// `None` if it is not what [`pad`] writes.
 fn unpad(body: &[u8]) -> Option<Bytes> {
-    let mut reader = Reader(body);
+    let mut reader = ByteReader(body);
     let length = usize::try_from(reader.varint().ok()?).ok()?;
     let (content, zeros) = reader.0.split_at_checked(length)?;
     let padded = padded_length(body.len() - zeros.len()) == body.len();

@@ -17,9 +17,9 @@ use time::{Date, Month, OffsetDateTime};
 
 /// The random 64-bit name of a device within a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Node(pub u64);
+pub struct NodeId(pub u64);
 
-impl fmt::Display for Node {
+impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
     }
@@ -45,7 +45,7 @@ impl Timestamp {
     pub const ZERO: Self = Self(0);
 
     /// `None` if `millis` is past [`Self::MILLIS_MAX`].
-    pub fn new(millis: u64, counter: u16, node: Node) -> Option<Self> {
+    pub fn new(millis: u64, counter: u16, node: NodeId) -> Option<Self> {
         (millis <= Self::MILLIS_MAX).then(|| {
             Self(u128::from(millis) << 80 | u128::from(counter) << 64 | u128::from(node.0))
         })
@@ -64,24 +64,24 @@ impl Timestamp {
 
     /// The device that made it.
     #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
-    pub fn node(self) -> Node {
-        Node(self.0 as u64)
+    pub fn node_id(self) -> NodeId {
+        NodeId(self.0 as u64)
     }
 
     /// Milliseconds and counter as one number: the timestamp without its node.
-    pub fn moment(self) -> u64 {
+    pub fn hybrid_time(self) -> u64 {
         (self.0 >> 64) as u64
     }
 
     /// The first timestamp of a moment; `None` past the year 9999.
-    pub fn first_of(moment: u64) -> Option<Self> {
-        Self::from_bytes(&(u128::from(moment) << 64).to_be_bytes()).ok()
+    pub fn first_at(hybrid_time: u64) -> Option<Self> {
+        Self::from_bytes(&(u128::from(hybrid_time) << 64).to_be_bytes()).ok()
     }
 
     /// The same moment under another device's name: how a copied file's changes get names of their
     /// own.
     #[must_use]
-    pub fn with_node(self, node: Node) -> Self {
+    pub fn with_node_id(self, node: NodeId) -> Self {
         Self(self.0 >> 64 << 64 | u128::from(node.0))
     }
 
@@ -99,11 +99,11 @@ impl Timestamp {
 
     /// The text form, ASCII: what [`fmt::Display`] writes, without an allocation.
     pub fn to_text(self) -> [u8; Self::TEXT_LENGTH] {
-        let moment =
+        let hybrid_time =
             OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.millis()) * 1_000_000)
                 .expect("millis is within the years 1970 to 9999");
-        let (year, month, day) = moment.to_calendar_date();
-        let (hour, minute, second, milli) = moment.to_hms_milli();
+        let (year, month, day) = hybrid_time.to_calendar_date();
+        let (hour, minute, second, milli) = hybrid_time.to_hms_milli();
         let mut text = *b"0000-00-00T00:00:00.000Z-0000-0000000000000000";
         decimal(&mut text[0..4], year.unsigned_abs());
         decimal(&mut text[5..7], u32::from(u8::from(month)));
@@ -113,13 +113,13 @@ impl Timestamp {
         decimal(&mut text[17..19], u32::from(second));
         decimal(&mut text[20..23], u32::from(milli));
         hex(&mut text[25..29], u64::from(self.counter()), b"0123456789ABCDEF");
-        hex(&mut text[30..46], self.node().0, b"0123456789abcdef");
+        hex(&mut text[30..46], self.node_id().0, b"0123456789abcdef");
         text
     }
 
     /// Whether it stands for a row that was there before its table was tracked.
-    pub fn is_baseline(self) -> bool {
-        self.millis() < Baseline::MILLIS_END
+    pub fn is_backfill(self) -> bool {
+        self.millis() < BackfillClock::MILLIS_END
     }
 }
 
@@ -172,36 +172,36 @@ fn parse_lenient(text: &str) -> Option<Timestamp> {
     let minute = text[14..16].parse().ok()?;
     let second = text[17..19].parse().ok()?;
     let milli = text[20..23].parse().ok()?;
-    let moment = date.ok()?.with_hms_milli(hour, minute, second, milli).ok()?.assume_utc();
-    let millis = u64::try_from(moment.unix_timestamp_nanos() / 1_000_000).ok()?;
+    let hybrid_time = date.ok()?.with_hms_milli(hour, minute, second, milli).ok()?.assume_utc();
+    let millis = u64::try_from(hybrid_time.unix_timestamp_nanos() / 1_000_000).ok()?;
     let counter = u16::from_str_radix(&text[25..29], 16).ok()?;
     let node = u64::from_str_radix(&text[30..46], 16).ok()?;
-    Timestamp::new(millis, counter, Node(node))
+    Timestamp::new(millis, counter, NodeId(node))
 }
 
 /// The timestamps of rows that were there before their table was tracked: the first day of 1970.
 ///
 /// They lose to every tracked change. `next` starts at 0 and counts up, 65,536 to the millisecond.
 #[derive(Clone, Copy, Debug)]
-pub struct Baseline {
+pub struct BackfillClock {
     /// How many this device has used.
     pub next: u64,
     /// This device.
-    pub node: Node,
+    pub node_id: NodeId,
 }
 
-impl Baseline {
+impl BackfillClock {
     /// The first millisecond that is no baseline: room for 5.6 × 10¹² rows.
     pub const MILLIS_END: u64 = 86_400_000;
 
     /// The next unused one; `None` when the day is full.
     #[expect(clippy::cast_possible_truncation, reason = "the low 16 bits are the counter")]
-    pub fn send(&mut self) -> Option<Timestamp> {
+    pub fn next_timestamp(&mut self) -> Option<Timestamp> {
         // 0 is never sent: cursors and ranges use it as "before everything".
         self.next += 1;
         let millis = self.next >> 16;
         (millis < Self::MILLIS_END)
-            .then(|| Timestamp::new(millis, self.next as u16, self.node))
+            .then(|| Timestamp::new(millis, self.next as u16, self.node_id))
             .flatten()
     }
 }
@@ -214,7 +214,7 @@ mod tests {
 
     pub(crate) fn any_timestamp() -> impl Strategy<Value = Timestamp> {
         (0..=Timestamp::MILLIS_MAX, any::<u16>(), any::<u64>()).prop_map(
-            |(millis, counter, node)| Timestamp::new(millis, counter, Node(node)).unwrap(),
+            |(millis, counter, node)| Timestamp::new(millis, counter, NodeId(node)).unwrap(),
         )
     }
 
@@ -245,7 +245,7 @@ mod tests {
         let text = "2026-11-21T06:30:00.123Z-00AB-a1b2c3d4e5f60718";
         let t: Timestamp = text.parse().unwrap();
         assert_eq!((t.millis(), t.counter()), (1_795_242_600_123, 0xAB));
-        assert_eq!(t.node(), Node(0xa1b2_c3d4_e5f6_0718));
+        assert_eq!(t.node_id(), NodeId(0xa1b2_c3d4_e5f6_0718));
         assert_eq!(t.to_string(), text);
     }
 
@@ -277,19 +277,22 @@ mod tests {
 
     #[test]
     fn the_baseline_counts_up_within_its_day() {
-        let mut baseline = Baseline { next: 65_534, node: Node(7) };
-        let first = baseline.send().unwrap();
-        let second = baseline.send().unwrap();
+        let mut baseline = BackfillClock { next: 65_534, node_id: NodeId(7) };
+        let first = baseline.next_timestamp().unwrap();
+        let second = baseline.next_timestamp().unwrap();
         assert_eq!((first.millis(), first.counter()), (0, 65_535));
         assert_eq!((second.millis(), second.counter()), (1, 0));
-        assert!(first < second && second.is_baseline());
-        let mut full = Baseline { next: Baseline::MILLIS_END << 16, node: Node(7) };
-        assert_eq!(full.send(), None);
+        assert!(first < second && second.is_backfill());
+        let mut full = BackfillClock { next: BackfillClock::MILLIS_END << 16, node_id: NodeId(7) };
+        assert_eq!(full.next_timestamp(), None);
     }
 
     #[test]
     fn another_node_keeps_the_moment() {
-        let t = Timestamp::new(5, 6, Node(7)).unwrap();
-        assert_eq!(t.with_node(Node(u64::MAX)), Timestamp::new(5, 6, Node(u64::MAX)).unwrap());
+        let t = Timestamp::new(5, 6, NodeId(7)).unwrap();
+        assert_eq!(
+            t.with_node_id(NodeId(u64::MAX)),
+            Timestamp::new(5, 6, NodeId(u64::MAX)).unwrap()
+        );
     }
 }

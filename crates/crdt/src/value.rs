@@ -1,7 +1,7 @@
 //! Values: SQLite's five storage classes as Format 2 writes them.
 
-use crate::Large;
-use crate::message::{DecodeError, Reader, put_bytes, put_varint};
+use crate::LargeValue;
+use crate::message::{ByteReader, DecodeError, put_bytes, put_varint};
 
 /// A value of SQLite's five storage classes.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,19 +14,20 @@ pub enum Value {
     Real(f64),
     /// TEXT, UTF-8
     Text(String),
-    /// TEXT that is not UTF-8: SQLite keeps what a program gives it. See [`Value::text`].
+    /// TEXT that is not UTF-8: SQLite keeps what a program gives it. See
+    /// [`Value::from_text_bytes`].
     TextBytes(Vec<u8>),
     /// BLOB
     Blob(Vec<u8>),
     /// TEXT or BLOB, by its parts.
-    Large(Large),
+    Large(LargeValue),
     /// It was taken out for good: nobody knows what it was. A table shows NULL.
     Erased,
 }
 
 impl Value {
     /// TEXT of these bytes, whatever they are.
-    pub fn text(bytes: &[u8]) -> Self {
+    pub fn from_text_bytes(bytes: &[u8]) -> Self {
         match str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::TextBytes(bytes.to_vec()),
@@ -42,8 +43,8 @@ impl Value {
 
     /// Reads [`Self::encode_key`] back.
     pub fn decode_key(bytes: &[u8]) -> Result<Vec<Self>, DecodeError> {
-        let mut reader = Reader(bytes);
-        let key = reader.list(Reader::value)?;
+        let mut reader = ByteReader(bytes);
+        let key = reader.list(ByteReader::value)?;
         if reader.0.is_empty() { Ok(key) } else { Err(DecodeError::Malformed) }
     }
 }
@@ -86,7 +87,7 @@ pub(crate) fn put_value(bytes: &mut Vec<u8>, value: &Value) {
     }
 }
 
-impl Reader<'_> {
+impl ByteReader<'_> {
     pub(crate) fn value(&mut self) -> Result<Value, DecodeError> {
         Ok(match self.byte()? {
             0 => Value::Null,
@@ -100,11 +101,11 @@ impl Reader<'_> {
             }
             3 => Value::Text(self.text()?),
             4 => Value::Blob(self.bytes()?.to_vec()),
-            5 => match Value::text(self.bytes()?) {
+            5 => match Value::from_text_bytes(self.bytes()?) {
                 value @ Value::TextBytes(_) => value,
                 _ => return Err(DecodeError::Malformed),
             },
-            6 => Value::Large(Large::read(self)?),
+            6 => Value::Large(LargeValue::read(self)?),
             7 => Value::Erased,
             _ => return Err(DecodeError::Malformed),
         })

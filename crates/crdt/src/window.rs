@@ -14,21 +14,21 @@ const WINDOW_SHIFT: u32 = 30 + 16;
 
 /// A stretch of 2³⁰ milliseconds, counted from 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Window(pub u32);
+pub struct FingerprintWindow(pub u32);
 
-impl Window {
+impl FingerprintWindow {
     /// The window that a timestamp is in.
-    pub fn of(timestamp: Timestamp) -> Self {
-        Self::at(timestamp.moment())
+    pub fn for_timestamp(timestamp: Timestamp) -> Self {
+        Self::for_hybrid_time(timestamp.hybrid_time())
     }
 
     /// The window that a moment is in.
-    pub fn at(moment: u64) -> Self {
-        Self((moment >> WINDOW_SHIFT) as u32)
+    pub fn for_hybrid_time(hybrid_time: u64) -> Self {
+        Self((hybrid_time >> WINDOW_SHIFT) as u32)
     }
 
     /// Its moments.
-    pub fn moments(self) -> Range<u64> {
+    pub fn time_range(self) -> Range<u64> {
         let start = |window: u32| u64::from(window) << WINDOW_SHIFT;
         start(self.0)..start(self.0 + 1)
     }
@@ -37,14 +37,14 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Node;
+    use crate::NodeId;
 
     #[test]
     fn every_timestamp_is_in_its_window_and_in_no_other() {
         for millis in [0, 1, (1 << 30) - 1, 1 << 30, 1_750_000_000_000, Timestamp::MILLIS_MAX] {
-            let timestamp = Timestamp::new(millis, u16::MAX, Node(u64::MAX)).unwrap();
-            let window = Window::of(timestamp);
-            assert!(window.moments().contains(&timestamp.moment()), "{millis}");
+            let timestamp = Timestamp::new(millis, u16::MAX, NodeId(u64::MAX)).unwrap();
+            let window = FingerprintWindow::for_timestamp(timestamp);
+            assert!(window.time_range().contains(&timestamp.hybrid_time()), "{millis}");
             assert_eq!(u64::from(window.0), millis >> 30);
         }
     }

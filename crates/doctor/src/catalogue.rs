@@ -4,22 +4,22 @@
 //! - A code, once given out, keeps its meaning; no two are the same (asserted by a test).
 //! - The severity of a code is the severity of every finding of it.
 
-mod around;
 mod connection;
 mod content;
+mod environment;
 mod integrity;
 
 use serde::Serialize;
 
-use crate::catalogue::around::AROUND;
 use crate::catalogue::connection::CONNECTION;
 use crate::catalogue::content::CONTENT;
+use crate::catalogue::environment::ENVIRONMENT;
 use crate::catalogue::integrity::INTEGRITY;
 use crate::finding::Severity;
 
 /// What is to be known of a code.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Stable, `snake_case`.
     pub code: &'static str,
     /// Of every finding with it.
@@ -37,17 +37,17 @@ pub struct Entry {
 }
 
 /// The entry of a code.
-pub fn entry(code: &str) -> Option<&'static Entry> {
+pub fn entry(code: &str) -> Option<&'static CatalogueEntry> {
     all().find(|entry| entry.code == code)
 }
 
-fn all() -> impl Iterator<Item = &'static Entry> {
-    AROUND.iter().chain(CONNECTION).chain(CONTENT).chain(INTEGRITY)
+fn all() -> impl Iterator<Item = &'static CatalogueEntry> {
+    ENVIRONMENT.iter().chain(CONNECTION).chain(CONTENT).chain(INTEGRITY)
 }
 
 /// Every code, in alphabetical order.
-pub fn catalogue() -> Vec<&'static Entry> {
-    let mut entries: Vec<&Entry> = all().collect();
+pub fn catalogue() -> Vec<&'static CatalogueEntry> {
+    let mut entries: Vec<&CatalogueEntry> = all().collect();
     entries.sort_by_key(|entry| entry.code);
     entries
 }
@@ -64,8 +64,8 @@ mod tests {
             let is_snake = |c: char| c.is_ascii_lowercase() || c == '_';
             assert!(entry.code.chars().all(is_snake), "{}", entry.code);
             assert!(entry.source.starts_with("https://"), "{}", entry.code);
-            let Entry { title, why, how, mend, .. } = entry;
-            assert!([why, how, mend].iter().all(|text| text.ends_with('.')), "{}", entry.code);
+            let CatalogueEntry { title, why, how, mend: fix, .. } = entry;
+            assert!([why, how, fix].iter().all(|text| text.ends_with('.')), "{}", entry.code);
             assert!(!title.ends_with('.') && !title.is_empty(), "{}", entry.code);
         }
     }

@@ -6,6 +6,7 @@
 mod cardinality;
 mod connection;
 mod declarations;
+mod disk;
 mod file;
 mod foreign_keys;
 mod fragmentation;
@@ -14,138 +15,148 @@ mod integrity;
 mod journal;
 mod layout;
 mod locks;
-mod place;
 mod queries;
 mod recovered;
 mod settings;
 mod statistics;
 
+use crate::check_error::CheckError;
 use crate::error::Result;
-use crate::finding::Finding;
-use crate::outside::Outside;
-use crate::report::Log;
-use crate::subject::Subject;
-use crate::trouble::Trouble;
+use crate::file_environment::FileEnvironment;
+use crate::finding::DoctorFinding;
+use crate::opened_file::OpenedFile;
+use crate::report::CheckResults;
 
 /// Looks at the file from outside.
-struct OutsideCheck {
+struct EnvironmentCheck {
     name: &'static str,
-    run: fn(&Outside, &mut Log),
+    run: fn(&FileEnvironment, &mut CheckResults),
 }
 
 /// Looks into the file.
 struct ContentCheck {
     name: &'static str,
-    run: Run,
+    run: CheckFn,
 }
 
 /// How a check of the content ends.
-enum Run {
+enum CheckFn {
     /// It says itself what it could not look at.
-    Whole(fn(&Subject, &mut Log)),
+    ReportsItself(fn(&OpenedFile, &mut CheckResults)),
     /// At the first trouble; the rest of it is skipped.
-    Until(fn(&Subject, &mut Log) -> Result<(), Trouble>),
+    StopsAtError(fn(&OpenedFile, &mut CheckResults) -> Result<(), CheckError>),
 }
 
-const OUTSIDE: &[OutsideCheck] = &[
-    OutsideCheck { name: "the file's size", run: file::check_size },
-    OutsideCheck { name: "its other names", run: file::check_links },
-    OutsideCheck { name: "what is beside it", run: file::check_companions },
-    OutsideCheck { name: "locks", run: locks::check },
-    OutsideCheck { name: "journal and WAL", run: journal::check },
-    OutsideCheck { name: "the disks", run: place::check },
+const OUTSIDE: &[EnvironmentCheck] = &[
+    EnvironmentCheck { name: "the file's size", run: file::check_size },
+    EnvironmentCheck { name: "its other names", run: file::check_links },
+    EnvironmentCheck { name: "what is beside it", run: file::check_companions },
+    EnvironmentCheck { name: "locks", run: locks::check },
+    EnvironmentCheck { name: "journal and WAL", run: journal::check },
+    EnvironmentCheck { name: "the disks", run: disk::check },
 ];
 
 const CONTENT: &[ContentCheck] = &[
-    ContentCheck { name: "the journal mode", run: Run::Whole(journal::check_encrypted) },
-    ContentCheck { name: "settings of the file", run: Run::Until(settings::check) },
-    ContentCheck { name: "what the program sets", run: Run::Until(connection::check) },
-    ContentCheck { name: "views and triggers", run: Run::Until(declarations::check) },
-    ContentCheck { name: "free pages", run: Run::Whole(fragmentation::check) },
-    ContentCheck { name: "indexes", run: Run::Until(indexes::check) },
-    ContentCheck { name: "statistics", run: Run::Until(statistics::check) },
-    ContentCheck { name: "layout", run: Run::Until(layout::check) },
-    ContentCheck { name: "queries", run: Run::Until(queries::check) },
-    ContentCheck { name: "foreign keys", run: Run::Until(foreign_keys::check) },
-    ContentCheck { name: "integrity", run: Run::Whole(integrity::check) },
-    ContentCheck { name: "what was left beside it", run: Run::Until(recovered::check) },
+    ContentCheck {
+        name: "the journal mode",
+        run: CheckFn::ReportsItself(journal::check_encrypted),
+    },
+    ContentCheck { name: "settings of the file", run: CheckFn::StopsAtError(settings::check) },
+    ContentCheck { name: "what the program sets", run: CheckFn::StopsAtError(connection::check) },
+    ContentCheck { name: "views and triggers", run: CheckFn::StopsAtError(declarations::check) },
+    ContentCheck { name: "free pages", run: CheckFn::ReportsItself(fragmentation::check) },
+    ContentCheck { name: "indexes", run: CheckFn::StopsAtError(indexes::check) },
+    ContentCheck { name: "statistics", run: CheckFn::StopsAtError(statistics::check) },
+    ContentCheck { name: "layout", run: CheckFn::StopsAtError(layout::check) },
+    ContentCheck { name: "queries", run: CheckFn::StopsAtError(queries::check) },
+    ContentCheck { name: "foreign keys", run: CheckFn::StopsAtError(foreign_keys::check) },
+    ContentCheck { name: "integrity", run: CheckFn::ReportsItself(integrity::check) },
+    ContentCheck { name: "what was left beside it", run: CheckFn::StopsAtError(recovered::check) },
 ];
 
 /// Runs the checks that need no connection.
-pub(crate) fn outside(outside: &Outside, log: &mut Log) {
+pub(crate) fn run_environment_checks(environment: &FileEnvironment, log: &mut CheckResults) {
     for check in OUTSIDE {
-        (check.run)(outside, log);
-        log.check(check.name);
+        (check.run)(environment, log);
+        log.add_checked(check.name);
     }
-    unseen(outside, log);
+    report_hidden_processes(environment, log);
 }
 
 /// Says whose open files could not be seen.
-fn unseen(outside: &Outside, log: &mut Log) {
-    let count = outside.users.unseen_count;
+fn report_hidden_processes(environment: &FileEnvironment, log: &mut CheckResults) {
+    let count = environment.users.hidden_count;
     if count > 0 {
         let why = format!("{count} processes show their open files to root alone");
-        log.skip("who else has the file open", why);
+        log.add_skipped("who else has the file open", why);
     }
 }
 
 /// Runs the checks of the content.
-pub(crate) fn content(subject: &Subject, log: &mut Log) {
+pub(crate) fn run_content_checks(subject: &OpenedFile, log: &mut CheckResults) {
     let mut fault = None;
     for check in CONTENT {
-        if subject.budget.is_spent() {
-            log.skip(check.name, TIME);
+        if subject.time_limit.is_spent() {
+            log.add_skipped(check.name, TIME_LIMIT_REACHED);
             continue;
         }
-        subject.allow(std::time::Duration::MAX);
+        subject.grant_time(std::time::Duration::MAX);
         let ended = match check.run {
-            Run::Whole(run) => {
+            CheckFn::ReportsItself(run) => {
                 run(subject, log);
                 Ok(())
             }
-            Run::Until(run) => run(subject, log),
+            CheckFn::StopsAtError(run) => run(subject, log),
         };
         match ended {
             Ok(()) => {}
-            Err(trouble) if trouble.is_fault() => {
-                fault = Some(trouble);
-                log.skip(check.name, "a page that it needs is broken");
+            Err(error) if error.is_fault() => {
+                fault = Some(error);
+                log.add_skipped(check.name, "a page that it needs is broken");
             }
-            Err(trouble) => log.skip(check.name, why(&trouble)),
+            Err(error) => log.add_skipped(check.name, skip_reason(&error)),
         }
     }
     // The integrity check, which comes last, has said which page it is, if it came so far.
-    if let Some(trouble) = fault.filter(|_| !log.has("page_broken")) {
-        integrity::fault(&trouble, &subject.outside, log);
+    if let Some(error) = fault.filter(|_| !log.has("page_broken")) {
+        integrity::report_fault(&error, &subject.environment, log);
     }
 }
 
-pub(crate) const TIME: &str = "the time was over";
+pub(crate) const TIME_LIMIT_REACHED: &str = "the time was over";
 
 /// Why a check ended early, in words.
-fn why(trouble: &Trouble) -> String {
-    match trouble {
-        _ if trouble.is_time() => TIME.to_owned(),
-        _ if trouble.is_busy() => "another process kept it locked".to_owned(),
-        _ if trouble.is_memory() => "what it writes does not fit into 512 MiB of memory".to_owned(),
-        trouble => trouble.to_string(),
+fn skip_reason(error: &CheckError) -> String {
+    match error {
+        _ if error.is_time() => TIME_LIMIT_REACHED.to_owned(),
+        _ if error.is_busy() => "another process kept it locked".to_owned(),
+        _ if error.is_memory() => "what it writes does not fit into 512 MiB of memory".to_owned(),
+        error => error.to_string(),
     }
 }
 
 /// Says that not even page 1 could be read.
-pub(crate) fn unreadable(trouble: &Trouble, outside: &Outside, log: &mut Log) {
-    if trouble.is_fault() && !log.has("file_truncated") {
-        integrity::fault(trouble, outside, log);
+pub(crate) fn report_unreadable(
+    error: &CheckError,
+    environment: &FileEnvironment,
+    log: &mut CheckResults,
+) {
+    if error.is_fault() && !log.has("file_truncated") {
+        integrity::report_fault(error, environment, log);
     }
-    log.skip("the content", why(trouble));
+    log.add_skipped("the content", skip_reason(error));
 }
 
 /// Says that the schema could not be read.
-pub(crate) fn schema_unreadable(trouble: &Trouble, outside: &Outside, log: &mut Log) {
-    if trouble.is_fault() {
-        let mend = integrity::mend(outside);
-        let finding = Finding::new("page_broken", "the schema cannot be read", mend);
-        log.find(finding.field("message", trouble.to_string()).evidence(trouble.to_string()));
+pub(crate) fn report_unreadable_schema(
+    error: &CheckError,
+    environment: &FileEnvironment,
+    log: &mut CheckResults,
+) {
+    if error.is_fault() {
+        let fix = integrity::recovery_advice(environment);
+        let finding = DoctorFinding::new("page_broken", "the schema cannot be read", fix);
+        log.add(finding.field("message", error.to_string()).evidence(error.to_string()));
     }
-    log.skip("the tables", why(trouble));
+    log.add_skipped("the tables", skip_reason(error));
 }

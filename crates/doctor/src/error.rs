@@ -11,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// There is no such file.
     #[error("{}: no such file", .0.display())]
-    NotFound(PathBuf),
+    FileNotFound(PathBuf),
     /// A directory, a pipe, a device.
     #[error("{}: not a regular file", .0.display())]
     NotAFile(PathBuf),
@@ -130,7 +130,7 @@ impl Error {
     /// For programs; stable.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::NotFound(_) => "not_found",
+            Self::FileNotFound(_) => "not_found",
             Self::NotAFile(_) => "not_a_file",
             Self::NoPermission(_) => "no_permission",
             Self::NotADatabase(_) => "not_a_database",
@@ -159,7 +159,7 @@ pub(crate) fn sqlite(context: &'static str) -> impl FnOnce(rusqlite::Error) -> E
 pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     let path = path.to_owned();
     move |source| match source.kind() {
-        std::io::ErrorKind::NotFound => Error::NotFound(path),
+        std::io::ErrorKind::NotFound => Error::FileNotFound(path),
         std::io::ErrorKind::PermissionDenied => Error::NoPermission(path),
         _ => Error::Io { path, source },
     }

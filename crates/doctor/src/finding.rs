@@ -11,7 +11,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::catalogue::{self, Entry};
+use crate::catalogue::{self, CatalogueEntry};
 
 /// How grave it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -38,7 +38,7 @@ impl fmt::Display for Severity {
 /// What to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "language", content = "text")]
-pub enum Mend {
+pub enum Fix {
     /// Statements for an SQLite shell on this file.
     Sql(String),
     /// A command line.
@@ -47,7 +47,7 @@ pub enum Mend {
     Advice(String),
 }
 
-impl Mend {
+impl Fix {
     /// As statements.
     fn sql(&self) -> Option<String> {
         match self {
@@ -57,7 +57,7 @@ impl Mend {
     }
 }
 
-impl fmt::Display for Mend {
+impl fmt::Display for Fix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Sql(text) | Self::Shell(text) | Self::Advice(text)) = self;
         f.pad(text)
@@ -66,7 +66,7 @@ impl fmt::Display for Mend {
 
 /// One thing that was found in one file.
 #[derive(Clone, Debug, Serialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// Which of the catalogue.
     pub code: &'static str,
     /// The code's.
@@ -80,16 +80,17 @@ pub struct Finding {
     /// What it costs here.
     pub cost: String,
     /// What to do about it.
-    pub mend: Mend,
+    pub mend: Fix,
     /// What [`crate::fix()`] runs, with the file's key; `None` if somebody must decide first.
     pub fix: Option<String>,
 }
 
-impl Finding {
+impl DoctorFinding {
     /// A finding of a code that is in the catalogue; no cost but what the catalogue says of the
     /// code in general.
-    pub(crate) fn new(code: &'static str, what: impl Into<String>, mend: Mend) -> Self {
-        let Entry { severity, .. } = catalogue::entry(code).expect("checks use catalogued codes");
+    pub(crate) fn new(code: &'static str, what: impl Into<String>, fix: Fix) -> Self {
+        let CatalogueEntry { severity, .. } =
+            catalogue::entry(code).expect("checks use catalogued codes");
         Self {
             code,
             severity: *severity,
@@ -97,8 +98,8 @@ impl Finding {
             evidence: Vec::new(),
             fields: Map::new(),
             cost: String::new(),
-            fix: mend.sql(),
-            mend,
+            fix: fix.sql(),
+            mend: fix,
         }
     }
 
@@ -114,14 +115,14 @@ impl Finding {
         self
     }
 
-    /// With another mend.
-    pub(crate) fn mend(mut self, mend: Mend) -> Self {
+    /// With another fix.
+    pub(crate) fn mend(mut self, mend: Fix) -> Self {
         self.fix = mend.sql();
         self.mend = mend;
         self
     }
 
-    /// With what `fix` runs, where the mend is for a shell or a program.
+    /// With what `fix` runs, where the fix is for a shell or a program.
     pub(crate) fn fix(mut self, sql: &str) -> Self {
         self.fix = Some(sql.to_owned());
         self

@@ -1,31 +1,31 @@
-//! A finding's mend carried out: rehearsed in memory, with a copy of the file beside, checked, and
+//! A finding's fix carried out: rehearsed in memory on a copy of the file, checked, and
 //! taken back if it did not help.
 //!
 //! # Invariants
 //! - Nothing of the file changes before a copy of all of it is on the disk (`undo.rs`).
 //! - What does not pass the check afterwards is undone: the file is then as it was.
-//! - Only findings whose mend asks nobody for a decision are fixed ([`Finding::fix`]).
+//! - Only findings whose fix asks nobody for a decision are fixed ([`DoctorFinding::fix`]).
 //!
 //! # Not here
-//! - What each finding's mend is → `checks.rs`.
+//! - What each finding's fix is → `checks.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::{Encryption, Profile, Untouched};
+use engine::{FileEncryption, Profile, ReadOnlyMode};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 use serde::Serialize;
 
-use crate::clock;
 use crate::error::{Error, Result, io, sqlite};
-use crate::finding::{Finding, Severity};
-use crate::holders::holders;
-use crate::report::Report;
+use crate::file_holders::file_holders;
+use crate::finding::{DoctorFinding, Severity};
+use crate::report::DoctorReport;
+use crate::time_limit;
 use crate::undo;
-use crate::{Options, examine};
+use crate::{ExamineOptions, examine};
 
 /// Files of more are not rehearsed: VACUUM would take as much memory.
 const REHEARSED_BYTES_MAX: u64 = 256 << 20;
@@ -37,7 +37,7 @@ pub(crate) const AS_IS: Profile =
 
 /// Which findings to fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum FixSelection {
     /// All that can be.
     All,
     /// Those of one code.
@@ -46,9 +46,9 @@ pub enum Wanted {
 
 /// What was fixed, or would be.
 #[derive(Clone, Debug, Serialize)]
-pub struct Fixed {
+pub struct FixReport {
     /// In the order in which they run; none if there was nothing to fix.
-    pub fixes: Vec<Fix>,
+    pub fixes: Vec<AppliedFix>,
     /// They ran in memory first, and the file was well afterwards. `false` of a file that is too
     /// large for that.
     pub is_rehearsed: bool,
@@ -61,12 +61,12 @@ pub struct Fixed {
     /// The folder with the file as it was.
     pub undo: Option<PathBuf>,
     /// What is found now.
-    pub report: Report,
+    pub report: DoctorReport,
 }
 
-/// One mend.
+/// One fix.
 #[derive(Clone, Debug, Serialize)]
-pub struct Fix {
+pub struct AppliedFix {
     /// The finding's.
     pub code: &'static str,
     /// The finding's.
@@ -83,15 +83,15 @@ pub struct Fix {
 /// open, [`Error::FixFailed`] if the file was not well afterwards, and so is as it was.
 pub fn fix(
     path: &Path,
-    encryption: &Encryption,
-    options: &Options,
-    wanted: &Wanted,
+    encryption: &FileEncryption,
+    options: &ExamineOptions,
+    wanted: &FixSelection,
     is_dry_run: bool,
-) -> Result<Fixed> {
+) -> Result<FixReport> {
     let path = path.canonicalize().map_err(io(path))?;
     let before = examine(&path, encryption, options)?;
     let mut fixes = chosen(&before, wanted)?;
-    let mut fixed = Fixed {
+    let mut fixed = FixReport {
         fixes: Vec::new(),
         is_rehearsed: false,
         is_done: false,
@@ -140,10 +140,10 @@ pub fn undo_fix(path: &Path) -> Result<PathBuf> {
 }
 
 /// What is to run, in order.
-fn chosen(report: &Report, wanted: &Wanted) -> Result<Vec<Fix>> {
-    let is_wanted = |finding: &&Finding| match wanted {
-        Wanted::All => finding.fix.is_some(),
-        Wanted::Code(code) => finding.code == *code,
+fn chosen(report: &DoctorReport, wanted: &FixSelection) -> Result<Vec<AppliedFix>> {
+    let is_wanted = |finding: &&DoctorFinding| match wanted {
+        FixSelection::All => finding.fix.is_some(),
+        FixSelection::Code(code) => finding.code == *code,
     };
     let mut fixes = Vec::new();
     for finding in report.findings.iter().filter(is_wanted) {
@@ -151,7 +151,7 @@ fn chosen(report: &Report, wanted: &Wanted) -> Result<Vec<Fix>> {
             return Err(Error::NotFixable { code: finding.code, why: finding.mend.to_string() });
         };
         let (what, sql) = (finding.what.clone(), sql.clone());
-        fixes.push(Fix { code: finding.code, what, sql, rehearsed_seconds: None });
+        fixes.push(AppliedFix { code: finding.code, what, sql, rehearsed_seconds: None });
     }
     fixes.sort_by_key(|fix| rank(&fix.sql));
     // One VACUUM does for all.
@@ -177,7 +177,7 @@ fn rank(sql: &str) -> usize {
 }
 
 /// A file that is broken otherwise is saved first, not changed.
-fn check_fixable(report: &Report, fixes: &[Fix]) -> Result<()> {
+fn check_fixable(report: &DoctorReport, fixes: &[AppliedFix]) -> Result<()> {
     const BROKEN: &[&str] =
         &["companion_foreign", "file_truncated", "page_broken", "unique_violated"];
     match report.findings.iter().find(|finding| BROKEN.contains(&finding.code)) {
@@ -190,24 +190,25 @@ fn check_fixable(report: &Report, fixes: &[Fix]) -> Result<()> {
 }
 
 pub(crate) fn check_unused(path: &Path) -> Result<()> {
-    let users: Vec<String> = holders(path).iter().map(|it| it.process.title()).collect();
+    let users: Vec<String> =
+        file_holders(path).iter().map(|it| it.process.display_name()).collect();
     if users.is_empty() { Ok(()) } else { Err(Error::InUse(users.join(", "))) }
 }
 
 /// Runs everything in memory. Returns how long the file would be; `None` if it is too large for that.
 fn rehearse(
     path: &Path,
-    encryption: &Encryption,
-    fixes: &mut [Fix],
+    encryption: &FileEncryption,
+    fixes: &mut [AppliedFix],
     bytes: u64,
 ) -> Result<Option<u64>> {
     if bytes > REHEARSED_BYTES_MAX {
         return Ok(None);
     }
-    let (db, _) = engine::open_untouched(path, encryption, Untouched::Overlay)?;
+    let (db, _) = engine::open_read_only(path, encryption, ReadOnlyMode::Overlay)?;
     let views = views(&db).map_err(sqlite("views"))?;
     for fix in fixes {
-        let started = clock::now();
+        let started = time_limit::now();
         match db.execute_batch(&fix.sql) {
             Ok(()) => {}
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
@@ -215,7 +216,7 @@ fn rehearse(
             }
             Err(error) => return Err(failed(fix.code, &error)),
         }
-        fix.rehearsed_seconds = Some((clock::now() - started).as_secs_f64());
+        fix.rehearsed_seconds = Some((time_limit::now() - started).as_secs_f64());
         check_well(&db, &views).map_err(|why| failed(fix.code, &why))?;
     }
     let size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
@@ -223,7 +224,7 @@ fn rehearse(
     Ok(Some(bytes.cast_unsigned()))
 }
 
-fn apply(path: &Path, encryption: &Encryption, fixes: &[Fix]) -> Result<()> {
+fn apply(path: &Path, encryption: &FileEncryption, fixes: &[AppliedFix]) -> Result<()> {
     let (db, _) = engine::open_connection(path, encryption, &AS_IS, false, false)?;
     db.busy_timeout(BUSY_TIME).map_err(sqlite("busy_timeout"))?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)
@@ -239,11 +240,11 @@ fn apply(path: &Path, encryption: &Encryption, fixes: &[Fix]) -> Result<()> {
 /// Examines the file again: what was fixed is gone, and nothing grave has come.
 fn check(
     path: &Path,
-    encryption: &Encryption,
-    options: &Options,
-    before: &Report,
+    encryption: &FileEncryption,
+    options: &ExamineOptions,
+    before: &DoctorReport,
     codes: &BTreeSet<&str>,
-) -> Result<Report> {
+) -> Result<DoctorReport> {
     let report = examine(path, encryption, options)?;
     let was_there = |code: &str| before.findings.iter().any(|finding| finding.code == code);
     for finding in &report.findings {
@@ -263,7 +264,8 @@ fn views(db: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     let mut readable = BTreeSet::new();
     for name in names {
         let name = name?;
-        if db.prepare(&format!("SELECT * FROM {}", crate::schema::quoted(&name))).is_ok() {
+        if db.prepare(&format!("SELECT * FROM {}", crate::schema::quote_identifier(&name))).is_ok()
+        {
             readable.insert(name);
         }
     }

@@ -12,7 +12,7 @@ pub(crate) fn available_bytes() -> Option<u64> {
 
 /// Whether what is written there is kept in memory.
 pub(crate) fn holds(directory: &Path) -> bool {
-    engine::file_system(directory).is_some_and(|kind| ["tmpfs", "ramfs"].contains(&kind.as_str()))
+    engine::fs_type(directory).is_some_and(|kind| ["tmpfs", "ramfs"].contains(&kind.as_str()))
 }
 
 fn parse(meminfo: &str) -> Option<u64> {

@@ -1,15 +1,15 @@
-//! How a file is opened, so that nothing of it changes and nobody waits: see `subject.rs`.
+//! How a file is opened, so that nothing of it changes and nobody waits: see `opened_file.rs`.
 
 use std::time::Duration;
 
-use engine::{Cipher, Encryption, Untouched};
+use engine::{Cipher, FileEncryption, ReadOnlyMode};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use crate::clock::Budget;
 use crate::error::{Error, Result, sqlite};
-use crate::figure::{bytes, whole};
-use crate::outside::Outside;
+use crate::file_environment::FileEnvironment;
+use crate::format::{format_bytes, round_to_u64};
+use crate::time_limit::ExaminationBudget;
 
 /// How long we wait for somebody else's lock.
 const BUSY_TIME: Duration = Duration::from_millis(250);
@@ -19,39 +19,42 @@ const RECOVERY_SHARE: u32 = 2;
 const RECOVERED_BYTES_PER_SECOND: f64 = 1e8;
 
 /// Why the content is not looked at, if it is not.
-pub(crate) fn why_closed(outside: &Outside, budget: &Budget) -> Option<String> {
-    if outside.stamp.bytes == 0 {
+pub(crate) fn why_closed(
+    environment: &FileEnvironment,
+    budget: &ExaminationBudget,
+) -> Option<String> {
+    if environment.stamp.bytes == 0 {
         return Some("the file is empty".to_owned());
     }
-    if outside.is_hot && outside.may_be_in_use() {
+    if environment.is_hot && environment.may_be_in_use() {
         return Some("an unfinished transaction must be rolled back first".to_owned());
     }
-    if outside.other_names.iter().any(|name| name.has_journal) {
+    if environment.other_names.iter().any(|name| name.has_journal) {
         return Some("its journal is beside another of its names".to_owned());
     }
     let time = budget.left() / RECOVERY_SHARE;
-    let readable = whole(time.as_secs_f64() * RECOVERED_BYTES_PER_SECOND);
-    let unread = outside.recovery_bytes();
-    let is_long = !outside.may_be_in_use() && unread > readable;
+    let readable = round_to_u64(time.as_secs_f64() * RECOVERED_BYTES_PER_SECOND);
+    let unread = environment.recovery_bytes();
+    let is_long = !environment.may_be_in_use() && unread > readable;
     is_long.then(|| {
-        format!("{} of journal or WAL take too long to read, raise --budget", bytes(unread))
+        format!("{} of journal or WAL take too long to read, raise --budget", format_bytes(unread))
     })
 }
 
 /// How a file that somebody may have open is opened.
-pub(crate) fn how(outside: &Outside, is_wal: bool) -> Untouched {
-    let is_served = outside.has_shm && outside.wal.is_some();
-    if is_wal && !is_served { Untouched::Overlay } else { Untouched::Shared }
+pub(crate) fn how(environment: &FileEnvironment, is_wal: bool) -> ReadOnlyMode {
+    let is_served = environment.has_shm && environment.wal.is_some();
+    if is_wal && !is_served { ReadOnlyMode::Overlay } else { ReadOnlyMode::Shared }
 }
 
 pub(crate) fn open(
-    outside: &Outside,
-    encryption: &Encryption,
-    how: Untouched,
-    budget: &Budget,
+    environment: &FileEnvironment,
+    encryption: &FileEncryption,
+    how: ReadOnlyMode,
+    budget: &ExaminationBudget,
 ) -> Result<(Connection, Option<Cipher>)> {
-    let is_keyed = !matches!(encryption, Encryption::None);
-    let opened = engine::open_untouched(&outside.path, encryption, how);
+    let is_keyed = !matches!(encryption, FileEncryption::None);
+    let opened = engine::open_read_only(&environment.path, encryption, how);
     let (mut db, cipher) = opened.map_err(|error| match error {
         engine::Error::WrongKey { path } if !is_keyed => Error::NotADatabase(path),
         engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. } => {
@@ -64,7 +67,7 @@ pub(crate) fn open(
 }
 
 /// Nothing of the file may make us do anything: functions in its schema are not trusted.
-fn set_up(db: &mut Connection, budget: &Budget) -> rusqlite::Result<()> {
+fn set_up(db: &mut Connection, budget: &ExaminationBudget) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIME)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;

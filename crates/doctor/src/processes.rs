@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::clock::pause;
+use crate::time_limit::pause;
 
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Process {
+pub struct ProcessInfo {
     /// Its number.
     pub pid: i32,
     /// What it is called (`/proc/PID/comm`).
@@ -35,8 +35,8 @@ const START_LOOKS_COUNT_MAX: usize = 2_000;
 /// The time between two of these looks.
 const START_LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
-impl Process {
-    pub(crate) fn of(pid: i32) -> Self {
+impl ProcessInfo {
+    pub(crate) fn from_pid(pid: i32) -> Self {
         let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         let command = text(&read("cmdline")).replace('\0', " ");
@@ -49,7 +49,7 @@ impl Process {
     }
 
     /// `python3 (pid 12)`, or what can be said where the kernel names none.
-    pub(crate) fn title(&self) -> String {
+    pub(crate) fn display_name(&self) -> String {
         match self.pid {
             ..=0 => "a process that the kernel does not name".to_owned(),
             pid => format!("{} (pid {pid})", self.name),
@@ -59,26 +59,26 @@ impl Process {
 
 /// Who has a file open.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Users {
-    pub(crate) processes: Vec<Process>,
+pub(crate) struct OpenProcesses {
+    pub(crate) processes: Vec<ProcessInfo>,
     /// WALs of the file that have no name any more, and whose they are.
     pub(crate) deleted_wals: Vec<DeletedWal>,
     /// Processes whose open files this user may not see.
-    pub(crate) unseen_count: usize,
+    pub(crate) hidden_count: usize,
 }
 
 /// A WAL that was deleted while a process had it open.
 #[derive(Clone, Debug)]
 pub(crate) struct DeletedWal {
-    pub(crate) process: Process,
+    pub(crate) process: ProcessInfo,
     /// Of the process: `/proc/PID/fd/N`.
     pub(crate) descriptor: u32,
 }
 
 /// The processes that have a file open, but for this one. Only descriptors whose name ends as the
 /// file's are looked at: asking about one on a dead network mount may hang.
-pub(crate) fn users(file: &Path) -> Users {
-    let mut users = Users::default();
+pub(crate) fn processes_with_open(file: &Path) -> OpenProcesses {
+    let mut users = OpenProcesses::default();
     let (Ok(metadata), Some(name)) = (fs::metadata(file), file.file_name()) else { return users };
     let Ok(entries) = fs::read_dir("/proc") else { return users };
     let own = i32::try_from(process::id()).unwrap_or(0);
@@ -86,19 +86,19 @@ pub(crate) fn users(file: &Path) -> Users {
     for pid in pids.filter(|pid: &i32| *pid != own) {
         match keeps_open(pid, name, (metadata.dev(), metadata.ino())) {
             Some(true) => {
-                let process = Process::of(pid);
+                let process = ProcessInfo::from_pid(pid);
                 users.deleted_wals.extend(deleted_wal(&process, file));
                 users.processes.push(process);
             }
             Some(false) => {}
-            None => users.unseen_count += 1,
+            None => users.hidden_count += 1,
         }
     }
     users
 }
 
 /// Linux adds a word to the name of what was deleted.
-fn deleted_wal(process: &Process, file: &Path) -> Option<DeletedWal> {
+fn deleted_wal(process: &ProcessInfo, file: &Path) -> Option<DeletedWal> {
     let mut name = file.as_os_str().to_owned();
     name.push("-wal (deleted)");
     let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).ok()?;

@@ -1,11 +1,11 @@
 //! Where each column of a stored row begins and how long it is
 //! (<https://sqlite.org/fileformat.html#record_format>).
 
-use crate::page::{Cell, varint};
+use crate::btree_page::{BtreeCell, varint};
 
 /// A column of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
+pub(crate) struct RecordField {
     /// From the start of the payload.
     pub(crate) start: u64,
     pub(crate) size: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Field {
 
 /// The fields of a row. Rows that are older than the last columns of their table have fewer.
 /// `None` if the row's header itself is too long for its page, or no header.
-pub(crate) fn fields(cell: &Cell<'_>) -> Option<Vec<Field>> {
+pub(crate) fn fields(cell: &BtreeCell<'_>) -> Option<Vec<RecordField>> {
     let (header_size, mut at) = varint(cell.local, 0)?;
     let header_end = usize::try_from(header_size).ok()?;
     let header = cell.local.get(..header_end)?;
@@ -28,7 +28,7 @@ pub(crate) fn fields(cell: &Cell<'_>) -> Option<Vec<Field>> {
             10 | 11 => return None,
             _ => (kind - 12) / 2,
         };
-        fields.push(Field { start, size });
+        fields.push(RecordField { start, size });
         start = start.checked_add(size)?;
         at += length;
     }

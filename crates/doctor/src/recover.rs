@@ -24,22 +24,22 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use engine::{Cipher, Encryption, RecoverySource, ScratchFolder};
+use engine::{Cipher, FileEncryption, RecoverySource, ScratchFolder};
 use rusqlite::{Connection, ErrorCode};
 use rustix::fs::RenameFlags;
 use rustix::io::Errno;
-use sqlite3mc_sys::{Recovery, RecoveryOptions};
+use sqlite3mc_sys::{DatabaseRecovery, RecoveryOptions};
 
 use self::losses::{FoundSchema, TreeLosses};
 use self::output::RecoveryOutput;
 pub use self::report::{
-    LostAndFound, MissingObject, Recovered, RecoveredPages, RecoveredTable, RefusedRows,
+    LostAndFound, MissingObject, RecoverReport, RecoveredPages, RecoveredTable, RefusedRows,
 };
+use crate::database_header::DatabaseHeader;
 use crate::error::{Error, Result, io, sqlite};
 use crate::fix::check_unused;
-use crate::header::Header;
-use crate::subject::cipher_name;
-use crate::wal::beside;
+use crate::opened_file::cipher_name;
+use crate::wal::companion_path;
 
 /// How to recover.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,11 +79,11 @@ const PAGES_PER_WORD: u32 = 512;
 /// [`Error::NothingRecovered`].
 pub fn recover(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     target: &Path,
     options: RecoverOptions,
     mut progress: impl FnMut(RecoverProgress),
-) -> Result<Recovered> {
+) -> Result<RecoverReport> {
     let path = path.canonicalize().map_err(io(path))?;
     if !path.metadata().map_err(io(&path))?.is_file() {
         return Err(Error::NotAFile(path));
@@ -123,11 +123,11 @@ pub fn recover(
     File::open(&made).and_then(|file| file.sync_all()).map_err(io(&made))?;
     publish(&made, target)?;
     File::open(parent).and_then(|folder| folder.sync_all()).map_err(io(parent))?;
-    let cipher = |encryption: &Encryption| match encryption {
-        Encryption::None => None,
+    let cipher = |encryption: &FileEncryption| match encryption {
+        FileEncryption::None => None,
         _ => source.cipher,
     };
-    Ok(Recovered {
+    Ok(RecoverReport {
         file: path.display().to_string(),
         target: target.display().to_string(),
         cipher: cipher_name(source.cipher),
@@ -139,7 +139,10 @@ pub fn recover(
 
 /// Touches each page, so that the filter knows those that cannot be read. Returns the header, if
 /// page 1 has one.
-fn survey(source: &RecoverySource, progress: &mut impl FnMut(RecoverProgress)) -> Option<Header> {
+fn survey(
+    source: &RecoverySource,
+    progress: &mut impl FnMut(RecoverProgress),
+) -> Option<DatabaseHeader> {
     let db = source.database.connection();
     let count = db.query_row("PRAGMA page_count", [], |row| row.get(0));
     let pages_count: u32 = count.unwrap_or(0);
@@ -150,7 +153,7 @@ fn survey(source: &RecoverySource, progress: &mut impl FnMut(RecoverProgress)) -
         // The filter has seen what is wrong with it.
         drop(read_page(db, page));
     }
-    let header = read_page(db, 1).ok().and_then(|page| Header::parse(&page));
+    let header = read_page(db, 1).ok().and_then(|page| DatabaseHeader::parse(&page));
     header.filter(|_| source.has_page_1)
 }
 
@@ -159,7 +162,7 @@ fn read_page(db: &Connection, number: u32) -> rusqlite::Result<Vec<u8>> {
     statement.query_row([number], |row| row.get(0))
 }
 
-fn pages(source: &RecoverySource, header: Option<&Header>) -> Result<RecoveredPages> {
+fn pages(source: &RecoverySource, header: Option<&DatabaseHeader>) -> Result<RecoveredPages> {
     let db = source.database.connection();
     let count = db.query_row("PRAGMA page_count", [], |row| row.get::<_, u32>(0));
     let count = match (count, header) {
@@ -168,7 +171,7 @@ fn pages(source: &RecoverySource, header: Option<&Header>) -> Result<RecoveredPa
         (Err(_), None) => 0,
         (Err(error), Some(_)) => return Err(sqlite("page_count")(error)),
     };
-    let expected = header.filter(|header| header.knows_its_pages());
+    let expected = header.filter(|header| header.has_valid_page_count());
     let expected = expected.map_or(0, |header| u64::from(header.pages_count));
     Ok(RecoveredPages::new(
         count,
@@ -191,9 +194,10 @@ fn run(
         includes_free_pages: options.includes_free_pages,
     };
     let db = source.database.connection();
-    let mut recovery =
-        Recovery::new(db, recovery_options, |sql, values| output.borrow_mut().take(sql, values))
-            .map_err(sqlite("recovery"))?;
+    let mut recovery = DatabaseRecovery::new(db, recovery_options, |sql, values| {
+        output.borrow_mut().take(sql, values)
+    })
+    .map_err(sqlite("recovery"))?;
     let mut is_done = step_of(&mut recovery, &output)?;
     let (schema, losses) = match recovery.workspace() {
         Some(workspace) => {
@@ -218,7 +222,7 @@ fn run(
 }
 
 /// What the new file says comes first: it is the reason.
-fn step_of(recovery: &mut Recovery<'_>, output: &RefCell<RecoveryOutput>) -> Result<bool> {
+fn step_of(recovery: &mut DatabaseRecovery<'_>, output: &RefCell<RecoveryOutput>) -> Result<bool> {
     let stepped = recovery.step();
     match output.borrow_mut().take_error() {
         Some(error) => Err(sqlite("writing the new file")(error)),
@@ -234,16 +238,16 @@ fn is_no_database(error: &Error) -> bool {
 
 /// The same key, and the cipher that was found.
 fn encryption_of_new(
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     cipher: Option<Cipher>,
     options: RecoverOptions,
-) -> Encryption {
+) -> FileEncryption {
     match encryption {
-        _ if options.decrypts => Encryption::None,
-        Encryption::None => Encryption::None,
-        Encryption::Key { key, .. } => Encryption::Key { key: key.clone(), cipher },
-        Encryption::Passphrase { passphrase, .. } => {
-            Encryption::Passphrase { passphrase: passphrase.clone(), cipher }
+        _ if options.decrypts => FileEncryption::None,
+        FileEncryption::None => FileEncryption::None,
+        FileEncryption::Key { key, .. } => FileEncryption::Key { key: key.clone(), cipher },
+        FileEncryption::Passphrase { passphrase, .. } => {
+            FileEncryption::Passphrase { passphrase: passphrase.clone(), cipher }
         }
     }
 }
@@ -251,14 +255,14 @@ fn encryption_of_new(
 /// What tells that somebody wrote to the file or to what is beside it.
 fn stamps(path: &Path) -> Vec<Option<(u64, i64, i64)>> {
     let of = |suffix| {
-        let metadata = beside(path, suffix).metadata().ok()?;
+        let metadata = companion_path(path, suffix).metadata().ok()?;
         Some((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
     };
     ["", "-wal", "-journal"].into_iter().map(of).collect()
 }
 
 fn check_free(target: &Path) -> Result<()> {
-    let names = ["", "-wal", "-journal"].map(|suffix| beside(target, suffix));
+    let names = ["", "-wal", "-journal"].map(|suffix| companion_path(target, suffix));
     match names.into_iter().find(|name| name.symlink_metadata().is_ok()) {
         Some(name) => Err(Error::Exists(name)),
         None => Ok(()),

@@ -5,30 +5,30 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::finding::{Finding, Severity};
+use crate::finding::{DoctorFinding, Severity};
 
 /// The whole of it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct DoctorReport {
     /// What file it is.
-    pub about: About,
+    pub about: FileSummary,
     /// The gravest first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
     /// What somebody has decided to leave as it is.
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredFinding>,
     /// What was checked, a line each, with how much of it.
     pub checked: Vec<String>,
     /// What was not, and why.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedCheck>,
     /// How far the file was compared with itself.
-    pub integrity: Integrity,
+    pub integrity: IntegrityStatus,
     /// What a program asked of it, if its log was given.
-    pub load: Option<Load>,
+    pub load: Option<WorkloadSummary>,
     /// How long it took.
     pub seconds: f64,
 }
 
-impl Report {
+impl DoctorReport {
     /// The gravest finding's.
     pub fn severity(&self) -> Option<Severity> {
         self.findings.first().map(|finding| finding.severity)
@@ -37,7 +37,7 @@ impl Report {
 
 /// What file it is. What could not be read is not there.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct About {
+pub struct FileSummary {
     /// Where, without symbolic links.
     pub path: String,
     /// Of the main file.
@@ -63,7 +63,7 @@ pub struct About {
     /// What holds the file.
     pub file_system: Option<String>,
     /// Processes that have it open.
-    pub processes: Vec<crate::Process>,
+    pub processes: Vec<crate::ProcessInfo>,
     /// How it was opened: `immutable`, `shared`, or not at all.
     pub opened: Option<&'static str>,
     /// The file changed while it was looked at.
@@ -72,7 +72,7 @@ pub struct About {
 
 /// How far `PRAGMA integrity_check`, or what stands for it, came.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Integrity {
+pub struct IntegrityStatus {
     /// All of it was done: what it finds, was found.
     pub is_complete: bool,
     /// What was not compared, a line each; empty, too, if nothing was looked at at all.
@@ -81,7 +81,7 @@ pub struct Integrity {
 
 /// What was not looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Skipped {
+pub struct SkippedCheck {
     /// Which check, or which part of it.
     pub what: String,
     /// Why.
@@ -90,7 +90,7 @@ pub struct Skipped {
 
 /// A finding that somebody has decided about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ignore {
+pub struct IgnoreRule {
     /// The finding's.
     pub code: String,
     /// Of what: a table, an index, a column; `None` for whatever it is.
@@ -104,8 +104,8 @@ const SUBJECTS: &[&str] = &[
     "column", "columns", "index", "indexes", "name", "table", "tables", "triggers", "unset", "view",
 ];
 
-impl Ignore {
-    fn is_meant(&self, finding: &Finding) -> bool {
+impl IgnoreRule {
+    fn is_meant(&self, finding: &DoctorFinding) -> bool {
         let is_name = |value: &Value| match value {
             Value::String(text) => Some(text) == self.name.as_ref(),
             Value::Array(values) => {
@@ -123,16 +123,16 @@ impl Ignore {
 
 /// A finding that somebody has decided about, and why.
 #[derive(Clone, Debug, Serialize)]
-pub struct Ignored {
+pub struct IgnoredFinding {
     /// The finding.
-    pub finding: Finding,
+    pub finding: DoctorFinding,
     /// Why it is left as it is.
     pub why: String,
 }
 
 /// What a program asked of the file.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Load {
+pub struct WorkloadSummary {
     /// Statements that read or write rows.
     pub statements_count: u64,
     /// Statements that do not: BEGIN, PRAGMA, CREATE.
@@ -146,7 +146,7 @@ pub struct Load {
     /// The heaviest first.
     pub queries: Vec<LoadQuery>,
     /// What this file cannot be asked.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RejectedStatement>,
     /// Indexes that none of it uses, of the tables that it is about.
     pub unused_indexes: Vec<String>,
 }
@@ -180,7 +180,7 @@ pub struct LoadQuery {
 
 /// A statement that this file cannot be asked.
 #[derive(Clone, Debug, Serialize)]
-pub struct Refused {
+pub struct RejectedStatement {
     /// With `?` for each value.
     pub shape: String,
     /// How many there were.
@@ -200,27 +200,27 @@ const INTEGRITY_CODES: &[&str] = &[
 
 /// Where the checks write.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    pub(crate) findings: Vec<Finding>,
+pub(crate) struct CheckResults {
+    pub(crate) findings: Vec<DoctorFinding>,
     checked: Vec<String>,
-    skipped: Vec<Skipped>,
-    pub(crate) integrity: Integrity,
-    pub(crate) load: Option<Load>,
+    skipped: Vec<SkippedCheck>,
+    pub(crate) integrity: IntegrityStatus,
+    pub(crate) load: Option<WorkloadSummary>,
     /// Tables and columns of the indexes that findings advise.
     advised: Vec<(String, Vec<String>)>,
 }
 
-impl Log {
-    pub(crate) fn find(&mut self, finding: Finding) {
+impl CheckResults {
+    pub(crate) fn add(&mut self, finding: DoctorFinding) {
         self.findings.push(finding);
     }
 
-    pub(crate) fn check(&mut self, what: impl Into<String>) {
+    pub(crate) fn add_checked(&mut self, what: impl Into<String>) {
         self.checked.push(what.into());
     }
 
-    pub(crate) fn skip(&mut self, what: impl Into<String>, why: impl Into<String>) {
-        self.skipped.push(Skipped { what: what.into(), why: why.into() });
+    pub(crate) fn add_skipped(&mut self, what: impl Into<String>, why: impl Into<String>) {
+        self.skipped.push(SkippedCheck { what: what.into(), why: why.into() });
     }
 
     /// Notes an index that a finding advises, if it is on columns alone.
@@ -242,23 +242,28 @@ impl Log {
     }
 
     /// Takes back what was found wrong in the content.
-    pub(crate) fn forget_faults(&mut self) {
+    pub(crate) fn discard_page_faults(&mut self) {
         self.findings.retain(|finding| !INTEGRITY_CODES.contains(&finding.code));
-        self.integrity = Integrity::default();
+        self.integrity = IntegrityStatus::default();
     }
 
-    pub(crate) fn report(mut self, about: About, ignore: &[Ignore], time: Duration) -> Report {
+    pub(crate) fn report(
+        mut self,
+        about: FileSummary,
+        ignore: &[IgnoreRule],
+        time: Duration,
+    ) -> DoctorReport {
         let mut ignored = Vec::new();
         self.findings.retain(|finding| {
             let decided = ignore.iter().find(|it| it.is_meant(finding));
             let why = decided.map(|decided| decided.why.clone());
-            ignored.extend(why.map(|why| Ignored { finding: finding.clone(), why }));
+            ignored.extend(why.map(|why| IgnoredFinding { finding: finding.clone(), why }));
             decided.is_none()
         });
         // Stable: within a severity, the order of the checks.
         self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let seconds = time.as_secs_f64();
         let Self { findings, checked, skipped, integrity, load, .. } = self;
-        Report { about, findings, ignored, checked, skipped, integrity, load, seconds }
+        DoctorReport { about, findings, ignored, checked, skipped, integrity, load, seconds }
     }
 }

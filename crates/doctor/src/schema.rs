@@ -4,20 +4,20 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::Connection;
 
-use crate::clock::Budget;
+use crate::time_limit::ExaminationBudget;
 
 /// Of the time that is left, for reading what the tables have.
 const SHARE: u32 = 2;
 
 /// What the main database declares.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Schema {
+pub(crate) struct DatabaseSchema {
     /// Those for whose columns and indexes there was time.
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<TableSchema>,
     /// Tables for which there was none.
     pub(crate) unread_count: usize,
-    pub(crate) views: Vec<View>,
-    pub(crate) triggers: Vec<Trigger>,
+    pub(crate) views: Vec<ViewInfo>,
+    pub(crate) triggers: Vec<TriggerInfo>,
     pub(crate) virtual_tables: Vec<VirtualTable>,
     /// Some table has a CHECK constraint.
     pub(crate) has_checks: bool,
@@ -25,14 +25,14 @@ pub(crate) struct Schema {
 
 /// A view.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
+pub(crate) struct ViewInfo {
     pub(crate) name: String,
     sql: String,
 }
 
 /// A trigger.
 #[derive(Clone, Debug)]
-pub(crate) struct Trigger {
+pub(crate) struct TriggerInfo {
     pub(crate) name: String,
     /// The table or view that it is on.
     pub(crate) table: String,
@@ -49,19 +49,19 @@ pub(crate) struct VirtualTable {
 
 /// An ordinary table: neither virtual nor a view.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub(crate) struct TableSchema {
     pub(crate) name: String,
     pub(crate) root: u32,
     pub(crate) has_rowid: bool,
     /// Of a virtual table, or SQLite's own.
     pub(crate) is_internal: bool,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) indexes: Vec<Index>,
+    pub(crate) columns: Vec<ColumnSchema>,
+    pub(crate) indexes: Vec<IndexSchema>,
 }
 
 /// A column.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub(crate) struct ColumnSchema {
     pub(crate) name: String,
     pub(crate) declared: String,
     /// Its place in the primary key, from 1; 0 outside it.
@@ -74,18 +74,18 @@ pub(crate) struct Column {
 
 /// An index.
 #[derive(Clone, Debug)]
-pub(crate) struct Index {
+pub(crate) struct IndexSchema {
     pub(crate) name: String,
     pub(crate) root: u32,
     pub(crate) is_unique: bool,
     pub(crate) is_partial: bool,
-    pub(crate) origin: Origin,
-    pub(crate) columns: Vec<Key>,
+    pub(crate) origin: IndexOrigin,
+    pub(crate) columns: Vec<IndexKeyColumn>,
 }
 
 /// Why an index is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum IndexOrigin {
     Created,
     UniqueConstraint,
     PrimaryKey,
@@ -93,7 +93,7 @@ pub(crate) enum Origin {
 
 /// A key column of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct IndexKeyColumn {
     /// `None` for an expression.
     pub(crate) column: Option<String>,
     pub(crate) collation: String,
@@ -101,7 +101,7 @@ pub(crate) struct Key {
 }
 
 /// A row of `sqlite_schema`.
-struct Object {
+struct SchemaRow {
     kind: String,
     name: String,
     table: String,
@@ -111,11 +111,14 @@ struct Object {
 
 /// Reads the schema: `sqlite_schema` once, then each table by itself, as far as half of the time
 /// goes.
-pub(crate) fn read(db: &Connection, budget: &Budget) -> rusqlite::Result<Schema> {
+pub(crate) fn read(
+    db: &Connection,
+    budget: &ExaminationBudget,
+) -> rusqlite::Result<DatabaseSchema> {
     let sql = "SELECT type, name, tbl_name, coalesce(rootpage, 0), coalesce(sql, '')
                FROM sqlite_schema";
     let objects = rows(db, sql, [], |row| {
-        Ok(Object {
+        Ok(SchemaRow {
             kind: row.get(0)?,
             name: row.get(1)?,
             table: row.get(2)?,
@@ -124,14 +127,14 @@ pub(crate) fn read(db: &Connection, budget: &Budget) -> rusqlite::Result<Schema>
         })
     })?;
     let of = |kind: &'static str| objects.iter().filter(move |object| object.kind == kind);
-    let mut schema = Schema {
+    let mut schema = DatabaseSchema {
         views: of("view")
-            .map(|view| View { name: view.name.clone(), sql: view.sql.clone() })
+            .map(|view| ViewInfo { name: view.name.clone(), sql: view.sql.clone() })
             .collect(),
         triggers: of("trigger").map(trigger).collect(),
         virtual_tables: of("table").filter_map(virtual_table).collect(),
         has_checks: of("table").any(|table| table.sql.to_ascii_uppercase().contains("CHECK")),
-        ..Schema::default()
+        ..DatabaseSchema::default()
     };
     let roots_of = |kind: &'static str| -> HashMap<&str, u32> {
         of(kind).map(|object| (object.name.as_str(), object.root)).collect()
@@ -151,12 +154,12 @@ pub(crate) fn read(db: &Connection, budget: &Budget) -> rusqlite::Result<Schema>
     Ok(schema)
 }
 
-fn trigger(object: &Object) -> Trigger {
-    Trigger { name: object.name.clone(), table: object.table.clone(), sql: object.sql.clone() }
+fn trigger(object: &SchemaRow) -> TriggerInfo {
+    TriggerInfo { name: object.name.clone(), table: object.table.clone(), sql: object.sql.clone() }
 }
 
 /// The module is the word behind USING.
-fn virtual_table(object: &Object) -> Option<VirtualTable> {
+fn virtual_table(object: &SchemaRow) -> Option<VirtualTable> {
     let mut words = object.sql.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     let mut words = words.by_ref().filter(|word| !word.is_empty()).map(str::to_ascii_lowercase);
     let is_virtual = words.next()? == "create" && words.next()? == "virtual";
@@ -165,12 +168,12 @@ fn virtual_table(object: &Object) -> Option<VirtualTable> {
 }
 
 /// Ordinary tables, without their columns and indexes, by name.
-fn tables(db: &Connection, roots: &HashMap<&str, u32>) -> rusqlite::Result<Vec<Table>> {
+fn tables(db: &Connection, roots: &HashMap<&str, u32>) -> rusqlite::Result<Vec<TableSchema>> {
     let sql = "SELECT name, wr, type = 'shadow' OR name LIKE 'sqlite\\_%' ESCAPE '\\'
                FROM pragma_table_list
                WHERE schema = 'main' AND type IN ('table', 'shadow') ORDER BY name";
-    let mut tables: Vec<Table> = rows(db, sql, [], |row| {
-        Ok(Table {
+    let mut tables: Vec<TableSchema> = rows(db, sql, [], |row| {
+        Ok(TableSchema {
             name: row.get(0)?,
             root: 0,
             has_rowid: !row.get::<_, bool>(1)?,
@@ -186,7 +189,7 @@ fn tables(db: &Connection, roots: &HashMap<&str, u32>) -> rusqlite::Result<Vec<T
     Ok(tables)
 }
 
-impl Schema {
+impl DatabaseSchema {
     /// By which the keys of indexes are ordered.
     pub(crate) fn collations(&self) -> BTreeSet<String> {
         let indexes = self.tables.iter().flat_map(|table| &table.indexes);
@@ -205,7 +208,7 @@ impl Schema {
     }
 }
 
-impl Table {
+impl TableSchema {
     /// The root pages of the table and of its indexes.
     pub(crate) fn roots(&self) -> impl Iterator<Item = u32> {
         let indexes = self.indexes.iter().map(|index| index.root);
@@ -213,24 +216,24 @@ impl Table {
     }
 
     /// The column that is the row id itself.
-    pub(crate) fn rowid_column(&self) -> Option<&Column> {
+    pub(crate) fn rowid_column(&self) -> Option<&ColumnSchema> {
         let mut keys = self.columns.iter().filter(|column| column.key_place > 0);
         let key = keys.next().filter(|_| self.has_rowid && keys.next().is_none())?;
         let is_rowid = key.declared.eq_ignore_ascii_case("integer")
-            && self.indexes.iter().all(|index| index.origin != Origin::PrimaryKey);
+            && self.indexes.iter().all(|index| index.origin != IndexOrigin::PrimaryKey);
         is_rowid.then_some(key)
     }
 
     /// The table's own primary key, for a table without row ids.
     pub(crate) fn key_columns(&self) -> Vec<&str> {
-        let mut keys: Vec<&Column> =
+        let mut keys: Vec<&ColumnSchema> =
             self.columns.iter().filter(|column| column.key_place > 0).collect();
         keys.sort_by_key(|column| column.key_place);
         keys.into_iter().map(|column| column.name.as_str()).collect()
     }
 }
 
-impl Index {
+impl IndexSchema {
     /// The columns as text: `a, b DESC, <expression>`.
     pub(crate) fn columns_text(&self) -> String {
         let columns = self.columns.iter().map(|key| {
@@ -241,10 +244,10 @@ impl Index {
     }
 }
 
-fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
+fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<ColumnSchema>> {
     let sql = "SELECT name, type, pk, hidden = 2, hidden IN (2, 3) FROM pragma_table_xinfo(?1) ORDER BY cid";
     rows(db, sql, [table], |row| {
-        Ok(Column {
+        Ok(ColumnSchema {
             name: row.get(0)?,
             declared: row.get(1)?,
             key_place: row.get(2)?,
@@ -258,19 +261,19 @@ fn indexes(
     db: &Connection,
     table: &str,
     roots: &HashMap<&str, u32>,
-) -> rusqlite::Result<Vec<Index>> {
+) -> rusqlite::Result<Vec<IndexSchema>> {
     let sql = "SELECT name, \"unique\", partial, origin FROM pragma_index_list(?1) ORDER BY name";
-    let mut indexes: Vec<Index> = rows(db, sql, [table], |row| {
+    let mut indexes: Vec<IndexSchema> = rows(db, sql, [table], |row| {
         let name: String = row.get(0)?;
-        Ok(Index {
+        Ok(IndexSchema {
             root: roots.get(name.as_str()).copied().unwrap_or(0),
             name,
             is_unique: row.get(1)?,
             is_partial: row.get(2)?,
             origin: match row.get::<_, String>(3)?.as_str() {
-                "c" => Origin::Created,
-                "u" => Origin::UniqueConstraint,
-                _ => Origin::PrimaryKey,
+                "c" => IndexOrigin::Created,
+                "u" => IndexOrigin::UniqueConstraint,
+                _ => IndexOrigin::PrimaryKey,
             },
             columns: Vec::new(),
         })
@@ -280,7 +283,7 @@ fn indexes(
             "SELECT name, coll, \"desc\" FROM pragma_index_xinfo(?1) WHERE key ORDER BY seqno";
         index.columns = rows(db, sql, [&index.name], |row| {
             let collation: Option<String> = row.get(1)?;
-            Ok(Key {
+            Ok(IndexKeyColumn {
                 column: row.get(0)?,
                 collation: collation.unwrap_or_else(|| "BINARY".to_owned()),
                 is_descending: row.get(2)?,
@@ -301,7 +304,7 @@ pub(crate) fn rows<T>(
 }
 
 /// A name in an SQL text.
-pub(crate) fn quoted(name: &str) -> String {
+pub(crate) fn quote_identifier(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !is_keyword(name);
@@ -309,7 +312,7 @@ pub(crate) fn quoted(name: &str) -> String {
 }
 
 /// A path in a shell's command line.
-pub(crate) fn shell_word(word: &str) -> String {
+pub(crate) fn quote_for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
     if word.chars().all(is_plain) {
         word.to_owned()

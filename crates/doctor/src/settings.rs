@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Places;
+use crate::TempDirVariables;
 use crate::error::{Error, Result};
 
 /// More is not read: what the snippets print has about 3 kB.
@@ -84,7 +84,7 @@ pub struct ConnectionSettings {
     compile_options: Vec<String>,
     wanted: BTreeMap<&'static str, String>,
     unknown: BTreeSet<String>,
-    /// For mends; without it they name the PRAGMA.
+    /// For fixes; without it they name the PRAGMA.
     pub line: Option<SettingLine>,
 }
 
@@ -217,10 +217,10 @@ impl ConnectionSettings {
     }
 
     /// Where the program's environment puts temporary files; `None` if it was not told.
-    pub(crate) fn places(&self) -> Option<Places> {
+    pub(crate) fn places(&self) -> Option<TempDirVariables> {
         let is_told = ["SQLITE_TMPDIR", "TMPDIR"].iter().any(|name| self.texts.contains_key(name));
         let directory = self.text("temp_store_directory").or_else(|| self.text("SQLITE_TMPDIR"));
-        is_told.then(|| Places {
+        is_told.then(|| TempDirVariables {
             sqlite_tmpdir: directory.map(Into::into),
             tmpdir: self.text("TMPDIR").map(Into::into),
             is_told: true,

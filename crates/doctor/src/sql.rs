@@ -5,8 +5,8 @@
 
 /// A word, or a character that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token<'a> {
-    pub(crate) kind: Kind,
+pub(crate) struct SqlToken<'a> {
+    pub(crate) kind: SqlTokenKind,
     /// As it stands, quotes included.
     pub(crate) text: &'a str,
     /// In the statement.
@@ -15,7 +15,7 @@ pub(crate) struct Token<'a> {
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SqlTokenKind {
     /// A keyword, or a name without quotes.
     Word,
     /// A name in quotes.
@@ -28,18 +28,18 @@ pub(crate) enum Kind {
     Sign,
 }
 
-impl<'a> Token<'a> {
+impl<'a> SqlToken<'a> {
     /// The keyword, in any case?
     pub(crate) fn is(&self, keyword: &str) -> bool {
-        self.kind != Kind::Quoted && self.text.eq_ignore_ascii_case(keyword)
+        self.kind != SqlTokenKind::Quoted && self.text.eq_ignore_ascii_case(keyword)
     }
 
     /// Without quotes, if it can be a name. (Two quotes within one stay two: a name that has some
     /// is not found.)
     pub(crate) fn name(&self) -> Option<&'a str> {
         match self.kind {
-            Kind::Word => Some(self.text),
-            Kind::Quoted => self.text.get(1..self.text.len().saturating_sub(1)),
+            SqlTokenKind::Word => Some(self.text),
+            SqlTokenKind::Quoted => self.text.get(1..self.text.len().saturating_sub(1)),
             _ => None,
         }
     }
@@ -50,13 +50,13 @@ impl<'a> Token<'a> {
 }
 
 /// The statement without space and comments.
-pub(crate) fn tokens(sql: &str) -> Vec<Token<'_>> {
+pub(crate) fn tokens(sql: &str) -> Vec<SqlToken<'_>> {
     let mut tokens = Vec::new();
     let mut start = 0;
     while start < sql.len() {
         let (kind, size) = next(&sql[start..]);
         if let Some(kind) = kind {
-            tokens.push(Token { kind, text: &sql[start..start + size], start });
+            tokens.push(SqlToken { kind, text: &sql[start..start + size], start });
         }
         start += size;
     }
@@ -64,7 +64,7 @@ pub(crate) fn tokens(sql: &str) -> Vec<Token<'_>> {
 }
 
 /// What comes first, which is nothing of space and comments, and how long it is.
-fn next(rest: &str) -> (Option<Kind>, usize) {
+fn next(rest: &str) -> (Option<SqlTokenKind>, usize) {
     let mut characters = rest.chars();
     let first = characters.next().unwrap_or(' ');
     let second = characters.next().unwrap_or(' ');
@@ -75,16 +75,16 @@ fn next(rest: &str) -> (Option<Kind>, usize) {
         ('-', '-') => (None, until("\n")),
         ('/', '*') => (None, until("*/")),
         (c, _) if c.is_whitespace() => (None, c.len_utf8()),
-        ('\'', _) => (Some(Kind::Value), quoted_size(rest, '\'')),
-        ('x' | 'X', '\'') => (Some(Kind::Value), 1 + quoted_size(&rest[1..], '\'')),
-        ('"' | '`', _) => (Some(Kind::Quoted), quoted_size(rest, first)),
-        ('[', _) => (Some(Kind::Quoted), rest.find(']').map_or(rest.len(), |at| at + 1)),
-        ('?', _) => (Some(Kind::Parameter), while_word(1)),
-        (':' | '@' | '$', c) if is_word(c) => (Some(Kind::Parameter), while_word(1)),
-        (c, _) if c.is_ascii_digit() => (Some(Kind::Value), number_size(rest)),
-        ('.', c) if c.is_ascii_digit() => (Some(Kind::Value), number_size(rest)),
-        (c, _) if is_word(c) => (Some(Kind::Word), while_word(0)),
-        (c, _) => (Some(Kind::Sign), c.len_utf8()),
+        ('\'', _) => (Some(SqlTokenKind::Value), quoted_size(rest, '\'')),
+        ('x' | 'X', '\'') => (Some(SqlTokenKind::Value), 1 + quoted_size(&rest[1..], '\'')),
+        ('"' | '`', _) => (Some(SqlTokenKind::Quoted), quoted_size(rest, first)),
+        ('[', _) => (Some(SqlTokenKind::Quoted), rest.find(']').map_or(rest.len(), |at| at + 1)),
+        ('?', _) => (Some(SqlTokenKind::Parameter), while_word(1)),
+        (':' | '@' | '$', c) if is_word(c) => (Some(SqlTokenKind::Parameter), while_word(1)),
+        (c, _) if c.is_ascii_digit() => (Some(SqlTokenKind::Value), number_size(rest)),
+        ('.', c) if c.is_ascii_digit() => (Some(SqlTokenKind::Value), number_size(rest)),
+        (c, _) if is_word(c) => (Some(SqlTokenKind::Word), while_word(0)),
+        (c, _) => (Some(SqlTokenKind::Sign), c.len_utf8()),
     }
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn shape(sql: &str) -> String {
     for token in tokens(sql) {
         let is_apart = token.start > end && !shape.is_empty();
         end = token.end();
-        let is_value = matches!(token.kind, Kind::Value | Kind::Parameter);
+        let is_value = matches!(token.kind, SqlTokenKind::Value | SqlTokenKind::Parameter);
         let text = if is_value { "?" } else { token.text };
         if is_apart && !shape.ends_with('(') && !matches!(text, ")" | "," | ";") {
             shape.push(' ');

@@ -10,7 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result, io};
-use crate::wal::beside;
+use crate::wal::companion_path;
 
 /// What belongs to a database. Its `-shm` file is made anew.
 const SUFFIXES: &[&str] = &["", "-wal", "-journal"];
@@ -24,7 +24,7 @@ pub(crate) fn save(path: &Path) -> Result<PathBuf> {
     check_room(path)?;
     DirBuilder::new().mode(0o700).create(&folder).map_err(io(&folder))?;
     let copied = SUFFIXES.iter().try_for_each(|suffix| {
-        let (from, to) = (beside(path, suffix), in_folder(path, &folder, suffix));
+        let (from, to) = (companion_path(path, suffix), in_folder(path, &folder, suffix));
         if from.exists() { copy(&from, &to).map_err(io(&from)) } else { Ok(()) }
     });
     if copied.is_err() {
@@ -36,7 +36,7 @@ pub(crate) fn save(path: &Path) -> Result<PathBuf> {
 /// Puts the copy in the file's place, and removes the folder.
 pub(crate) fn restore(path: &Path, folder: &Path) -> Result<()> {
     for suffix in ["-wal", "-journal", "-shm"] {
-        let companion = beside(path, suffix);
+        let companion = companion_path(path, suffix);
         match fs::remove_file(&companion) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(io(&companion)(error));
@@ -45,7 +45,7 @@ pub(crate) fn restore(path: &Path, folder: &Path) -> Result<()> {
         }
     }
     for suffix in SUFFIXES {
-        let (from, to) = (in_folder(path, folder, suffix), beside(path, suffix));
+        let (from, to) = (in_folder(path, folder, suffix), companion_path(path, suffix));
         if from.exists() {
             copy(&from, &to).map_err(io(&to))?;
         }
@@ -61,17 +61,18 @@ pub(crate) fn newest(path: &Path) -> Result<PathBuf> {
 }
 
 fn folder(path: &Path, number: u32) -> PathBuf {
-    beside(path, &format!(".undo-{number}"))
+    companion_path(path, &format!(".undo-{number}"))
 }
 
 fn in_folder(path: &Path, folder: &Path, suffix: &str) -> PathBuf {
-    let name = beside(path, suffix);
+    let name = companion_path(path, suffix);
     folder.join(name.file_name().unwrap_or_default())
 }
 
 fn check_room(path: &Path) -> Result<()> {
-    let sizes =
-        SUFFIXES.iter().map(|suffix| beside(path, suffix).metadata().map_or(0, |it| it.len()));
+    let sizes = SUFFIXES
+        .iter()
+        .map(|suffix| companion_path(path, suffix).metadata().map_or(0, |it| it.len()));
     let needed: u64 = sizes.sum();
     let stat = rustix::fs::statvfs(path).map_err(|error| io(path)(error.into()))?;
     let free = stat.f_bavail * stat.f_frsize;

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
-use crate::header::u32_at;
+use crate::database_header::u32_at;
 
 /// Read marks in an index.
 pub(crate) const MARKS_COUNT: usize = 5;
@@ -25,18 +25,18 @@ const INDEX_SIZE: usize = 136;
 
 /// A `-wal` file.
 #[derive(Clone, Debug)]
-pub(crate) struct Wal {
+pub(crate) struct WalFileInfo {
     pub(crate) bytes: u64,
     pub(crate) modified: Option<SystemTime>,
     /// Of the pages in it; `None` while it is empty.
     pub(crate) page_size: Option<u32>,
 }
 
-impl Wal {
-    pub(crate) fn of(database: &Path) -> Option<Self> {
-        let path = beside(database, "-wal");
+impl WalFileInfo {
+    pub(crate) fn read(database: &Path) -> Option<Self> {
+        let path = companion_path(database, "-wal");
         let metadata = path.metadata().ok().filter(Metadata::is_file)?;
-        let header = read_start(&path, 32).unwrap_or_default();
+        let header = read_prefix(&path, 32).unwrap_or_default();
         let is_wal = u32_at(&header, 0).is_some_and(|magic| magic & !1 == 0x377f_0682);
         let page_size = u32_at(&header, 8).filter(|_| is_wal);
         let (bytes, modified) = (metadata.len(), metadata.modified().ok());
@@ -52,7 +52,7 @@ const FRAME_HEADER_SIZE: usize = 24;
 /// What the WAL beside a database has committed: how many pages the database then had, and which of
 /// them are in the WAL. `None` if it has committed nothing.
 pub(crate) fn committed(database: &Path) -> Option<(u32, HashSet<u32>)> {
-    let file = open_regular(&beside(database, "-wal"))?;
+    let file = open_regular(&companion_path(database, "-wal"))?;
     let read = |offset: u64| {
         let mut bytes = [0; FRAME_HEADER_SIZE];
         file.read_exact_at(&mut bytes, offset).ok()?;
@@ -91,8 +91,8 @@ pub(crate) struct WalIndex {
 }
 
 impl WalIndex {
-    pub(crate) fn of(database: &Path) -> Option<Self> {
-        Self::parse(&read_start(&beside(database, "-shm"), INDEX_SIZE)?)
+    pub(crate) fn read(database: &Path) -> Option<Self> {
+        Self::parse(&read_prefix(&companion_path(database, "-shm"), INDEX_SIZE)?)
     }
 
     /// In the byte order of the machine that wrote it, which is this one.
@@ -120,7 +120,7 @@ impl WalIndex {
 }
 
 /// `a.db-wal` of `a.db`.
-pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn companion_path(database: &Path, suffix: &str) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(suffix);
     path.into()
@@ -128,7 +128,7 @@ pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
 
 /// Up to so many bytes from the start of a regular file. Of a pipe, whose opening would wait for a
 /// writer, nothing.
-pub(crate) fn read_start(path: &Path, size: usize) -> Option<Vec<u8>> {
+pub(crate) fn read_prefix(path: &Path, size: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(size);
     let limit = u64::try_from(size).unwrap_or(u64::MAX);
     open_regular(path)?.take(limit).read_to_end(&mut bytes).ok()?;

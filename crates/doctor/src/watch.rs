@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::clock;
+use crate::database_header::{MAGIC, u32_at};
 use crate::error::{Result, io};
-use crate::figure::{float, ratio};
-use crate::header::{MAGIC, u32_at};
-use crate::locks::{Held, Inode, Lock, held};
-use crate::processes::{Process, users};
-use crate::wal::{WalIndex, beside, read_start};
+use crate::format::{ratio, to_f64};
+use crate::processes::{ProcessInfo, processes_with_open};
+use crate::sqlite_locks::{HeldLock, LockedInode, SqliteLock, held_locks};
+use crate::time_limit;
+use crate::wal::{WalIndex, companion_path, read_prefix};
 
 /// Between two looks at the locks.
 const LOOK: Duration = Duration::from_millis(50);
@@ -29,16 +29,16 @@ const LOOK: Duration = Duration::from_millis(50);
 const CHANGE_COUNTER: usize = 24;
 
 /// A database that is watched.
-pub struct Watch {
+pub struct FileWatcher {
     path: PathBuf,
     commits: Option<u32>,
     /// Since when each process has a snapshot, as far as it was seen.
-    reading: BTreeMap<(i32, Lock), Instant>,
+    reading: BTreeMap<(i32, SqliteLock), Instant>,
 }
 
 /// What was seen in one interval.
 #[derive(Clone, Debug, Serialize)]
-pub struct Watched {
+pub struct WatchInterval {
     /// How long it was.
     pub seconds: f64,
     /// Of the main file.
@@ -54,15 +54,15 @@ pub struct Watched {
     /// Of the time, while somebody could write: 0 to 1.
     pub writing_share: f64,
     /// Those that have it open, the busiest first.
-    pub users: Vec<User>,
+    pub users: Vec<WatchedProcess>,
 }
 
 /// A process that has the database open.
 #[derive(Clone, Debug, Serialize)]
-pub struct User {
+pub struct WatchedProcess {
     /// Which.
     #[serde(flatten)]
-    pub process: Process,
+    pub process: ProcessInfo,
     /// Of the time, while it could write.
     pub writing_share: f64,
     /// Of the time, while it had a snapshot.
@@ -73,7 +73,7 @@ pub struct User {
     pub behind_frames: Option<u32>,
 }
 
-impl Watch {
+impl FileWatcher {
     /// Of a file that is there.
     pub fn new(path: &Path) -> Result<Self> {
         let path = path.canonicalize().map_err(io(path))?;
@@ -81,16 +81,16 @@ impl Watch {
     }
 
     /// Watches for so long.
-    pub fn observe(&mut self, time: Duration) -> Result<Watched> {
-        let started = clock::now();
-        let processes = users(&self.path).processes;
+    pub fn observe(&mut self, time: Duration) -> Result<WatchInterval> {
+        let started = time_limit::now();
+        let processes = processes_with_open(&self.path).processes;
         let pids: Vec<i32> = processes.iter().map(|process| process.pid).collect();
         let (mut looks, mut writing, mut seen) = (0_u64, 0_u64, BTreeMap::new());
         let mut last;
         loop {
             last = self.look(&pids);
             looks += 1;
-            let mut count = |is_it: fn(Lock) -> bool, place: usize| {
+            let mut count = |is_it: fn(SqliteLock) -> bool, place: usize| {
                 let of: BTreeSet<i32> =
                     last.iter().filter(|it| is_it(it.lock)).map(|it| it.pid).collect();
                 for pid in &of {
@@ -98,24 +98,24 @@ impl Watch {
                 }
                 !of.is_empty()
             };
-            writing += u64::from(count(Lock::excludes, 0));
-            count(Lock::reads, 1);
+            writing += u64::from(count(SqliteLock::is_exclusive, 0));
+            count(SqliteLock::reads, 1);
             let left = time.saturating_sub(started.elapsed());
             if left.is_zero() {
                 break;
             }
-            clock::pause(left.min(LOOK));
+            time_limit::pause(left.min(LOOK));
         }
         let metadata = fs::metadata(&self.path).map_err(io(&self.path))?;
-        let wal = fs::metadata(beside(&self.path, "-wal")).ok();
-        let index = WalIndex::of(&self.path);
+        let wal = fs::metadata(companion_path(&self.path, "-wal")).ok();
+        let index = WalIndex::read(&self.path);
         let commits = commits(&self.path);
         let commits_count = commits.zip(self.commits).map(|(now, then)| now.wrapping_sub(then));
         self.commits = commits.or(self.commits);
         let mut users = self.users(processes, &seen, &last, index.as_ref(), looks);
-        let busy = |user: &User| user.writing_share + user.reading_share;
+        let busy = |user: &WatchedProcess| user.writing_share + user.reading_share;
         users.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
-        Ok(Watched {
+        Ok(WatchInterval {
             seconds: started.elapsed().as_secs_f64(),
             file_bytes: metadata.len(),
             wal_bytes: wal.map(|wal| wal.len()),
@@ -130,16 +130,18 @@ impl Watch {
     }
 
     /// The locks at this moment; notes since when snapshots are held.
-    fn look(&mut self, pids: &[i32]) -> BTreeSet<Held> {
-        let shm = Inode::of(&beside(&self.path, "-shm"));
-        let locks = Inode::of(&self.path).map(|main| held(main, shm, pids)).unwrap_or_default();
-        let reading: BTreeSet<(i32, Lock)> = locks
+    fn look(&mut self, pids: &[i32]) -> BTreeSet<HeldLock> {
+        let shm = LockedInode::from_path(&companion_path(&self.path, "-shm"));
+        let locks = LockedInode::from_path(&self.path)
+            .map(|main| held_locks(main, shm, pids))
+            .unwrap_or_default();
+        let reading: BTreeSet<(i32, SqliteLock)> = locks
             .iter()
             .filter(|held| held.lock.reads())
             .map(|held| (held.pid, held.lock))
             .collect();
         self.reading.retain(|held, _| reading.contains(held));
-        let now = clock::now();
+        let now = time_limit::now();
         for held in reading {
             self.reading.entry(held).or_insert(now);
         }
@@ -149,29 +151,29 @@ impl Watch {
     /// With those that have locks and hide what they have open.
     fn users(
         &self,
-        mut processes: Vec<Process>,
+        mut processes: Vec<ProcessInfo>,
         seen: &BTreeMap<i32, [u64; 2]>,
-        last: &BTreeSet<Held>,
+        last: &BTreeSet<HeldLock>,
         index: Option<&WalIndex>,
         looks: u64,
-    ) -> Vec<User> {
+    ) -> Vec<WatchedProcess> {
         let is_known = |pid: i32| processes.iter().any(|process| process.pid == pid);
         let unseen: Vec<i32> =
             seen.keys().copied().filter(|pid| *pid > 0 && !is_known(*pid)).collect();
-        processes.extend(unseen.into_iter().map(Process::of));
-        let user = |process: Process| {
+        processes.extend(unseen.into_iter().map(ProcessInfo::from_pid));
+        let user = |process: ProcessInfo| {
             let pid = process.pid;
             let [writing, reading] = seen.get(&pid).copied().unwrap_or_default();
             let held = self.reading.iter().filter(|((of, _), _)| *of == pid);
             let oldest = held.map(|(_, since)| since.elapsed().as_secs_f64());
             let behind = last.iter().filter(|held| held.pid == pid).filter_map(|held| {
-                let Lock::WalRead(mark) = held.lock else { return None };
+                let SqliteLock::WalRead(mark) = held.lock else { return None };
                 let index = index?;
                 // Who began when all was in the main file reads that, and nobody copies to it.
                 let sees = if mark == 0 { index.copied_count } else { index.mark(mark)? };
                 Some(index.frames_count.saturating_sub(sees))
             });
-            User {
+            WatchedProcess {
                 writing_share: ratio(writing, looks),
                 reading_share: ratio(reading, looks),
                 snapshot_seconds: oldest.reduce(f64::max),
@@ -183,19 +185,19 @@ impl Watch {
     }
 }
 
-impl Watched {
+impl WatchInterval {
     /// Transactions a second.
     pub fn commits_per_second(&self) -> Option<f64> {
         let commits = self.commits_count?;
-        (self.seconds > 0.0).then(|| float(commits.into()) / self.seconds)
+        (self.seconds > 0.0).then(|| to_f64(commits.into()) / self.seconds)
     }
 }
 
 /// Counts the transactions: of a WAL in its index, otherwise in the header.
 fn commits(path: &Path) -> Option<u32> {
-    if let Some(index) = WalIndex::of(path) {
+    if let Some(index) = WalIndex::read(path) {
         return Some(index.change);
     }
-    let header = read_start(path, CHANGE_COUNTER + 4)?;
+    let header = read_prefix(path, CHANGE_COUNTER + 4)?;
     u32_at(&header, CHANGE_COUNTER).filter(|_| header.starts_with(MAGIC))
 }

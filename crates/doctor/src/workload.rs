@@ -20,7 +20,7 @@ use std::io::{self, BufRead, Read};
 use rusqlite::types::Value;
 
 use crate::sql;
-use crate::workload::lines::{Line, begins};
+use crate::workload::lines::{LogLine, begins};
 
 /// Of one statement; a longer one is not read.
 const STATEMENT_BYTES_MAX: usize = 256 << 10;
@@ -33,22 +33,22 @@ const LOOKS_MAX: usize = 200;
 
 /// What a program asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Workload {
-    by_shape: HashMap<String, Logged>,
+pub struct QueryLog {
+    by_shape: HashMap<String, LoggedShape>,
     /// Statements that read or write rows.
     pub(crate) statements_count: u64,
     /// Statements that do not: BEGIN, PRAGMA, CREATE.
     pub(crate) others_count: u64,
     /// Lines that are of no statement.
     pub(crate) unread_lines_count: u64,
-    pending: Option<Pending>,
+    pending: Option<UnfinishedStatement>,
     /// Of the statements that are kept.
     bytes: usize,
 }
 
 /// The statements of one shape.
 #[derive(Clone, Debug)]
-pub(crate) struct Logged {
+pub(crate) struct LoggedShape {
     /// With `?` for each value.
     pub(crate) shape: String,
     /// One of them: the slowest, or the first that has its values.
@@ -66,7 +66,7 @@ pub(crate) struct Logged {
 
 /// A statement of which more lines may come.
 #[derive(Clone, Debug)]
-struct Pending {
+struct UnfinishedStatement {
     sql: String,
     us: Option<f64>,
     /// A log says where it begins.
@@ -77,7 +77,7 @@ struct Pending {
     looks: usize,
 }
 
-impl Workload {
+impl QueryLog {
     /// Reads a log to its end.
     pub fn read(&mut self, mut log: impl BufRead) -> io::Result<()> {
         let mut line = Vec::new();
@@ -99,9 +99,9 @@ impl Workload {
     }
 
     /// Those that took the longest first; where the log has no times, those that were called most.
-    pub(crate) fn heaviest_first(&self) -> Vec<&Logged> {
-        let mut all: Vec<&Logged> = self.by_shape.values().collect();
-        let key = |it: &Logged| it.us.unwrap_or_default();
+    pub(crate) fn heaviest_first(&self) -> Vec<&LoggedShape> {
+        let mut all: Vec<&LoggedShape> = self.by_shape.values().collect();
+        let key = |it: &LoggedShape| it.us.unwrap_or_default();
         all.sort_by(|a, b| {
             let by_time = key(b).total_cmp(&key(a));
             by_time.then(b.calls.cmp(&a.calls)).then_with(|| a.shape.cmp(&b.shape))
@@ -112,24 +112,25 @@ impl Workload {
     fn add(&mut self, line: &str) {
         let line = lines::without_colours(line.trim_end());
         match lines::read(&line) {
-            Line::Statement { sql, us, values, is_whole, is_verbatim } => {
+            LogLine::Statement { sql, us, values, is_whole, is_verbatim } => {
                 self.finish(None);
                 let sql = sql.to_owned();
-                self.pending = Some(Pending { sql, us, is_logged: true, is_verbatim, looks: 0 });
+                self.pending =
+                    Some(UnfinishedStatement { sql, us, is_logged: true, is_verbatim, looks: 0 });
                 if is_whole {
                     self.finish(values.and_then(literals::read));
                 }
             }
-            Line::Values(text) if self.pending.is_some() => {
+            LogLine::Values(text) if self.pending.is_some() => {
                 let shown = lines::lists_count(text).map(|calls| (Vec::new(), calls));
                 self.finish(shown.or_else(|| literals::read(text)));
             }
-            Line::Values(_) => self.unread_lines_count += 1,
-            Line::Other => {
+            LogLine::Values(_) => self.unread_lines_count += 1,
+            LogLine::Other => {
                 self.finish(None);
                 self.others_count += 1;
             }
-            Line::Text(text) => self.add_text(text),
+            LogLine::Text(text) => self.add_text(text),
         }
     }
 
@@ -176,12 +177,15 @@ impl Workload {
 
     fn start(&mut self, sql: &str, us: Option<f64>) {
         let sql = sql.to_owned();
-        self.pending = Some(Pending { sql, us, is_logged: false, is_verbatim: true, looks: 0 });
+        self.pending =
+            Some(UnfinishedStatement { sql, us, is_logged: false, is_verbatim: true, looks: 0 });
     }
 
     /// Counts the statement that is read, with its values and how often it ran with such.
     fn finish(&mut self, called: Option<(Vec<Value>, u64)>) {
-        let Some(Pending { sql, us, is_verbatim, .. }) = self.pending.take() else { return };
+        let Some(UnfinishedStatement { sql, us, is_verbatim, .. }) = self.pending.take() else {
+            return;
+        };
         let calls = called.as_ref().map_or(1, |it| it.1);
         let shape = sql::shape(&sql);
         let is_known = self.by_shape.contains_key(&shape);
@@ -191,11 +195,12 @@ impl Workload {
         }
         self.statements_count += calls;
         let tokens = sql::tokens(&sql);
-        let parameters = tokens.iter().filter(|it| it.kind == sql::Kind::Parameter).count();
+        let parameters = tokens.iter().filter(|it| it.kind == sql::SqlTokenKind::Parameter).count();
         let values = called.map(|it| it.0).unwrap_or_default();
         let values = (values.len() == parameters).then_some(values);
         let longest_us = us.unwrap_or_default();
-        let one = Logged { shape: shape.clone(), sql, values, calls, is_verbatim, us, longest_us };
+        let one =
+            LoggedShape { shape: shape.clone(), sql, values, calls, is_verbatim, us, longest_us };
         if let Some(known) = self.by_shape.get_mut(&shape) {
             known.merge(one);
         } else {
@@ -205,7 +210,7 @@ impl Workload {
     }
 }
 
-impl Logged {
+impl LoggedShape {
     fn merge(&mut self, one: Self) {
         self.calls += one.calls;
         self.is_verbatim &= one.is_verbatim && self.sql == one.sql;
@@ -252,7 +257,7 @@ fn is_over(sql: &str) -> bool {
 }
 
 /// The tokens that stand in no parentheses.
-fn outer<'a, 'b>(tokens: &'b [sql::Token<'a>]) -> impl Iterator<Item = &'b sql::Token<'a>> {
+fn outer<'a, 'b>(tokens: &'b [sql::SqlToken<'a>]) -> impl Iterator<Item = &'b sql::SqlToken<'a>> {
     let mut depth = 0_usize;
     tokens.iter().filter(move |token| {
         match token.text {

@@ -30,15 +30,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::clock;
-use crate::compact::{beside, bytes_of};
+use crate::compact_copy::{bytes_with_wal, with_suffix};
 use crate::error::{Error, Result, io};
-use crate::swap::sync_directory;
+use crate::replace_file::sync_directory;
 
 use self::frames::{CommittedFrames, read_frames};
-pub(crate) use self::gate::{WalGate, WalPass};
-use self::heartbeat::Heartbeat;
+pub(crate) use self::gate::{CheckpointGuard, WalLock};
+use self::heartbeat::CopyHeartbeat;
 pub(crate) use self::heartbeat::remove_heartbeat;
-use self::source::Source;
+use self::source::CopySource;
 
 /// How often a copy is begun again because the file was opened, closed or replaced meanwhile.
 const ATTEMPTS_MAX: u32 = 100;
@@ -87,21 +87,21 @@ pub fn copy_file(
                 sync_directory(to)?;
                 return Ok(copied);
             }
-            Err(Stop::Overtaken) => {}
-            Err(Stop::Failed(error)) => return Err(error),
+            Err(CopyInterruption::Overtaken) => {}
+            Err(CopyInterruption::Failed(error)) => return Err(error),
         }
     }
     Err(Error::CopyOvertaken { path: database.to_owned(), attempts_count: ATTEMPTS_MAX })
 }
 
 /// Why an attempt came to no copy.
-enum Stop {
+enum CopyInterruption {
     /// The WAL came, went or was started again meanwhile, or the file was replaced.
     Overtaken,
     Failed(Error),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for CopyInterruption {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
@@ -112,17 +112,18 @@ fn try_copy(
     to: &Path,
     copier: &str,
     report: &mut dyn FnMut(CopyProgress),
-) -> Result<CopiedFile, Stop> {
-    let source = Source::open(database)?;
+) -> Result<CopiedFile, CopyInterruption> {
+    let source = CopySource::open(database)?;
     let target = File::create(to).map_err(io(to))?;
     let copied = copy_source(&source, (&target, to), copier, report);
     // Last: what was read is of the files that were there from the beginning. What could not be
     // read may have been cut off meanwhile.
-    let is_overtaken = matches!(copied, Err(Stop::Overtaken)) || !source.is_unchanged()?;
+    let is_overtaken =
+        matches!(copied, Err(CopyInterruption::Overtaken)) || !source.is_unchanged()?;
     // Nobody has to wait for the target's disk.
     drop(source);
     if is_overtaken {
-        return Err(Stop::Overtaken);
+        return Err(CopyInterruption::Overtaken);
     }
     let wal_pages = copied?;
     target.sync_all().map_err(io(to))?;
@@ -132,12 +133,12 @@ fn try_copy(
 
 /// Returns how many pages were in the WAL.
 fn copy_source(
-    source: &Source<'_>,
+    source: &CopySource<'_>,
     (target, to): (&File, &Path),
     copier: &str,
     report: &mut dyn FnMut(CopyProgress),
-) -> Result<u64, Stop> {
-    let mut progress = Progress::new(source, copier, report)?;
+) -> Result<u64, CopyInterruption> {
+    let mut progress = CopyReporter::new(source, copier, report)?;
     loop {
         let mut chunk = (&source.file).take(CHUNK_BYTES);
         let mut target = target;
@@ -154,17 +155,17 @@ fn copy_source(
 
 /// Writes the committed pages of the WAL over those of the file.
 fn write_frames(
-    source: &Source<'_>,
+    source: &CopySource<'_>,
     wal: &File,
     frames: &CommittedFrames,
     (target, to): (&File, &Path),
-    progress: &mut Progress<'_>,
-) -> Result<(), Stop> {
+    progress: &mut CopyReporter<'_>,
+) -> Result<(), CopyInterruption> {
     let Some(commit_pages) = frames.database_pages else { return Ok(()) };
     let page_bytes = u64::from(frames.page_bytes);
     let mut content = vec![0; frames.page_bytes as usize];
     for (&page, &at) in &frames.pages {
-        wal.read_exact_at(&mut content, at).map_err(io(&beside(source.path, "-wal")))?;
+        wal.read_exact_at(&mut content, at).map_err(io(&with_suffix(source.path, "-wal")))?;
         target.write_all_at(&content, (u64::from(page) - 1) * page_bytes).map_err(io(to))?;
         progress.add(0)?;
     }
@@ -173,10 +174,10 @@ fn write_frames(
 }
 
 /// Counts what was read, and shows that the copy goes on.
-struct Progress<'a> {
-    source: &'a Source<'a>,
+struct CopyReporter<'a> {
+    source: &'a CopySource<'a>,
     /// `None`: nobody waits, because there is no WAL.
-    heartbeat: Option<Heartbeat<'a>>,
+    heartbeat: Option<CopyHeartbeat<'a>>,
     report: &'a mut dyn FnMut(CopyProgress),
     counts: CopyProgress,
     /// When it is reported next.
@@ -184,14 +185,14 @@ struct Progress<'a> {
     next_heartbeat: Instant,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> CopyReporter<'a> {
     fn new(
-        source: &'a Source<'_>,
+        source: &'a CopySource<'_>,
         copier: &'a str,
         report: &'a mut dyn FnMut(CopyProgress),
     ) -> Result<Self> {
-        let counts = CopyProgress { read_bytes: 0, total_bytes: bytes_of(source.path)? };
-        let heartbeat = source.wal.as_ref().map(|_| Heartbeat::begin(source.path, copier));
+        let counts = CopyProgress { read_bytes: 0, total_bytes: bytes_with_wal(source.path)? };
+        let heartbeat = source.wal.as_ref().map(|_| CopyHeartbeat::begin(source.path, copier));
         let next_heartbeat = clock::now() + HEARTBEAT_INTERVAL;
         Ok(Self {
             source,
@@ -203,7 +204,7 @@ impl<'a> Progress<'a> {
         })
     }
 
-    fn add(&mut self, bytes: u64) -> Result<(), Stop> {
+    fn add(&mut self, bytes: u64) -> Result<(), CopyInterruption> {
         self.counts.read_bytes += bytes;
         if self.counts.read_bytes >= self.next_report_bytes {
             self.next_report_bytes = self.counts.read_bytes + CHUNK_BYTES;
@@ -218,6 +219,6 @@ impl<'a> Progress<'a> {
             heartbeat.beat();
         }
         // What was overtaken needs no end.
-        if self.source.is_unchanged()? { Ok(()) } else { Err(Stop::Overtaken) }
+        if self.source.is_unchanged()? { Ok(()) } else { Err(CopyInterruption::Overtaken) }
     }
 }

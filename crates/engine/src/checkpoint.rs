@@ -8,20 +8,23 @@
 //!
 //! A reset is short because all that takes long is done before it: passes follow on each other,
 //! each with a flush of the file, until little is left. From the moment that a reset is due until it
-//! is done the writer rests between its batches, longer the longer the WAL becomes, so that it never
-//! outruns the passes. Then it copies what is left while reads go on, and holds them only to look
-//! whether anything remains.
+//! is done the writer stalls between its batches, longer the longer the WAL becomes, so that it
+//! never outruns the passes. Then it copies what is left while reads go on, and holds them only to
+//! look whether anything remains.
 //!
 //! The limit is the profile's `wal_autocheckpoint`; 0 leaves the WAL alone.
 //!
 //! # Not here
-//! - The thread that passes run on → `upkeep.rs`. Snapshots that hinder a reset → `readers.rs`.
+//! - The thread that passes run on → `scheduler.rs`. Snapshots that hinder a reset → `readers.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use rusqlite::Connection;
+
+use crate::error::{Result, sqlite};
+use crate::profile;
 
 /// A reset is due when the WAL is so many times as long as what makes a pass due.
 const PASSES_PER_RESET: u32 = 4;
@@ -33,11 +36,18 @@ const CLOSING_PASSES_MAX: u32 = 4;
 /// A reset may copy this share of what makes a pass due.
 const RESET_SHARE: u32 = 4;
 
-/// The writer rests at most so many times as long as its batch took.
+/// The writer stalls at most so many times as long as its batch took.
 const REST_FACTOR_MAX: u32 = 16;
 
+/// The profile's `wal_autocheckpoint`, in frames.
+pub(crate) fn read_limit(connection: &Connection) -> Result<u32> {
+    let limit = profile::read(connection, "wal_autocheckpoint");
+    let limit = limit.map_err(sqlite("wal_autocheckpoint"))?;
+    Ok(limit.parse().expect("SQLite answers with a count"))
+}
+
 /// The state of one database's WAL. Counts are in frames: pages in the WAL.
-pub(crate) struct Checkpoints {
+pub(crate) struct Checkpointer {
     /// Frames that make a pass due.
     limit: u32,
     frames: AtomicU32,
@@ -48,23 +58,23 @@ pub(crate) struct Checkpoints {
     reset_at: AtomicU32,
     is_pass_due: AtomicBool,
     is_reset_due: AtomicBool,
-    /// The last pass was put off: the writer rests for nothing.
+    /// The last pass was put off: the writer stalls for nothing.
     is_put_off: AtomicBool,
     /// Taken for a pass; true once the database is closed.
     is_closed: Mutex<bool>,
-    pub(crate) counters: Counters,
+    pub(crate) counters: CheckpointCounters,
 }
 
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(crate) struct CheckpointCounters {
     pub(crate) frames_max: AtomicU32,
     pub(crate) pauses: AtomicU64,
     pub(crate) longest_pause_us: AtomicU64,
     pub(crate) longest_read_pause_us: AtomicU64,
-    pub(crate) copied_held: AtomicU64,
+    pub(crate) copied_with_reads_paused: AtomicU64,
 }
 
-impl Checkpoints {
+impl Checkpointer {
     pub(crate) fn new(limit: u32) -> Self {
         Self {
             limit,
@@ -75,7 +85,7 @@ impl Checkpoints {
             is_reset_due: AtomicBool::new(false),
             is_put_off: AtomicBool::new(false),
             is_closed: Mutex::new(false),
-            counters: Counters::default(),
+            counters: CheckpointCounters::default(),
         }
     }
 
@@ -102,7 +112,7 @@ impl Checkpoints {
     /// How long the writer should rest after a batch that took `batch_time`: not at all, unless a
     /// reset is due; then as long as the batch, and longer by as much with each further length of
     /// WAL that makes a reset due.
-    pub(crate) fn rest(&self, batch_time: Duration) -> Option<Duration> {
+    pub(crate) fn stall_duration(&self, batch_time: Duration) -> Option<Duration> {
         let overdue = self.overdue()?;
         if self.is_put_off.load(Ordering::Relaxed) {
             return None;
@@ -141,7 +151,7 @@ impl Checkpoints {
     }
 
     /// Makes no pass this time.
-    pub(crate) fn put_off(&self) {
+    pub(crate) fn defer_pass(&self) {
         self.is_put_off.store(true, Ordering::Relaxed);
         self.is_pass_due.store(false, Ordering::Relaxed);
     }
@@ -170,7 +180,7 @@ impl Checkpoints {
     }
 
     fn copy_more(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let Copied { frames, copied } = copy(connection)?;
+        let CheckpointProgress { frames, copied } = copy(connection)?;
         self.frames.fetch_max(frames, Ordering::Relaxed);
         self.copied.store(copied, Ordering::Relaxed);
         Ok(())
@@ -184,19 +194,19 @@ impl Checkpoints {
 
     /// Copies on the writer's own connection what the passes have left, while reads go on.
     pub(crate) fn catch_up(&self, writer: &Connection) -> rusqlite::Result<()> {
-        let Copied { frames, copied } = copy(writer)?;
+        let CheckpointProgress { frames, copied } = copy(writer)?;
         self.copied.store(copied, Ordering::Relaxed);
         self.reset_at.store(frames.saturating_add(self.reset_step()), Ordering::Relaxed);
         Ok(())
     }
 
     /// Copies what is left even then, while reads wait.
-    pub(crate) fn catch_up_held(&self, writer: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn catch_up_with_reads_paused(&self, writer: &Connection) -> rusqlite::Result<()> {
         let before = self.copied.load(Ordering::Relaxed);
-        let Copied { copied, .. } = copy(writer)?;
+        let CheckpointProgress { copied, .. } = copy(writer)?;
         self.copied.store(copied, Ordering::Relaxed);
         let held = copied.saturating_sub(before);
-        self.counters.copied_held.fetch_add(held.into(), Ordering::Relaxed);
+        self.counters.copied_with_reads_paused.fetch_add(held.into(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -220,7 +230,7 @@ impl Checkpoints {
 
     /// Waits for a pass that is under way, and lets none begin until the guard is dropped. `None`:
     /// the database is closed.
-    pub(crate) fn keep_off(&self) -> Option<MutexGuard<'_, bool>> {
+    pub(crate) fn suspend(&self) -> Option<MutexGuard<'_, bool>> {
         let is_closed = self.is_closed.lock().expect("a pass does not panic");
         (!*is_closed).then_some(is_closed)
     }
@@ -239,18 +249,18 @@ impl Checkpoints {
     }
 }
 
-struct Copied {
+struct CheckpointProgress {
     frames: u32,
     copied: u32,
 }
 
 /// One passive checkpoint: waits for nobody, and copies as far as readers let it.
-fn copy(connection: &Connection) -> rusqlite::Result<Copied> {
+fn copy(connection: &Connection) -> rusqlite::Result<CheckpointProgress> {
     let sql = "PRAGMA wal_checkpoint(PASSIVE)";
     connection.prepare_cached(sql)?.query_row([], |row| {
         // Both are -1 where there is no WAL.
         let count = |column| row.get(column).map(|count: i64| u32::try_from(count).unwrap_or(0));
-        Ok(Copied { frames: count(1)?, copied: count(2)? })
+        Ok(CheckpointProgress { frames: count(1)?, copied: count(2)? })
     })
 }
 
@@ -260,11 +270,11 @@ mod tests {
 
     #[test]
     fn the_writer_rests_while_a_reset_is_due_and_longer_the_longer_the_wal() {
-        let checkpoints = Checkpoints::new(10);
+        let checkpoints = Checkpointer::new(10);
         let batch = Duration::from_millis(2);
         let rest = |frames| {
             checkpoints.after_batch(frames);
-            checkpoints.rest(batch)
+            checkpoints.stall_duration(batch)
         };
         assert_eq!(rest(39), None);
         assert_eq!(rest(40), Some(batch));

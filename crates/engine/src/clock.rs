@@ -22,7 +22,7 @@ pub(crate) fn age_of(time: SystemTime) -> Option<Duration> {
 
 /// A time that may be spent on many short steps, without reading the clock at each: while steps are
 /// quick, it looks only after some of them.
-pub(crate) struct Budget {
+pub(crate) struct BatchTimeBudget {
     until: Instant,
     total: Duration,
     looked: Instant,
@@ -36,7 +36,7 @@ const SHARE_BETWEEN_LOOKS: u32 = 32;
 /// Looking costs a tenth of the shortest step, so a sixteenth of that is not worth saving.
 const STRIDE_MAX: u32 = 16;
 
-impl Budget {
+impl BatchTimeBudget {
     pub(crate) fn new(total: Duration) -> Self {
         let looked = now();
         let until = looked + total;

@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock;
-use crate::compact::quick_check;
+use crate::compact_copy::quick_check;
 use crate::error::{Error, Result, is_damage, sqlite};
 
 /// Puts right what depends on rows that are missing, in the transaction that has carried the others
 /// over. It may run more than once.
-pub type FinishRepair = Arc<dyn Fn(&Connection) -> Result<()> + Send + Sync>;
+pub type RepairHook = Arc<dyn Fn(&Connection) -> Result<()> + Send + Sync>;
 
 /// What is done about damage to a database.
 #[derive(Clone, Default)]
@@ -36,14 +36,14 @@ pub enum DamagePolicy {
     #[default]
     Ignore,
     /// It is looked for while the database is idle, and after errors that speak of it, and told in
-    /// the log and in [`Health::is_damaged`](crate::Health::is_damaged).
+    /// the log and in [`DatabaseHealth::is_damaged`](crate::DatabaseHealth::is_damaged).
     Report,
-    /// The same; and the file is put aside, as `NAME.damaged`, and what of it can be read goes into
-    /// a new one with the schema of the migrations.
+    /// The same; and the file is quarantined, as `NAME.damaged`, and what of it can be read goes
+    /// into a new one with the schema of the migrations.
     ///
     /// So is a file that does not open with its key: the key must be known to be the right one.
     /// While there is a `NAME.damaged` from before, damage is only reported.
-    Repair(FinishRepair),
+    Repair(RepairHook),
 }
 
 impl DamagePolicy {
@@ -67,8 +67,8 @@ pub(crate) struct DamageState {
     pub(crate) policy: DamagePolicy,
     found: Mutex<Option<Arc<str>>>,
     /// The database stands in the queue of those whose whole file is looked at.
-    is_look_due: AtomicBool,
-    looked: Mutex<Option<Instant>>,
+    is_full_scan_due: AtomicBool,
+    last_full_scan: Mutex<Option<Instant>>,
 }
 
 /// After a look at the whole file, errors cause no other for so long.
@@ -76,8 +76,8 @@ const LOOK_INTERVAL: Duration = Duration::from_mins(10);
 
 impl DamageState {
     pub(crate) fn new(policy: DamagePolicy) -> Self {
-        let is_look_due = AtomicBool::new(false);
-        Self { policy, found: Mutex::default(), is_look_due, looked: Mutex::default() }
+        let is_full_scan_due = AtomicBool::new(false);
+        Self { policy, found: Mutex::default(), is_full_scan_due, last_full_scan: Mutex::default() }
     }
 
     /// What is damaged.
@@ -92,23 +92,23 @@ impl DamageState {
     /// It was repaired, or is not damaged after all. The next error causes a look again.
     pub(crate) fn clear(&self) {
         *self.found.lock().expect(UNPOISONED) = None;
-        *self.looked.lock().expect(UNPOISONED) = None;
+        *self.last_full_scan.lock().expect(UNPOISONED) = None;
     }
 
     /// An error has spoken of damage. `true`: the whole file is to be looked at.
     pub(crate) fn suspect(&self) -> bool {
-        let looked = *self.looked.lock().expect(UNPOISONED);
+        let looked = *self.last_full_scan.lock().expect(UNPOISONED);
         let is_recent = looked.is_some_and(|looked| clock::now() - looked < LOOK_INTERVAL);
         self.policy.looks()
             && !is_recent
             && self.found().is_none()
-            && !self.is_look_due.swap(true, Ordering::AcqRel)
+            && !self.is_full_scan_due.swap(true, Ordering::AcqRel)
     }
 
     /// The whole file has been looked at.
-    pub(crate) fn note_look(&self) {
-        *self.looked.lock().expect(UNPOISONED) = Some(clock::now());
-        self.is_look_due.store(false, Ordering::Release);
+    pub(crate) fn record_full_scan(&self) {
+        *self.last_full_scan.lock().expect(UNPOISONED) = Some(clock::now());
+        self.is_full_scan_due.store(false, Ordering::Release);
     }
 }
 

@@ -11,21 +11,21 @@
 //! # Not here
 //! - What happens in a batch → `writer.rs`; between its commit and its answers → `flush.rs`. Which
 //!   databases are open → `databases.rs`. Checkpoints → `wal.rs`. What is done when nobody writes →
-//!   `maintain.rs`, `shrink.rs`. How a database recovers → `recover.rs`. Damage → `scrub.rs`,
-//!   `repair.rs`. Counts → `figures.rs`.
+//!   `idle_maintenance.rs`, `replace_file.rs`. How a database recovers → `recover.rs`. Damage →
+//!   `scrub.rs`, `repair.rs`. Counts → `metrics.rs`.
 
-mod figures;
 mod flush;
-mod maintain;
+mod idle_maintenance;
+mod metrics;
 mod options;
 mod recover;
 mod repair;
+mod replace_file;
 mod rewrite;
 mod scrub;
-mod shrink;
 mod wal;
 
-pub use self::options::Options;
+pub use self::options::DatabaseOptions;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,81 +34,81 @@ use std::time::{Duration, Instant};
 
 use crate::backup;
 use crate::cache::CacheTotal;
-use crate::checkpoint::Checkpoints;
+use crate::checkpoint::{self, Checkpointer};
 use crate::cipher::Cipher;
 use crate::clock;
-use crate::compact;
-use crate::courier::Courier;
+use crate::compact_copy;
+use crate::completion::CompletionNotifier;
 use crate::damage::{DamagePolicy, DamageState};
-use crate::error::{Error, Result, sqlite};
+use crate::disk_reserve::DiskReserve;
+use crate::error::{Error, Result};
 use crate::flush::WalFile;
-use crate::idle::Idle;
-use crate::job::{self, Durability, EndedBatch, Pending, Queued, UnflushedBatch};
-use crate::maintenance::{self, Maintenance, Pages};
+use crate::idle::IdleWatcher;
+use crate::job::{self, CompletedBatch, Durability, UnflushedBatch, WriteFuture, WriteJob};
+use crate::maintenance::{self, MaintenanceState, PageCounts};
 use crate::migrate::{self, Migration};
-use crate::open::{self, Encryption};
+use crate::open::{self, FileEncryption};
 use crate::poison::Poison;
-use crate::profile::{self, Profile};
-use crate::queue::{Queue, Refused};
-use crate::readers::{Reader, Readers, SNAPSHOT_AGE_MAX};
-use crate::ready::Ready;
-use crate::repair::Repair;
-use crate::reserve::DiskReserve;
-use crate::session::Session;
-use crate::stats::Counters;
+use crate::prepared_connection::PreparedConnection;
+use crate::profile::Profile;
+use crate::queue::{BoundedQueue, QueuePushError};
+use crate::readers::{ReadConnection, ReaderPool, SNAPSHOT_AGE_MAX};
+use crate::repair::FileRepair;
+use crate::run_queue::RunQueue;
+use crate::scheduler::TaskScheduler;
+use crate::stats::TransactionCounters;
 use crate::transaction::Transaction;
-use crate::upkeep::Upkeep;
-use crate::writer::{RanTransactions, Writer, WriterLimits};
+use crate::writer::{BatchCompletion, Writer, WriterLimits};
 
 /// One open database. Got from [`crate::Databases::open`]; while a caller holds it, it stays open.
 pub struct Database {
     path: PathBuf,
     cipher: Option<Cipher>,
-    encryption: Encryption,
+    encryption: FileEncryption,
     profile: &'static Profile,
     migrations: &'static [Migration],
     limits: WriterLimits,
     is_sole_writer: bool,
-    queue: Queue<Queued>,
+    queue: BoundedQueue<WriteJob>,
     /// `None` once closed, and while the database has not recovered.
     writer: Mutex<Option<Writer>>,
     can_flush: bool,
     /// When the writer may run its next batch, after one during which it outran the checkpoints.
-    rest_until: Mutex<Option<Instant>>,
-    readers: Readers,
+    stalled_until: Mutex<Option<Instant>>,
+    readers: ReaderPool,
     /// Raised when there is something new to see; see `readers.rs`.
     epoch: AtomicU64,
     is_release_due: AtomicBool,
-    checkpoints: Checkpoints,
+    checkpoints: Checkpointer,
     /// `None` with a rollback journal.
     wal_file: Option<WalFile>,
     /// Committed batches that wait for a flush.
-    flushes: Queue<UnflushedBatch>,
+    flushes: BoundedQueue<UnflushedBatch>,
     poison: Poison,
     damage: DamageState,
-    counters: Counters,
-    maintenance: Maintenance,
+    counters: TransactionCounters,
+    maintenance: MaintenanceState,
     /// As last counted.
-    pages: Mutex<Pages>,
-    surroundings: Surroundings,
+    pages: Mutex<PageCounts>,
+    context: EngineContext,
     /// What goes into the ready queue.
     this: Weak<Self>,
 }
 
 /// What all databases of a registry share.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
-    pub(crate) ready: Arc<Ready<Arc<Database>>>,
+pub(crate) struct EngineContext {
+    pub(crate) run_queue: Arc<RunQueue<Arc<Database>>>,
     /// Databases that have something to flush.
-    pub(crate) flushing: Arc<Ready<Arc<Database>>>,
-    pub(crate) courier: Courier,
-    pub(crate) upkeep: Arc<Upkeep>,
+    pub(crate) flush_queue: Arc<RunQueue<Arc<Database>>>,
+    pub(crate) completions: CompletionNotifier,
+    pub(crate) scheduler: Arc<TaskScheduler>,
     /// Databases that will be maintained when they are idle.
-    pub(crate) idle: Arc<Idle>,
+    pub(crate) idle_watcher: Arc<IdleWatcher>,
     /// What maintenance has done, to all databases.
-    pub(crate) maintained: Arc<maintenance::Counters>,
+    pub(crate) maintenance_totals: Arc<maintenance::MaintenanceCounters>,
     /// What has happened in all databases.
-    pub(crate) totals: Arc<Counters>,
+    pub(crate) totals: Arc<TransactionCounters>,
     pub(crate) cache_total: CacheTotal,
     pub(crate) reserve: Arc<DiskReserve>,
     /// In which all of a file is scrubbed.
@@ -118,10 +118,10 @@ pub(crate) struct Surroundings {
 impl Database {
     pub(crate) fn open(
         path: PathBuf,
-        options: Options,
-        surroundings: Surroundings,
+        options: DatabaseOptions,
+        context: EngineContext,
     ) -> Result<Arc<Self>> {
-        let Options {
+        let DatabaseOptions {
             encryption,
             profile,
             migrations,
@@ -131,7 +131,7 @@ impl Database {
             limits,
             readers_count_max,
         } = options;
-        compact::remove_left_over(&path)?;
+        compact_copy::remove_abandoned_copy(&path)?;
         backup::remove_heartbeat(&path);
         let open = || {
             let mut opened = open::open_writable(&path, &encryption, profile, create)?;
@@ -140,26 +140,29 @@ impl Database {
         };
         let opened = match (open(), &damage) {
             (Err(error), DamagePolicy::Repair(finish)) if error.is_damage() => {
-                let repair =
-                    Repair { path: &path, encryption: &encryption, profile, migrations, finish };
-                repair::repair_unopened(&repair, &error, &surroundings.maintained)?;
+                let repair = FileRepair {
+                    path: &path,
+                    encryption: &encryption,
+                    profile,
+                    migrations,
+                    finish,
+                };
+                repair::repair_unopened(&repair, &error, &context.maintenance_totals)?;
                 open()?
             }
             (opened, _) => opened?,
         };
-        let open::Writable { connection, cipher, wal_failure } = opened;
-        let limit = profile::read(&connection, "wal_autocheckpoint");
-        let limit = limit.map_err(sqlite("wal_autocheckpoint"))?;
-        let limit = limit.parse().expect("SQLite answers with a count");
-        let writer = Writer::new(connection, surroundings.cache_total.share())?;
+        let open::WritableConnection { connection, cipher, wal_failure } = opened;
+        let checkpoint_limit = checkpoint::read_limit(&connection)?;
+        let writer = Writer::new(connection, context.cache_total.share())?;
         let wal_file = if writer.is_wal() { Some(WalFile::open(&path)?) } else { None };
         let database = Arc::new_cyclic(|this| Self {
             wal_file,
-            flushes: Queue::new(usize::MAX),
+            flushes: BoundedQueue::new(usize::MAX),
             poison: Poison::default(),
             damage: DamageState::new(damage),
             can_flush: writer.can_flush(),
-            rest_until: Mutex::default(),
+            stalled_until: Mutex::default(),
             path,
             cipher,
             encryption,
@@ -167,16 +170,16 @@ impl Database {
             migrations,
             limits,
             is_sole_writer,
-            queue: Queue::new(limits.queue_count_max),
+            queue: BoundedQueue::new(limits.queue_count_max),
             writer: Mutex::new(Some(writer)),
-            readers: Readers::new(readers_count_max, is_sole_writer),
+            readers: ReaderPool::new(readers_count_max, is_sole_writer),
             epoch: AtomicU64::new(0),
             is_release_due: AtomicBool::new(false),
-            checkpoints: Checkpoints::new(limit),
-            counters: Counters::default(),
-            maintenance: Maintenance::default(),
+            checkpoints: Checkpointer::new(checkpoint_limit),
+            counters: TransactionCounters::default(),
+            maintenance: MaintenanceState::default(),
             pages: Mutex::default(),
-            surroundings,
+            context,
             this: Weak::clone(this),
         });
         if let Some(writer) = database.writer().as_ref() {
@@ -218,7 +221,7 @@ impl Database {
     /// It may use savepoints, but not BEGIN, COMMIT or ROLLBACK. From the first savepoint on, this
     /// database gives each of its transactions one, which costs a third of the speed. Statements
     /// that stay prepared, by [`Transaction::statement`], cost least.
-    pub fn write<T, E, F>(&self, durability: Durability, transaction: F) -> Pending<T, E>
+    pub fn write<T, E, F>(&self, durability: Durability, transaction: F) -> WriteFuture<T, E>
     where
         F: Fn(&Transaction<'_>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
@@ -236,8 +239,8 @@ impl Database {
                 self.count(|counters| &counters.refused, 1);
                 // Dropping the job answers.
                 match refused {
-                    Refused::Full(job) => job.fail(Error::Busy),
-                    Refused::Closed(job) => job.fail(Error::Closed),
+                    QueuePushError::Full(job) => job.fail(Error::Busy),
+                    QueuePushError::Closed(job) => job.fail(Error::Closed),
                 }
             }
         }
@@ -258,8 +261,8 @@ impl Database {
             && !self.is_release_due.load(Ordering::Relaxed)
             && !self.is_release_due.swap(true, Ordering::Relaxed)
         {
-            self.surroundings
-                .upkeep
+            self.context
+                .scheduler
                 .release_at(clock::now() + SNAPSHOT_AGE_MAX, Weak::clone(&self.this));
         }
         result
@@ -267,13 +270,13 @@ impl Database {
 
     /// Runs one batch. Says whether more is waiting and may be run at once. Called by the worker
     /// that took it from the ready queue.
-    pub(crate) fn work(&self) -> bool {
+    pub(crate) fn process_batch(&self) -> bool {
         let mut slot = self.writer();
         let rest = self.run_batch(slot.as_mut());
         drop(slot);
         let rest = rest.map(|rest| clock::now() + rest.min(self.limits.batch_time_max));
-        *self.rest_until() = rest;
-        let is_waiting = self.queue.end_turn();
+        *self.stalled_until() = rest;
+        let is_waiting = self.queue.unschedule();
         if is_waiting && rest.is_some() {
             self.schedule(self.this.upgrade().expect("who runs a batch holds it"));
             return false;
@@ -283,32 +286,32 @@ impl Database {
 
     /// Has a batch run, after the writer's rest. Called by whoever the queue tells to.
     fn schedule(&self, this: Arc<Self>) {
-        let rest_until = *self.rest_until();
-        let Surroundings { ready, upkeep, .. } = &self.surroundings;
+        let rest_until = *self.stalled_until();
+        let EngineContext { run_queue, scheduler, .. } = &self.context;
         match rest_until {
-            Some(time) if time > clock::now() => upkeep.resume_at(time, this),
-            _ => ready.push(this),
+            Some(time) if time > clock::now() => scheduler.resume_at(time, this),
+            _ => run_queue.push(this),
         }
     }
 
     /// Schedules it after a rest.
-    pub(crate) fn resume(self: Arc<Self>) {
-        let ready = Arc::clone(&self.surroundings.ready);
-        ready.push(self);
+    pub(crate) fn end_stall(self: Arc<Self>) {
+        let run_queue = Arc::clone(&self.context.run_queue);
+        run_queue.push(self);
     }
 
-    fn rest_until(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.rest_until.lock().expect("no code panics while it holds this lock")
+    fn stalled_until(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.stalled_until.lock().expect("no code panics while it holds this lock")
     }
 
-    /// Ends snapshots that nobody has used of late. Called by the upkeep thread.
+    /// Ends snapshots that nobody has used of late. Called by the scheduler's thread.
     pub(crate) fn release_snapshots(&self) {
         self.is_release_due.store(false, Ordering::Relaxed);
         let now = clock::now();
         if self.readers.release_before(now.checked_sub(SNAPSHOT_AGE_MAX).unwrap_or(now))
             && !self.is_release_due.swap(true, Ordering::Relaxed)
         {
-            self.surroundings.upkeep.release_at(now + SNAPSHOT_AGE_MAX, Weak::clone(&self.this));
+            self.context.scheduler.release_at(now + SNAPSHOT_AGE_MAX, Weak::clone(&self.this));
         }
     }
 
@@ -326,7 +329,7 @@ impl Database {
         match slot.take() {
             None => Ok(()),
             Some(writer) if self.poison.is_set() => writer.close_as_is(),
-            Some(writer) => match self.enter_gate() {
+            Some(writer) => match self.checkpoint_guard() {
                 Some(_pass) => writer.close(),
                 // A copy is being made; who opens it next moves the WAL.
                 None => writer.close_as_is(),
@@ -340,7 +343,7 @@ impl Database {
             self.refuse(self.queue.take(usize::MAX));
             return None;
         };
-        let jobs = self.queue.take(writer.pace.batch().min(self.limits.batch_count_max));
+        let jobs = self.queue.take(writer.batch_sizer.next_size().min(self.limits.batch_count_max));
         if jobs.is_empty() {
             return None;
         }
@@ -353,7 +356,12 @@ impl Database {
         // From here on reads see it, and only then may a caller hear of it.
         self.epoch.fetch_add(1, Ordering::Release);
         let waiting_count = self.queue.put_back(batch.rest.into_iter());
-        writer.pace.observe(batch.ran_count, waiting_count, batch.run_time, batch.commit_time);
+        writer.batch_sizer.observe(
+            batch.ran_count,
+            waiting_count,
+            batch.run_time,
+            batch.commit_time,
+        );
         // Before the answers, so that who has one finds it counted.
         self.count(|counters| &counters.transactions, batch.committed_count);
         self.count(|counters| &counters.failed, batch.ran_count - batch.committed_count);
@@ -368,18 +376,18 @@ impl Database {
             self.suspect_damage();
         }
         match batch.transactions {
-            RanTransactions::Unflushed(batch) => self.flush_later(batch),
-            RanTransactions::Ended(batch) => self.surroundings.courier.deliver(batch),
+            BatchCompletion::Unflushed(batch) => self.flush_later(batch),
+            BatchCompletion::Completed(batch) => self.context.completions.notify(batch),
         }
         if self.checkpoints.after_batch(writer.wal_frames()) {
-            self.surroundings.upkeep.checkpoint(Weak::clone(&self.this));
+            self.context.scheduler.checkpoint(Weak::clone(&self.this));
         }
         self.watch_idleness();
-        self.checkpoints.rest(batch.run_time + batch.commit_time)
+        self.checkpoints.stall_duration(batch.run_time + batch.commit_time)
     }
 
     /// Answers transactions that cannot run.
-    fn refuse(&self, jobs: Vec<Queued>) {
+    fn refuse(&self, jobs: Vec<WriteJob>) {
         let cause = self.poison.cause();
         let error = || match &cause {
             Some(cause) => Error::Poisoned { cause: Arc::clone(cause) },
@@ -389,14 +397,14 @@ impl Database {
         for job in &jobs {
             job.fail(error());
         }
-        self.surroundings.courier.deliver(EndedBatch::new(jobs));
+        self.context.completions.notify(CompletedBatch::new(jobs));
     }
 
-    fn open_reader(&self) -> Result<Reader> {
+    fn open_reader(&self) -> Result<ReadConnection> {
         let connection =
             open::connect(&self.path, &self.encryption, self.cipher, self.profile, true)?;
-        let cache = self.surroundings.cache_total.share();
-        Ok(Reader::new(Session::new(connection), cache))
+        let cache = self.context.cache_total.share();
+        Ok(ReadConnection::new(PreparedConnection::new(connection), cache))
     }
 
     fn writer(&self) -> MutexGuard<'_, Option<Writer>> {

@@ -12,9 +12,10 @@
 //! - At most `open_count_max` files are open.
 //!
 //! # Not here
-//! - What a database does → `database.rs`. The order of work → `ready.rs`. Counts → `figures.rs`.
+//! - What a database does → `database.rs`. The order of work → `run_queue.rs`. Counts →
+//!   `metrics.rs`.
 
-mod figures;
+mod metrics;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -24,17 +25,17 @@ use std::time::Duration;
 use lru::LruCache;
 
 use crate::cache::CacheTotal;
-use crate::courier::Courier;
-use crate::database::{Database, Options, Surroundings};
+use crate::completion::CompletionNotifier;
+use crate::database::{Database, DatabaseOptions, EngineContext};
 use crate::error::{Error, Result, io};
-use crate::idle::Idle;
-use crate::ready::Ready;
+use crate::idle::IdleWatcher;
+use crate::run_queue::RunQueue;
+use crate::scheduler::TaskScheduler;
 use crate::stats;
-use crate::upkeep::Upkeep;
 
 /// The limits of a registry.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct EngineLimits {
     /// Threads that run write batches. More than cores only help when they wait for the disk.
     pub workers_count: usize,
     /// Open databases. Each takes about three file descriptors, and two more per reader in use.
@@ -50,7 +51,7 @@ pub struct Limits {
     pub scrub_time: Duration,
 }
 
-impl Default for Limits {
+impl Default for EngineLimits {
     fn default() -> Self {
         Self {
             workers_count: thread::available_parallelism().map_or(2, usize::from).max(2),
@@ -69,29 +70,29 @@ const FLUSHERS_COUNT: usize = 4;
 
 /// The open databases of a program, and the threads that write to them.
 pub struct Databases {
-    limits: Limits,
-    registry: Mutex<Registry>,
+    limits: EngineLimits,
+    registry: Mutex<DatabaseRegistry>,
     /// A slot has changed.
     changed: Condvar,
-    surroundings: Surroundings,
+    context: EngineContext,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-struct Registry {
-    slots: LruCache<PathBuf, Slot>,
+struct DatabaseRegistry {
+    slots: LruCache<PathBuf, DatabaseSlot>,
     /// Slots that are open or being opened.
     open_count: usize,
     is_stopped: bool,
 }
 
-enum Slot {
+enum DatabaseSlot {
     Opening,
     Open(Arc<Database>),
     Closing,
 }
 
 /// What a caller of `open` does next.
-enum Step {
+enum OpenStep {
     Use(Arc<Database>),
     /// The slot is the caller's; it opens the file.
     Open,
@@ -104,39 +105,39 @@ enum Step {
 impl Databases {
     /// Starts the worker threads. Inside a multi-threaded tokio runtime, that runtime's threads
     /// answer the callers, which takes this work off the writers.
-    pub fn start(limits: Limits) -> Result<Self> {
+    pub fn start(limits: EngineLimits) -> Result<Self> {
         let workers_count = limits.workers_count.max(1);
-        let surroundings = Surroundings {
-            ready: Arc::new(Ready::new(workers_count)),
-            flushing: Arc::new(Ready::new(FLUSHERS_COUNT)),
-            courier: Courier::start(),
-            upkeep: Arc::new(Upkeep::default()),
-            idle: Arc::new(Idle::new(limits.idle_time)),
-            maintained: Arc::default(),
-            totals: Arc::new(stats::Counters::default()),
+        let context = EngineContext {
+            run_queue: Arc::new(RunQueue::new(workers_count)),
+            flush_queue: Arc::new(RunQueue::new(FLUSHERS_COUNT)),
+            completions: CompletionNotifier::for_current_runtime(),
+            scheduler: Arc::new(TaskScheduler::default()),
+            idle_watcher: Arc::new(IdleWatcher::new(limits.idle_time)),
+            maintenance_totals: Arc::default(),
+            totals: Arc::new(stats::TransactionCounters::default()),
             cache_total: CacheTotal::default(),
             reserve: Arc::default(),
             scrub_time: limits.scrub_time,
         };
-        let threads =
-            spawn_threads(workers_count, &surroundings).inspect_err(|_| surroundings.stop())?;
-        let registry = Registry { slots: LruCache::unbounded(), open_count: 0, is_stopped: false };
+        let threads = spawn_threads(workers_count, &context).inspect_err(|_| context.stop())?;
+        let registry =
+            DatabaseRegistry { slots: LruCache::unbounded(), open_count: 0, is_stopped: false };
         Ok(Self {
             limits,
             registry: Mutex::new(registry),
             changed: Condvar::new(),
-            surroundings,
+            context,
             threads: Mutex::new(threads),
         })
     }
 
     /// Keeps so many bytes of the disk in that file from here on, for the moment when it is full:
     /// [`Databases::is_disk_full`]. `false`: it is full already.
-    pub fn keep_reserve(&self, path: PathBuf, bytes: u64) -> Result<bool> {
-        let Surroundings { reserve, upkeep, .. } = &self.surroundings;
-        let has_room = reserve.keep(path, bytes)?;
+    pub fn reserve_disk_space(&self, path: PathBuf, bytes: u64) -> Result<bool> {
+        let EngineContext { reserve, scheduler, .. } = &self.context;
+        let has_room = reserve.allocate(path, bytes)?;
         if !has_room {
-            upkeep.refill(Arc::clone(reserve));
+            scheduler.refill(Arc::clone(reserve));
         }
         Ok(has_room)
     }
@@ -146,31 +147,35 @@ impl Databases {
     /// A key in `options` is not compared with that of an open database: who may open it is the
     /// caller's to know. [`Error::Busy`] if `open_count_max` databases are open and all of them in
     /// use.
-    pub fn open(&self, path: &Path, options: impl FnOnce() -> Options) -> Result<Arc<Database>> {
+    pub fn open(
+        &self,
+        path: &Path,
+        options: impl FnOnce() -> DatabaseOptions,
+    ) -> Result<Arc<Database>> {
         // A name that is canonical costs no system calls.
         let is_known = self.registry().slots.contains(path);
         let path = if is_known { path.to_owned() } else { canonical(path)? };
         let mut registry = self.registry();
         loop {
             match self.next_step(&mut registry, &path)? {
-                Step::Use(database) => return Ok(database),
-                Step::Wait => {
+                OpenStep::Use(database) => return Ok(database),
+                OpenStep::Wait => {
                     registry = self
                         .changed
                         .wait(registry)
                         .expect("no code panics while it holds this lock");
                 }
-                Step::Evict(database) => {
+                OpenStep::Evict(database) => {
                     drop(registry);
                     self.close_and_log(&database);
                     registry = self.registry();
                 }
-                Step::Open => break,
+                OpenStep::Open => break,
             }
         }
         drop(registry);
-        let mut claim = Claim { databases: self, path: &path, opened: None };
-        let database = Database::open(path.clone(), options(), self.surroundings.clone())?;
+        let mut claim = SlotReservation { databases: self, path: &path, opened: None };
+        let database = Database::open(path.clone(), options(), self.context.clone())?;
         claim.opened = Some(Arc::clone(&database));
         Ok(database)
     }
@@ -183,13 +188,13 @@ impl Databases {
         loop {
             match registry.slots.peek(&path) {
                 None => return Ok(()),
-                Some(Slot::Open(database)) => {
+                Some(DatabaseSlot::Open(database)) => {
                     let database = Arc::clone(database);
                     registry.mark_closing(&path);
                     drop(registry);
                     return self.close_marked(&database);
                 }
-                Some(Slot::Opening | Slot::Closing) => {
+                Some(DatabaseSlot::Opening | DatabaseSlot::Closing) => {
                     registry = self
                         .changed
                         .wait(registry)
@@ -206,7 +211,7 @@ impl Databases {
         while let Some(database) = self.next_to_shut_down() {
             self.close_and_log(&database);
         }
-        self.surroundings.stop();
+        self.context.stop();
         let threads = std::mem::take(&mut *self.threads.lock().expect("only shutdown takes it"));
         for thread in threads {
             if thread.join().is_err() {
@@ -215,38 +220,38 @@ impl Databases {
         }
     }
 
-    fn next_step(&self, registry: &mut Registry, path: &Path) -> Result<Step> {
+    fn next_step(&self, registry: &mut DatabaseRegistry, path: &Path) -> Result<OpenStep> {
         if registry.is_stopped {
             return Err(Error::Closed);
         }
         let found = match registry.slots.get(path) {
-            Some(Slot::Open(database)) => Some(Arc::clone(database)),
-            Some(Slot::Opening | Slot::Closing) => return Ok(Step::Wait),
+            Some(DatabaseSlot::Open(database)) => Some(Arc::clone(database)),
+            Some(DatabaseSlot::Opening | DatabaseSlot::Closing) => return Ok(OpenStep::Wait),
             None => None,
         };
         let has_room = found.is_some() || registry.open_count < self.limits.open_count_max;
-        if !has_room || self.surroundings.cache_total.bytes() > self.limits.cache_bytes_max {
+        if !has_room || self.context.cache_total.bytes() > self.limits.cache_bytes_max {
             match registry.evict() {
-                Some(database) => return Ok(Step::Evict(database)),
+                Some(database) => return Ok(OpenStep::Evict(database)),
                 None if !has_room => return Err(Error::Busy),
                 // Every database is in use; their caches are bounded by their profiles.
                 None => {}
             }
         }
         if let Some(database) = found {
-            return Ok(Step::Use(database));
+            return Ok(OpenStep::Use(database));
         }
-        registry.slots.put(path.to_owned(), Slot::Opening);
+        registry.slots.put(path.to_owned(), DatabaseSlot::Opening);
         registry.open_count += 1;
-        Ok(Step::Open)
+        Ok(OpenStep::Open)
     }
 
     fn next_to_shut_down(&self) -> Option<Arc<Database>> {
         let mut registry = self.registry();
         loop {
             let open = registry.slots.iter().find_map(|(_, slot)| match slot {
-                Slot::Open(database) => Some(Arc::clone(database)),
-                Slot::Opening | Slot::Closing => None,
+                DatabaseSlot::Open(database) => Some(Arc::clone(database)),
+                DatabaseSlot::Opening | DatabaseSlot::Closing => None,
             });
             if let Some(database) = open {
                 registry.mark_closing(database.path());
@@ -275,7 +280,7 @@ impl Databases {
         closed
     }
 
-    fn registry(&self) -> MutexGuard<'_, Registry> {
+    fn registry(&self) -> MutexGuard<'_, DatabaseRegistry> {
         self.registry.lock().expect("no code panics while it holds this lock")
     }
 }
@@ -286,11 +291,13 @@ impl Drop for Databases {
     }
 }
 
-impl Registry {
+impl DatabaseRegistry {
     /// Marks the database that was used longest ago, of those that nobody uses.
     fn evict(&mut self) -> Option<Arc<Database>> {
         let database = self.slots.iter().rev().find_map(|(_, slot)| match slot {
-            Slot::Open(database) if Arc::strong_count(database) == 1 => Some(Arc::clone(database)),
+            DatabaseSlot::Open(database) if Arc::strong_count(database) == 1 => {
+                Some(Arc::clone(database))
+            }
             _ => None,
         })?;
         self.mark_closing(database.path());
@@ -299,24 +306,24 @@ impl Registry {
 
     fn mark_closing(&mut self, path: &Path) {
         let slot = self.slots.peek_mut(path).expect("only an open database is closed");
-        *slot = Slot::Closing;
+        *slot = DatabaseSlot::Closing;
         self.open_count -= 1;
     }
 }
 
 /// A slot marked `Opening`. Dropped, it holds the opened database, or is free again if there is
 /// none: also when opening panicked.
-struct Claim<'a> {
+struct SlotReservation<'a> {
     databases: &'a Databases,
     path: &'a Path,
     opened: Option<Arc<Database>>,
 }
 
-impl Drop for Claim<'_> {
+impl Drop for SlotReservation<'_> {
     fn drop(&mut self) {
         let mut registry = self.databases.registry();
         if let Some(database) = self.opened.take() {
-            registry.slots.put(self.path.to_owned(), Slot::Open(database));
+            registry.slots.put(self.path.to_owned(), DatabaseSlot::Open(database));
         } else {
             registry.slots.pop(self.path);
             registry.open_count -= 1;
@@ -325,37 +332,44 @@ impl Drop for Claim<'_> {
     }
 }
 
-impl Surroundings {
+impl EngineContext {
     /// Lets the threads end.
     fn stop(&self) {
-        self.ready.stop();
-        self.flushing.stop();
-        self.upkeep.stop();
-        self.idle.stop();
+        self.run_queue.stop();
+        self.flush_queue.stop();
+        self.scheduler.stop();
+        self.idle_watcher.stop();
     }
 }
 
-fn spawn_threads(workers_count: usize, surroundings: &Surroundings) -> Result<Vec<JoinHandle<()>>> {
-    let Surroundings { ready, flushing, upkeep, idle, .. } = surroundings;
-    let (timers, upkeep, idle) = (Arc::clone(upkeep), Arc::clone(upkeep), Arc::clone(idle));
+fn spawn_threads(workers_count: usize, context: &EngineContext) -> Result<Vec<JoinHandle<()>>> {
+    let EngineContext { run_queue, flush_queue, scheduler, idle_watcher, .. } = context;
+    let (timers, scheduler, idle_watcher) =
+        (Arc::clone(scheduler), Arc::clone(scheduler), Arc::clone(idle_watcher));
     let timers = spawn("timers".to_owned(), move || timers.run_timers());
-    let upkeep = spawn("upkeep".to_owned(), move || upkeep.run_slow_tasks());
-    let idle = spawn("idle".to_owned(), move || idle.run());
+    let scheduler = spawn("upkeep".to_owned(), move || scheduler.run_slow_tasks());
+    let idle_watcher = spawn("idle".to_owned(), move || idle_watcher.run());
     let workers = (0..workers_count).map(|index| {
-        let ready = Arc::clone(ready);
-        spawn(format!("writer-{index}"), move || take_turns(&ready, index, Database::work))
+        let run_queue = Arc::clone(run_queue);
+        spawn(format!("writer-{index}"), move || {
+            worker_loop(&run_queue, index, Database::process_batch);
+        })
     });
     let flushers = (0..FLUSHERS_COUNT).map(|index| {
-        let flushing = Arc::clone(flushing);
-        spawn(format!("flusher-{index}"), move || take_turns(&flushing, index, Database::flush))
+        let flush_queue = Arc::clone(flush_queue);
+        spawn(format!("flusher-{index}"), move || worker_loop(&flush_queue, index, Database::flush))
     });
-    [timers, upkeep, idle].into_iter().chain(workers).chain(flushers).collect()
+    [timers, scheduler, idle_watcher].into_iter().chain(workers).chain(flushers).collect()
 }
 
 /// Gives each database its turn; `turn` says whether it wants another.
-fn take_turns(ready: &Ready<Arc<Database>>, worker: usize, turn: impl Fn(&Database) -> bool) {
+fn worker_loop(
+    run_queue: &RunQueue<Arc<Database>>,
+    worker: usize,
+    turn: impl Fn(&Database) -> bool,
+) {
     let mut unfinished = None;
-    while let Some(database) = ready.next(worker, unfinished.take()) {
+    while let Some(database) = run_queue.next(worker, unfinished.take()) {
         unfinished = turn(&database).then_some(database);
     }
 }

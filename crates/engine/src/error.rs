@@ -80,7 +80,7 @@ pub enum Error {
     },
     /// There is too little room on the disk for a compact copy. Nothing was done.
     #[error("{} has {free} bytes free, but {needed} are needed", path.display())]
-    NoRoom {
+    NotEnoughSpace {
         /// The directory that the copy would be in.
         path: PathBuf,
         /// Bytes that must be free.
@@ -97,9 +97,9 @@ pub enum Error {
         /// The first thing that differs.
         what: String,
     },
-    /// The file is damaged, and a damaged file was put aside before: nothing was done.
+    /// The file is damaged, and a damaged file was quarantined before: nothing was done.
     #[error("{} is damaged, and a file that was damaged before is still beside it", path.display())]
-    PutAsideBefore {
+    AlreadyQuarantined {
         /// The file.
         path: PathBuf,
     },
@@ -114,7 +114,7 @@ pub enum Error {
         /// How often it was tried.
         attempts_count: u32,
     },
-    /// The program that owns the rows could not complete a repair. Nothing was put aside.
+    /// The program that owns the rows could not complete a repair. Nothing was quarantined.
     #[error("completing a repair: {source}")]
     Application {
         /// What it said.

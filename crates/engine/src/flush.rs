@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! - A caller who asked for [`crate::Durability::Disk`] hears `Ok` only after a flush that began
-//!   after its commit: the answer needs a [`FlushedWal`], which nothing else makes.
+//!   after its commit: the answer needs a [`FlushProof`], which nothing else makes.
 //! - A flush that failed poisons the database: nobody knows what of the WAL is on the disk.
 //! - Nothing is opened for a flush. A process that is short of descriptors fails to open a
 //!   database, and never to flush it.
@@ -19,13 +19,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::backup::{WalGate, WalPass};
-use crate::compact::beside;
+use crate::backup::{CheckpointGuard, WalLock};
+use crate::compact_copy::with_suffix;
 use crate::error::{Result, io};
-use crate::swap::directory_of;
+use crate::replace_file::directory_of;
 
 /// Proof that the WAL, as it was when the flush began, is on the disk.
-pub(crate) struct FlushedWal(());
+pub(crate) struct FlushProof(());
 
 /// A database's WAL, as a file to flush.
 pub(crate) struct WalFile {
@@ -39,7 +39,7 @@ struct WalDescriptors {
     /// SQLite has no locks on it, so a descriptor of our own does no harm; and it stays the same
     /// file until the database gets another.
     wal: Arc<File>,
-    gate: Arc<WalGate>,
+    gate: Arc<WalLock>,
     /// Until its first flush: a file that a power loss takes out of its directory holds nothing.
     directory: Option<File>,
 }
@@ -47,7 +47,7 @@ struct WalDescriptors {
 impl WalFile {
     /// The WAL of an open database in WAL mode: SQLite makes the file with the first read.
     pub(crate) fn open(database: &Path) -> Result<Self> {
-        let path = beside(database, "-wal");
+        let path = with_suffix(database, "-wal");
         let files = Mutex::new(WalDescriptors::open(database, &path)?);
         Ok(Self { database: database.to_owned(), path, files })
     }
@@ -60,8 +60,8 @@ impl WalFile {
     }
 
     /// Before the WAL is moved into its file. `None`: a copy of both is being made.
-    pub(crate) fn enter_gate(&self) -> Option<WalPass> {
-        self.gate().enter()
+    pub(crate) fn checkpoint_guard(&self) -> Option<CheckpointGuard> {
+        self.gate().try_lock_for_checkpoint()
     }
 
     /// The command and process of a copy that was in the way of a checkpoint, and has stalled.
@@ -69,19 +69,19 @@ impl WalFile {
         self.gate().stalled_copy()
     }
 
-    fn gate(&self) -> Arc<WalGate> {
+    fn gate(&self) -> Arc<WalLock> {
         Arc::clone(&self.files.lock().expect(UNPOISONED).gate)
     }
 
     /// Returns when the disk has what the file held.
-    pub(crate) fn flush(&self) -> Result<FlushedWal> {
+    pub(crate) fn flush(&self) -> Result<FlushProof> {
         let mut files = self.files.lock().expect(UNPOISONED);
         if let Some(directory) = &files.directory {
             directory.sync_all().map_err(io(directory_of(&self.path)))?;
             files.directory = None;
         }
         files.wal.sync_data().map_err(io(&self.path))?;
-        Ok(FlushedWal(()))
+        Ok(FlushProof(()))
     }
 }
 
@@ -92,7 +92,7 @@ impl WalDescriptors {
         let wal = File::options().read(true).write(true).open(path).map_err(io(path))?;
         let wal = Arc::new(wal);
         Ok(Self {
-            gate: WalGate::new(database, Arc::clone(&wal)),
+            gate: WalLock::new(database, Arc::clone(&wal)),
             wal,
             directory: Some(File::open(directory).map_err(io(directory))?),
         })

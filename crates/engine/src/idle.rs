@@ -6,12 +6,12 @@
 //! two of these times after the last write.
 //!
 //! # Invariants
-//! - A database stands in the queue at most once (its `Maintenance` says so), and one that has had
-//!   a write since it was last maintained stands in it.
+//! - A database stands in the queue at most once (its `MaintenanceState` says so), and one that has
+//!   had a write since it was last maintained stands in it.
 //! - A database that is closed meanwhile is skipped.
 //!
 //! # Not here
-//! - What an idle database gets → `maintenance.rs`. What cannot wait for idleness → `upkeep.rs`.
+//! - What an idle database gets → `maintenance.rs`. What cannot wait for idleness → `scheduler.rs`.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::clock;
 use crate::database::Database;
 use crate::delay_queue::DelayQueue;
 
-pub(crate) struct Idle {
+pub(crate) struct IdleWatcher {
     time: Duration,
     watched: DelayQueue<WatchedDatabase>,
 }
@@ -31,7 +31,7 @@ struct WatchedDatabase {
     database: Weak<Database>,
 }
 
-impl Idle {
+impl IdleWatcher {
     pub(crate) fn new(time: Duration) -> Self {
         Self { time, watched: DelayQueue::default() }
     }
@@ -47,7 +47,7 @@ impl Idle {
     pub(crate) fn run(&self) {
         while let Some(WatchedDatabase { batches, database }) = self.watched.next() {
             if let Some(database) = database.upgrade() {
-                database.look_at_idleness(batches);
+                database.check_idle(batches);
             }
         }
     }

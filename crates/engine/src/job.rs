@@ -1,13 +1,14 @@
 //! One write on its way: from its caller to the writer and back, in one allocation.
 //!
-//! A closure, its result and the caller's waker share one `Arc`. The caller's side is [`Pending`];
-//! the writer's is [`Queued`] until its batch has committed. Then it is in an [`UnflushedBatch`] if
-//! its caller must not hear of it before a flush, and at last in an [`EndedBatch`].
+//! A closure, its result and the caller's waker share one `Arc`. The caller's side is
+//! [`WriteFuture`]; the writer's is [`WriteJob`] until its batch has committed. Then it is in an
+//! [`UnflushedBatch`] if its caller must not hear of it before a flush, and at last in an
+//! [`CompletedBatch`].
 //!
 //! # Invariants
-//! - A caller is always answered. Success is told by [`EndedBatch::answer`] alone, and an unflushed
-//!   batch becomes an ended one by the proof of a flush. Whatever is dropped on the way, by a panic
-//!   or a hand-over that is refused, answers [`Error::Closed`].
+//! - A caller is always answered. Success is told by [`CompletedBatch::complete`] alone, and an
+//!   unflushed batch becomes an ended one by the proof of a flush. Whatever is dropped on the way,
+//!   by a panic or a hand-over that is refused, answers [`Error::Closed`].
 //! - An answer is visible before its waker is called, so none is lost.
 //! - The closure runs under no lock that a caller takes.
 
@@ -19,8 +20,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use crate::error::{Error, Result};
-use crate::flush::FlushedWal;
-use crate::sync::{Mutex, MutexGuard};
+use crate::flush::FlushProof;
+use crate::thread_sync::{Mutex, MutexGuard};
 use crate::transaction::Transaction;
 
 /// How safe a write is when its caller hears `Ok`.
@@ -33,12 +34,12 @@ pub enum Durability {
     Disk,
 }
 
-/// The answer to a write: a future, or for plain threads [`Pending::wait`]. Dropping it cancels
+/// The answer to a write: a future, or for plain threads [`WriteFuture::wait`]. Dropping it cancels
 /// nothing.
 #[must_use = "the write happens anyway, but only this tells whether it did"]
-pub struct Pending<T, E>(Arc<dyn Answer<T, E>>);
+pub struct WriteFuture<T, E>(Arc<dyn ErasedCompletion<T, E>>);
 
-impl<T, E> Pending<T, E> {
+impl<T, E> WriteFuture<T, E> {
     /// Blocks this thread until the answer is there.
     ///
     /// # Panics
@@ -50,7 +51,7 @@ impl<T, E> Pending<T, E> {
         drop(sender);
         drop(receiver.blocking_recv());
         thread_local! {
-            static WAKER: Waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+            static WAKER: Waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
         }
         WAKER.with(|waker| {
             loop {
@@ -63,7 +64,7 @@ impl<T, E> Pending<T, E> {
     }
 }
 
-impl<T, E> Future for Pending<T, E> {
+impl<T, E> Future for WriteFuture<T, E> {
     type Output = Result<T, E>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -71,42 +72,45 @@ impl<T, E> Future for Pending<T, E> {
     }
 }
 
-impl<T, E> std::fmt::Debug for Pending<T, E> {
+impl<T, E> std::fmt::Debug for WriteFuture<T, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Pending")
     }
 }
 
-struct Unpark(Thread);
+struct ThreadWaker(Thread);
 
-impl Wake for Unpark {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
 }
 
 /// Makes a closure into a job and the answer that its caller waits for.
-pub(crate) fn job<T, E, F>(durability: Durability, closure: F) -> (Queued, Pending<T, E>)
+pub(crate) fn job<T, E, F>(durability: Durability, closure: F) -> (WriteJob, WriteFuture<T, E>)
 where
     F: Fn(&Transaction<'_>) -> Result<T, E> + Send + 'static,
     T: Send + 'static,
     E: From<Error> + Send + 'static,
 {
-    let work = Work { closure: Some(closure), result: None };
-    let slot =
-        Arc::new(Slot { durability, work: Mutex::new(work), reply: Mutex::new(Reply::default()) });
-    (Queued(Some(Arc::<Slot<F, T, E>>::clone(&slot))), Pending(slot))
+    let work = ClosureState { closure: Some(closure), result: None };
+    let slot = Arc::new(SharedJob {
+        durability,
+        work: Mutex::new(work),
+        reply: Mutex::new(CompletionState::default()),
+    });
+    (WriteJob(Some(Arc::<SharedJob<F, T, E>>::clone(&slot))), WriteFuture(slot))
 }
 
-struct Slot<F, T, E> {
+struct SharedJob<F, T, E> {
     durability: Durability,
     /// The writer's side, until it is answered.
-    work: Mutex<Work<F, T, E>>,
+    work: Mutex<ClosureState<F, T, E>>,
     /// What both sides meet in.
-    reply: Mutex<Reply>,
+    reply: Mutex<CompletionState>,
 }
 
-struct Work<F, T, E> {
+struct ClosureState<F, T, E> {
     /// `None` once answered.
     closure: Option<F>,
     /// Of its last run.
@@ -114,18 +118,18 @@ struct Work<F, T, E> {
 }
 
 #[derive(Default)]
-struct Reply {
+struct CompletionState {
     is_answered: bool,
     waker: Option<Waker>,
 }
 
 /// The caller's side of a slot, whatever its closure.
-trait Answer<T, E>: Send + Sync {
+trait ErasedCompletion<T, E>: Send + Sync {
     fn poll(&self, waker: &Waker) -> Poll<Result<T, E>>;
 }
 
 /// The writer's side of a slot, whatever its types.
-trait Job: Send + Sync {
+trait ErasedJob: Send + Sync {
     fn durability(&self) -> Durability;
     /// Runs the closure and keeps its result. Says whether it wants its changes kept.
     fn run(&self, transaction: &Transaction<'_>) -> bool;
@@ -133,20 +137,20 @@ trait Job: Send + Sync {
     fn fail(&self, error: Error);
     fn is_ok(&self) -> bool;
     /// Gives the result to the caller.
-    fn answer(&self);
+    fn complete(&self);
 }
 
-impl<F, T, E> Slot<F, T, E> {
-    fn work(&self) -> MutexGuard<'_, Work<F, T, E>> {
+impl<F, T, E> SharedJob<F, T, E> {
+    fn work(&self) -> MutexGuard<'_, ClosureState<F, T, E>> {
         self.work.lock().expect("the closure's panics are caught")
     }
 
-    fn reply(&self) -> MutexGuard<'_, Reply> {
+    fn reply(&self) -> MutexGuard<'_, CompletionState> {
         self.reply.lock().expect("no code panics while it holds this lock")
     }
 }
 
-impl<F, T, E> Answer<T, E> for Slot<F, T, E>
+impl<F, T, E> ErasedCompletion<T, E> for SharedJob<F, T, E>
 where
     F: Send,
     T: Send,
@@ -166,7 +170,7 @@ where
     }
 }
 
-impl<F, T, E> Job for Slot<F, T, E>
+impl<F, T, E> ErasedJob for SharedJob<F, T, E>
 where
     F: Fn(&Transaction<'_>) -> Result<T, E> + Send,
     T: Send,
@@ -202,7 +206,7 @@ where
         matches!(self.work().result, Some(Ok(_)))
     }
 
-    fn answer(&self) {
+    fn complete(&self) {
         let closure = self.work().closure.take();
         let mut reply = self.reply();
         reply.is_answered = true;
@@ -232,9 +236,9 @@ fn guarded(work: impl FnOnce()) {
 }
 
 /// A transaction that waits, or runs in a batch that has not ended.
-pub(crate) struct Queued(Option<Arc<dyn Job>>);
+pub(crate) struct WriteJob(Option<Arc<dyn ErasedJob>>);
 
-impl Queued {
+impl WriteJob {
     pub(crate) fn durability(&self) -> Durability {
         self.job().durability()
     }
@@ -254,16 +258,16 @@ impl Queued {
         self.job().is_ok()
     }
 
-    fn job(&self) -> &dyn Job {
+    fn job(&self) -> &dyn ErasedJob {
         &**self.0.as_ref().expect("only its answer takes it")
     }
 }
 
-impl Drop for Queued {
+impl Drop for WriteJob {
     fn drop(&mut self) {
         if let Some(job) = self.0.take() {
             job.fail(Error::Closed);
-            job.answer();
+            job.complete();
             discard(job);
         }
     }
@@ -271,40 +275,40 @@ impl Drop for Queued {
 
 /// Transactions whose batch has committed, and whose callers must not hear of it before the WAL is
 /// flushed.
-pub(crate) struct UnflushedBatch(Vec<Queued>);
+pub(crate) struct UnflushedBatch(Vec<WriteJob>);
 
 impl UnflushedBatch {
-    pub(crate) fn new(jobs: Vec<Queued>) -> Self {
+    pub(crate) fn new(jobs: Vec<WriteJob>) -> Self {
         Self(jobs)
     }
 
     /// After a flush that began after the commit.
-    pub(crate) fn acknowledge(self, _proof: &FlushedWal) -> EndedBatch {
-        EndedBatch(self.0)
+    pub(crate) fn acknowledge(self, _proof: &FlushProof) -> CompletedBatch {
+        CompletedBatch(self.0)
     }
 
     /// The flush failed: makes every success an error. Says how many there were.
-    pub(crate) fn fail(self, error: impl Fn() -> Error) -> (EndedBatch, usize) {
+    pub(crate) fn fail(self, error: impl Fn() -> Error) -> (CompletedBatch, usize) {
         let succeeded = self.0.iter().filter(|job| job.is_ok());
         let failed_count = succeeded.inspect(|job| job.fail(error())).count();
-        (EndedBatch(self.0), failed_count)
+        (CompletedBatch(self.0), failed_count)
     }
 }
 
 /// Transactions whose batch has ended, with what each caller will hear.
-pub(crate) struct EndedBatch(Vec<Queued>);
+pub(crate) struct CompletedBatch(Vec<WriteJob>);
 
-impl EndedBatch {
+impl CompletedBatch {
     /// Nothing of the batch must be flushed before its callers hear of it.
-    pub(crate) fn new(jobs: Vec<Queued>) -> Self {
+    pub(crate) fn new(jobs: Vec<WriteJob>) -> Self {
         Self(jobs)
     }
 
     /// Tells every caller what its closure returned.
-    pub(crate) fn answer(mut self) {
+    pub(crate) fn complete(mut self) {
         for job in &mut self.0 {
             if let Some(job) = job.0.take() {
-                job.answer();
+                job.complete();
                 discard(job);
             }
         }

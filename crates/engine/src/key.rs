@@ -13,9 +13,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// A raw 256-bit database key.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct Key([u8; 32]);
+pub struct DatabaseKey([u8; 32]);
 
-impl Key {
+impl DatabaseKey {
     /// A new key from the operating system's random source.
     ///
     /// # Panics
@@ -60,7 +60,7 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for DatabaseKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
     }
@@ -72,12 +72,12 @@ mod tests {
 
     #[test]
     fn debug_hides_the_bytes() {
-        assert_eq!(format!("{:?}", Key::from_bytes([7; 32])), "Key(..)");
+        assert_eq!(format!("{:?}", DatabaseKey::from_bytes([7; 32])), "Key(..)");
         assert_eq!(format!("{:?}", Passphrase::new(vec![7])), "Passphrase(..)");
     }
 
     #[test]
     fn generated_keys_differ() {
-        assert_ne!(Key::generate().as_bytes(), Key::generate().as_bytes());
+        assert_ne!(DatabaseKey::generate().as_bytes(), DatabaseKey::generate().as_bytes());
     }
 }

@@ -6,23 +6,28 @@
 //! neighbours; reads run on the caller's thread. What the rows mean is the caller's business.
 //!
 //! ```
-//! use engine::{Databases, Durability, Encryption, Error, Key, Limits, Migration, Options, Sql};
+//! use engine::{
+//!     DatabaseKey, DatabaseOptions, Databases, Durability, EngineLimits, Error, FileEncryption,
+//!     Migration, StaticStatement,
+//! };
 //!
-//! static CREDIT: Sql = Sql::new("UPDATE account SET balance = balance + ?1 WHERE id = ?2");
-//! static BALANCE: Sql = Sql::new("SELECT balance FROM account WHERE id = ?1");
+//! static CREDIT: StaticStatement =
+//!     StaticStatement::new("UPDATE account SET balance = balance + ?1 WHERE id = ?2");
+//! static BALANCE: StaticStatement =
+//!     StaticStatement::new("SELECT balance FROM account WHERE id = ?1");
 //!
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("accounts.db");
-//! let databases = Databases::start(Limits::default())?;
-//! let key = Key::generate();
-//! let database = databases.open(&path, || Options {
+//! let databases = Databases::start(EngineLimits::default())?;
+//! let key = DatabaseKey::generate();
+//! let database = databases.open(&path, || DatabaseOptions {
 //!     create: true,
 //!     migrations: &[Migration {
 //!         version: 1,
 //!         sql: "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL);
 //!               INSERT INTO account VALUES (1, 100)",
 //!     }],
-//!     ..Options::new(Encryption::Key { key, cipher: None })
+//!     ..DatabaseOptions::new(FileEncryption::Key { key, cipher: None })
 //! })?;
 //!
 //! // A future, or for a plain thread `wait`: answered when the disk has it.
@@ -44,65 +49,66 @@
 #![warn(missing_docs)]
 
 mod backup;
+mod batch_executor;
+mod batch_sizer;
 mod cache;
 mod checkpoint;
 mod cipher;
 mod clock;
-mod compact;
-mod courier;
+mod compact_copy;
+mod completion;
 mod damage;
 mod database;
 mod databases;
 mod delay_queue;
+mod disk_reserve;
 mod error;
 mod flush;
+mod fs_type;
 mod idle;
-mod isolation;
 mod job;
 mod key;
 mod maintenance;
 mod migrate;
-mod mount;
 mod open;
-mod pace;
 mod poison;
+mod prepared_connection;
 mod profile;
 mod queue;
 mod readers;
-mod ready;
 mod repair;
-mod reserve;
+mod replace_file;
+mod run_queue;
 mod salvage;
+mod savepoint_policy;
+mod scheduler;
 mod scratch;
-mod session;
 mod stats;
-mod stretch;
-mod swap;
-mod sync;
+mod thread_sync;
 mod transaction;
-mod upkeep;
 mod vacuum;
 mod writer;
 
 pub use backup::{CopiedFile, CopyProgress, copy_file};
 pub use cipher::{Cipher, UnknownCipher};
-pub use compact::SIDE_FILES;
-pub use damage::{DamagePolicy, FinishRepair};
-pub use database::{Database, Options};
-pub use databases::{Databases, Limits};
+pub use compact_copy::SIDE_FILES;
+pub use damage::{DamagePolicy, RepairHook};
+pub use database::{Database, DatabaseOptions};
+pub use databases::{Databases, EngineLimits};
 pub use error::{Error, Result};
-pub use job::{Durability, Pending};
-pub use key::{Key, Passphrase};
-pub use maintenance::{Maintained, MaintenanceStats};
+pub use fs_type::fs_type;
+pub use job::{Durability, WriteFuture};
+pub use key::{DatabaseKey, Passphrase};
+pub use maintenance::{MaintenanceRun, MaintenanceStats};
 pub use migrate::Migration;
-pub use mount::file_system;
 pub use open::{
-    Encryption, RecoverySource, Untouched, open_connection, open_for_recovery, open_untouched,
+    FileEncryption, ReadOnlyMode, RecoverySource, open_connection, open_for_recovery,
+    open_read_only,
 };
-pub use profile::{Pragma, Profile, Scope};
-pub use repair::damaged_path;
+pub use profile::{PragmaScope, PragmaSetting, Profile};
+pub use repair::quarantine_path;
 pub use scratch::{ScratchFolder, remove_temporary_files};
-pub use stats::{Health, Stats, Totals};
-pub use transaction::{Held, Sql, Transaction};
-pub use vacuum::{Vacuum, Vacuumed, vacuum};
+pub use stats::{DatabaseHealth, DatabaseStats, EngineTotals};
+pub use transaction::{StatementGuard, StaticStatement, Transaction};
+pub use vacuum::{VacuumMethod, VacuumReport, vacuum};
 pub use writer::WriterLimits;

@@ -8,7 +8,7 @@
 //!   under way, which sees that and gives up.
 //!
 //! # Not here
-//! - Doing it → `database/maintain.rs`, `database/shrink.rs`,
+//! - Doing it → `database/idle_maintenance.rs`, `database/replace_file.rs`,
 //!   `database/scrub.rs`. When a database is idle → `idle.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,13 +27,13 @@ const FREE_PAGES_MIN: u64 = 256;
 
 /// Pages of a database file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pages {
+pub(crate) struct PageCounts {
     pub(crate) bytes_each: u64,
     pub(crate) all: u64,
     pub(crate) free: u64,
 }
 
-impl Pages {
+impl PageCounts {
     /// The share of the file that holds nothing, 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "SQLite has at most 2³² pages")]
     pub(crate) fn fragmentation(self) -> f64 {
@@ -43,7 +43,7 @@ impl Pages {
 
 /// What can be done about free pages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Means {
+pub(crate) struct VacuumCapabilities {
     /// `auto_vacuum` is INCREMENTAL.
     pub(crate) has_steps: bool,
     /// The file is in WAL mode and this process's alone, so that another can take its place.
@@ -52,30 +52,32 @@ pub(crate) struct Means {
 
 /// What is to be done about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shrinking {
+pub(crate) enum VacuumPlan {
     Nothing,
     /// `PRAGMA incremental_vacuum`, a few pages at a time.
-    Steps,
+    Incremental,
     /// A compact copy in the file's place.
-    Whole,
+    Full,
 }
 
-pub(crate) fn shrinking(pages: Pages, means: Means) -> Shrinking {
+pub(crate) fn plan_vacuum(pages: PageCounts, means: VacuumCapabilities) -> VacuumPlan {
     let fragmentation = pages.fragmentation();
     if pages.free < FREE_PAGES_MIN || fragmentation <= FRAGMENTATION_STEPS {
-        return Shrinking::Nothing;
+        return VacuumPlan::Nothing;
     }
     match means {
-        Means { has_steps: false, may_swap: false } => Shrinking::Nothing,
-        Means { has_steps: false, may_swap: true } => Shrinking::Whole,
-        Means { may_swap: true, .. } if fragmentation > FRAGMENTATION_WHOLE => Shrinking::Whole,
-        Means { .. } => Shrinking::Steps,
+        VacuumCapabilities { has_steps: false, may_swap: false } => VacuumPlan::Nothing,
+        VacuumCapabilities { has_steps: false, may_swap: true } => VacuumPlan::Full,
+        VacuumCapabilities { may_swap: true, .. } if fragmentation > FRAGMENTATION_WHOLE => {
+            VacuumPlan::Full
+        }
+        VacuumCapabilities { .. } => VacuumPlan::Incremental,
     }
 }
 
 /// What one run has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Maintained {
+pub struct MaintenanceRun {
     /// The planner's statistics were looked at, and renewed where they were stale.
     pub is_optimised: bool,
     /// Pages by which the file has become shorter.
@@ -105,13 +107,13 @@ pub struct MaintenanceStats {
     pub pages_scrubbed: u64,
     /// Times that a file was found damaged.
     pub damaged: u64,
-    /// Damaged files that were put aside, with a new one in their place.
+    /// Damaged files that were quarantined, with a new one in their place.
     pub repaired: u64,
 }
 
 /// Counts what runs have done: of one database, or of all.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(crate) struct MaintenanceCounters {
     runs: AtomicU64,
     optimised: AtomicU64,
     truncated: AtomicU64,
@@ -122,8 +124,8 @@ pub(crate) struct Counters {
     repaired: AtomicU64,
 }
 
-impl Counters {
-    pub(crate) fn add(&self, done: Maintained) {
+impl MaintenanceCounters {
+    pub(crate) fn add(&self, done: MaintenanceRun) {
         let add = |counter: &AtomicU64, count| counter.fetch_add(count, Ordering::Relaxed);
         add(&self.runs, 1);
         add(&self.optimised, done.is_optimised.into());
@@ -158,7 +160,7 @@ impl Counters {
 
 /// One database's maintenance.
 #[derive(Default)]
-pub(crate) struct Maintenance {
+pub(crate) struct MaintenanceState {
     /// Taken for a run; true once the database is closed.
     is_closed: Mutex<bool>,
     /// The same, for a run that is under way.
@@ -166,17 +168,17 @@ pub(crate) struct Maintenance {
     /// The database stands in the queue of those that are looked at when they may be idle.
     is_watched: AtomicBool,
     ended: Mutex<Option<Instant>>,
-    pub(crate) counters: Counters,
+    pub(crate) counters: MaintenanceCounters,
 }
 
-impl Maintenance {
+impl MaintenanceState {
     /// `None` once the database is closed. Waits for the run that is under way.
     pub(crate) fn begin(&self) -> Option<MutexGuard<'_, bool>> {
         let is_closed = self.lock();
         (!*is_closed).then_some(is_closed)
     }
 
-    pub(crate) fn end(&self, done: Maintained) {
+    pub(crate) fn end(&self, done: MaintenanceRun) {
         self.counters.add(done);
         *self.ended.lock().expect(UNPOISONED) = Some(clock::now());
     }
@@ -218,35 +220,35 @@ const UNPOISONED: &str = "no code panics while it holds this lock";
 mod tests {
     use super::*;
 
-    const ALL: Means = Means { has_steps: true, may_swap: true };
-    const STEPS: Means = Means { has_steps: true, may_swap: false };
-    const SWAP: Means = Means { has_steps: false, may_swap: true };
-    const NEITHER: Means = Means { has_steps: false, may_swap: false };
+    const ALL: VacuumCapabilities = VacuumCapabilities { has_steps: true, may_swap: true };
+    const STEPS: VacuumCapabilities = VacuumCapabilities { has_steps: true, may_swap: false };
+    const SWAP: VacuumCapabilities = VacuumCapabilities { has_steps: false, may_swap: true };
+    const NEITHER: VacuumCapabilities = VacuumCapabilities { has_steps: false, may_swap: false };
 
-    fn due(free: u64, means: Means) -> Shrinking {
-        shrinking(Pages { bytes_each: 4_096, all: 10_000, free }, means)
+    fn due(free: u64, means: VacuumCapabilities) -> VacuumPlan {
+        plan_vacuum(PageCounts { bytes_each: 4_096, all: 10_000, free }, means)
     }
 
     #[test]
     fn what_is_due_follows_the_share_of_free_pages() {
         for means in [ALL, STEPS, SWAP, NEITHER] {
-            assert_eq!(due(1_500, means), Shrinking::Nothing, "{means:?}");
+            assert_eq!(due(1_500, means), VacuumPlan::Nothing, "{means:?}");
         }
         for free in [1_501, 2_500, 2_501, 9_999] {
             let is_large = free > 2_500;
-            let best = if is_large { Shrinking::Whole } else { Shrinking::Steps };
+            let best = if is_large { VacuumPlan::Full } else { VacuumPlan::Incremental };
             assert_eq!(due(free, ALL), best);
-            assert_eq!(due(free, STEPS), Shrinking::Steps);
-            assert_eq!(due(free, SWAP), Shrinking::Whole);
-            assert_eq!(due(free, NEITHER), Shrinking::Nothing);
+            assert_eq!(due(free, STEPS), VacuumPlan::Incremental);
+            assert_eq!(due(free, SWAP), VacuumPlan::Full);
+            assert_eq!(due(free, NEITHER), VacuumPlan::Nothing);
         }
     }
 
     #[test]
     fn a_small_file_is_left_alone() {
-        let pages = |free| Pages { bytes_each: 4_096, all: 300, free };
-        assert_eq!(shrinking(pages(FREE_PAGES_MIN - 1), ALL), Shrinking::Nothing);
-        assert_eq!(shrinking(pages(FREE_PAGES_MIN), ALL), Shrinking::Whole);
-        assert_eq!(shrinking(Pages::default(), ALL), Shrinking::Nothing);
+        let pages = |free| PageCounts { bytes_each: 4_096, all: 300, free };
+        assert_eq!(plan_vacuum(pages(FREE_PAGES_MIN - 1), ALL), VacuumPlan::Nothing);
+        assert_eq!(plan_vacuum(pages(FREE_PAGES_MIN), ALL), VacuumPlan::Full);
+        assert_eq!(plan_vacuum(PageCounts::default(), ALL), VacuumPlan::Nothing);
     }
 }

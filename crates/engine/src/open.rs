@@ -15,12 +15,13 @@
 //!   file.
 //! - The directory of a new file is on the disk before anything is stored in the file.
 //! - From the moment that a connection has the file until it has SQLite's lock on it, no other file
-//!   takes the name (`swap.rs`).
+//!   takes the name (`replace_file.rs`).
 //!
 //! # Not here
 //! - What a writer's connection needs besides → `open/writable.rs`. A file that is damaged →
 //!   `open/recovery.rs`. Migrations → `migrate.rs`. Many files → `databases.rs`.
 
+mod encryption;
 mod recovery;
 mod writable;
 
@@ -33,20 +34,18 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::cipher::Cipher;
 use crate::clock;
 use crate::error::{Error, Result, io, sqlite};
-use crate::key::{Key, Passphrase};
-use crate::profile::{self, Profile, Target};
-use crate::swap::{DirectoryLock, is_busy, sync_directory};
+use crate::profile::{self, Profile, ProfileTarget};
+use crate::replace_file::{DirectoryLock, is_busy, sync_directory};
+pub use encryption::FileEncryption;
+use encryption::{DEFAULT_CIPHERS, KeyOrPassphrase};
 pub use recovery::{RecoverySource, open_for_recovery};
 pub(crate) use writable::{
-    LeftWal, Writable, check_writable, copy_wal, move_left_wal, open_writable,
+    WalRecovery, WritableConnection, check_writable, copy_wal, open_writable, recover_abandoned_wal,
 };
 
 /// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few
 /// KB.
 const STATEMENTS_CACHED_MAX: usize = 128;
-
-/// The ciphers that are tried when none is named; a new file gets the first.
-const DEFAULT_CIPHERS: &[Cipher] = &[Cipher::ChaCha20, Cipher::Aes256Cbc];
 
 const PROBE_FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
@@ -57,60 +56,13 @@ const PROBES_BESIDE_WAL: usize = 3;
 /// How long the creation of a file waits for others in the same directory that open theirs.
 const CREATORS_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// How a file is encrypted.
-#[derive(Clone, Debug)]
-pub enum Encryption {
-    /// Not at all.
-    None,
-    /// With a raw key.
-    Key {
-        /// The key.
-        key: Key,
-        /// The cipher; if not given, `chacha20`, and for a file that this does not open
-        /// `aes256cbc`.
-        cipher: Option<Cipher>,
-    },
-    /// With a key that the cipher derives from a passphrase: files of other programs.
-    Passphrase {
-        /// The passphrase.
-        passphrase: Passphrase,
-        /// As for a raw key.
-        cipher: Option<Cipher>,
-    },
-}
-
-/// What opens an encrypted file.
-#[derive(Clone, Copy)]
-enum Secret<'a> {
-    Key(&'a Key),
-    Passphrase(&'a Passphrase),
-}
-
-impl Encryption {
-    /// What a new file is encrypted with.
-    pub(crate) fn default_cipher(&self) -> Option<Cipher> {
-        self.secret().map(|(_, cipher)| cipher.unwrap_or(DEFAULT_CIPHERS[0]))
-    }
-
-    /// The secret, and the cipher if it was named.
-    fn secret(&self) -> Option<(Secret<'_>, Option<Cipher>)> {
-        match self {
-            Self::None => None,
-            Self::Key { key, cipher } => Some((Secret::Key(key), *cipher)),
-            Self::Passphrase { passphrase, cipher } => {
-                Some((Secret::Passphrase(passphrase), *cipher))
-            }
-        }
-    }
-}
-
 /// Opens one connection, for tools: keyed, and with the profile's settings read back. Returns the
 /// cipher in use.
 ///
 /// A `read_only` connection never creates the file and sets nothing that lives in it.
 pub fn open_connection(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     profile: &Profile,
     read_only: bool,
     create: bool,
@@ -143,7 +95,7 @@ impl NamedFile {
             return Ok(Self { is_empty, _lock: lock });
         }
         drop(lock);
-        let lock = DirectoryLock::alone(path, clock::now() + CREATORS_WAIT_MAX)?;
+        let lock = DirectoryLock::exclusive(path, clock::now() + CREATORS_WAIT_MAX)?;
         // Another process may have created it meanwhile.
         Ok(Self { is_empty: is_missing_or_empty(path, create)?, _lock: Some(lock) })
     }
@@ -151,7 +103,7 @@ impl NamedFile {
 
 /// Where an untouched file's committed pages are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Untouched {
+pub enum ReadOnlyMode {
     /// In the main file alone, which nobody changes meanwhile: no locks, no other file looked at.
     Immutable,
     /// Other connections may be at work: their locks are respected, and the WAL's index is read and
@@ -168,16 +120,16 @@ pub enum Untouched {
 /// with no profile. Returns the cipher in use.
 ///
 /// Of a key that only the WAL could prove (see the header of this file), it says
-/// [`Error::WrongKey`], but for [`Untouched::Overlay`].
-pub fn open_untouched(
+/// [`Error::WrongKey`], but for [`ReadOnlyMode::Overlay`].
+pub fn open_read_only(
     path: &Path,
-    encryption: &Encryption,
-    how: Untouched,
+    encryption: &FileEncryption,
+    how: ReadOnlyMode,
 ) -> Result<(Connection, Option<Cipher>)> {
     let parameter = match how {
-        Untouched::Immutable => "immutable=1",
-        Untouched::Shared => "readonly_shm=1",
-        Untouched::Overlay => return open_overlay(path, encryption),
+        ReadOnlyMode::Immutable => "immutable=1",
+        ReadOnlyMode::Shared => "readonly_shm=1",
+        ReadOnlyMode::Overlay => return open_overlay(path, encryption),
     };
     let cipher = find_cipher_of_page_1(path, encryption)?;
     let uri = uri(path.as_os_str().as_encoded_bytes(), parameter);
@@ -190,7 +142,7 @@ pub fn open_untouched(
 
 /// Where page 1 of the main file does not prove the key, the recovered one may: a kill in the middle
 /// of a write can tear it. On an overlay, a wrong key does no harm.
-fn open_overlay(path: &Path, encryption: &Encryption) -> Result<(Connection, Option<Cipher>)> {
+fn open_overlay(path: &Path, encryption: &FileEncryption) -> Result<(Connection, Option<Cipher>)> {
     let path = path.canonicalize().map_err(io(path))?;
     match (find_cipher_of_page_1(&path, encryption), encryption.secret()) {
         (Ok(cipher), secret) => {
@@ -210,7 +162,10 @@ fn open_overlay(path: &Path, encryption: &Encryption) -> Result<(Connection, Opt
     }
 }
 
-fn connect_overlay(path: &Path, secret: Option<(Secret<'_>, Cipher)>) -> Result<Connection> {
+fn connect_overlay(
+    path: &Path,
+    secret: Option<(KeyOrPassphrase<'_>, Cipher)>,
+) -> Result<Connection> {
     let (name, vfs) = sqlite3mc_sys::overlay(path).map_err(sqlite("overlay"))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -229,7 +184,7 @@ fn connect_overlay(path: &Path, secret: Option<(Secret<'_>, Cipher)>) -> Result<
 /// reader.
 pub(crate) fn connect(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     cipher: Option<Cipher>,
     profile: &Profile,
     read_only: bool,
@@ -241,7 +196,7 @@ pub(crate) fn connect(
 /// Opens the connection of a file that is being made, while nobody else opens one in its directory.
 pub(crate) fn connect_locked(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     cipher: Option<Cipher>,
     profile: &Profile,
     _directory: &DirectoryLock,
@@ -253,10 +208,10 @@ pub(crate) fn connect_locked(
 /// connection has it open.
 pub(crate) fn open_damaged(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     cipher: Option<Cipher>,
 ) -> Result<Connection> {
-    let db = open_alone(path)?;
+    let db = open_exclusive(path)?;
     let no_checkpoint = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
     db.set_db_config(no_checkpoint, true).map_err(sqlite("open"))?;
     if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
@@ -274,7 +229,7 @@ pub(crate) fn open_damaged(
 /// The same, under a lock that is held already.
 fn connect_named(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     cipher: Option<Cipher>,
     profile: &Profile,
     read_only: bool,
@@ -294,7 +249,7 @@ fn connect_named(
     if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
         unlock(&connection, secret, cipher).map_err(sqlite("key"))?;
     }
-    let target = Target {
+    let target = ProfileTarget {
         is_encrypted: cipher.is_some(),
         is_read_only: read_only,
         is_empty: has_no_pages(&connection)?,
@@ -314,7 +269,7 @@ fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
 }
 
 /// The cipher by which the key opens a file that has content. [`Error::WrongKey`] if none does.
-pub(crate) fn find_cipher(path: &Path, encryption: &Encryption) -> Result<Option<Cipher>> {
+pub(crate) fn find_cipher(path: &Path, encryption: &FileEncryption) -> Result<Option<Cipher>> {
     let found = find_cipher_of_page_1(path, encryption);
     if let (Err(Error::WrongKey { .. }), Some((secret, cipher))) = (&found, encryption.secret())
         && has_wal(path)
@@ -333,7 +288,7 @@ fn candidates(cipher: Option<&Cipher>) -> &[Cipher] {
 }
 
 /// The cipher by which the key opens page 1 of the main file.
-fn find_cipher_of_page_1(path: &Path, encryption: &Encryption) -> Result<Option<Cipher>> {
+fn find_cipher_of_page_1(path: &Path, encryption: &FileEncryption) -> Result<Option<Cipher>> {
     let Some((secret, cipher)) = encryption.secret() else {
         return if opens(path, None)? { Ok(None) } else { Err(wrong_key(path)) };
     };
@@ -353,7 +308,7 @@ fn find_cipher_of_page_1(path: &Path, encryption: &Encryption) -> Result<Option<
 }
 
 /// Does this key open page 1? Reads nothing but the main file (see the header of this file).
-fn opens(path: &Path, secret: Option<(Secret<'_>, Cipher)>) -> Result<bool> {
+fn opens(path: &Path, secret: Option<(KeyOrPassphrase<'_>, Cipher)>) -> Result<bool> {
     let uri = uri(path.as_os_str().as_encoded_bytes(), "immutable=1");
     let probe = Connection::open_with_flags(uri, PROBE_FLAGS).map_err(sqlite("open"))?;
     if let Some((secret, cipher)) = secret {
@@ -363,8 +318,8 @@ fn opens(path: &Path, secret: Option<(Secret<'_>, Cipher)>) -> Result<bool> {
 }
 
 /// Does this key open page 1 as the WAL has it? See the header of this file.
-fn opens_with_wal(path: &Path, secret: Secret<'_>, cipher: Cipher) -> Result<bool> {
-    let probe = open_alone(path)?;
+fn opens_with_wal(path: &Path, secret: KeyOrPassphrase<'_>, cipher: Cipher) -> Result<bool> {
+    let probe = open_exclusive(path)?;
     let no_checkpoint = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
     probe.set_db_config(no_checkpoint, true).map_err(sqlite("open"))?;
     unlock(&probe, secret, cipher).map_err(sqlite("key"))?;
@@ -373,7 +328,7 @@ fn opens_with_wal(path: &Path, secret: Secret<'_>, cipher: Cipher) -> Result<boo
 
 /// A connection that takes the file for itself with its first read, and keeps what it makes of the
 /// WAL in its own memory.
-fn open_alone(path: &Path) -> Result<Connection> {
+fn open_exclusive(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags).map_err(sqlite("open"))?;
     db.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(sqlite("open"))?;
@@ -398,13 +353,17 @@ fn has_wal(path: &Path) -> bool {
     Path::new(&wal).metadata().is_ok_and(|metadata| metadata.len() > 0)
 }
 
-fn unlock(connection: &Connection, secret: Secret<'_>, cipher: Cipher) -> rusqlite::Result<()> {
+fn unlock(
+    connection: &Connection,
+    secret: KeyOrPassphrase<'_>,
+    cipher: Cipher,
+) -> rusqlite::Result<()> {
     connection.execute_batch(&format!("PRAGMA cipher = '{cipher}'"))?;
     assert_eq!(profile::read(connection, "cipher")?, cipher.name(), "this build knows the cipher");
     match secret {
-        Secret::Key(key) => sqlite3mc_sys::key(connection, key.as_bytes()),
-        Secret::Passphrase(passphrase) => {
-            sqlite3mc_sys::passphrase(connection, passphrase.as_bytes())
+        KeyOrPassphrase::Key(key) => sqlite3mc_sys::set_key(connection, key.as_bytes()),
+        KeyOrPassphrase::Passphrase(passphrase) => {
+            sqlite3mc_sys::set_passphrase(connection, passphrase.as_bytes())
         }
     }
 }

@@ -23,14 +23,14 @@ pub struct Profile {
     /// What it is for, in one line.
     pub about: &'static str,
     /// Another profile's settings, which this one changes.
-    pub base: &'static [Pragma],
+    pub base: &'static [PragmaSetting],
     /// Settings that replace those of the same name in `base`, or come after them.
-    pub changes: &'static [Pragma],
+    pub changes: &'static [PragmaSetting],
 }
 
 /// One setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pragma {
+pub struct PragmaSetting {
     /// The PRAGMA's name.
     pub name: &'static str,
     /// What it is set to.
@@ -38,12 +38,12 @@ pub struct Pragma {
     /// What SQLite answers afterwards when asked.
     pub read_back: &'static str,
     /// Which connections set it.
-    pub scope: Scope,
+    pub scope: PragmaScope,
 }
 
 /// Which connections set a PRAGMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum PragmaScope {
     /// The one that creates the file; later the file keeps what it has.
     Creation,
     /// Those that may write.
@@ -65,11 +65,11 @@ impl Profile {
     }
 
     /// The settings, in the order in which they are set.
-    pub fn pragmas(&self) -> impl Iterator<Item = Pragma> {
+    pub fn pragmas(&self) -> impl Iterator<Item = PragmaSetting> {
         let Self { base, changes, .. } = *self;
-        let changed = |one: &Pragma| changes.iter().find(|other| other.name == one.name);
+        let changed = |one: &PragmaSetting| changes.iter().find(|other| other.name == one.name);
         let kept = base.iter().map(move |pragma| *changed(pragma).unwrap_or(pragma));
-        let is_new = |one: &&Pragma| base.iter().all(|other| other.name != one.name);
+        let is_new = |one: &&PragmaSetting| base.iter().all(|other| other.name != one.name);
         kept.chain(changes.iter().filter(is_new).copied())
     }
 
@@ -80,20 +80,20 @@ impl Profile {
 
 /// The connection that a profile is applied to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
+pub(crate) struct ProfileTarget {
     pub(crate) is_encrypted: bool,
     pub(crate) is_read_only: bool,
     pub(crate) is_empty: bool,
 }
 
 /// Sets what the profile says and reads each setting back.
-pub(crate) fn apply(profile: &Profile, db: &Connection, target: Target) -> Result<()> {
+pub(crate) fn apply(profile: &Profile, db: &Connection, target: ProfileTarget) -> Result<()> {
     set(db, temp_store(profile, target))?;
     for pragma in profile.pragmas().filter(|pragma| pragma.name != "temp_store") {
         let applies = match pragma.scope {
-            Scope::Creation => target.is_empty && !target.is_read_only,
-            Scope::Writing => !target.is_read_only,
-            Scope::Always => true,
+            PragmaScope::Creation => target.is_empty && !target.is_read_only,
+            PragmaScope::Writing => !target.is_read_only,
+            PragmaScope::Always => true,
         };
         if applies {
             set(db, pragma)?;
@@ -114,7 +114,7 @@ pub(crate) fn check_encryptable(profile: &Profile) -> Result<()> {
     }
 }
 
-fn temp_store(profile: &Profile, target: Target) -> Pragma {
+fn temp_store(profile: &Profile, target: ProfileTarget) -> PragmaSetting {
     if target.is_encrypted || profile.value("temp_store") == Some(TEMP_STORE_MEMORY.value) {
         TEMP_STORE_MEMORY
     } else {
@@ -122,8 +122,8 @@ fn temp_store(profile: &Profile, target: Target) -> Pragma {
     }
 }
 
-fn set(db: &Connection, pragma: Pragma) -> Result<()> {
-    let Pragma { name, value, read_back, .. } = pragma;
+fn set(db: &Connection, pragma: PragmaSetting) -> Result<()> {
+    let PragmaSetting { name, value, read_back, .. } = pragma;
     db.execute_batch(&format!("PRAGMA {name} = {value}")).map_err(sqlite(name))?;
     let found = read(db, name).map_err(sqlite(name))?;
     if found == read_back {
@@ -144,42 +144,50 @@ pub(crate) fn read(db: &Connection, name: &str) -> rusqlite::Result<String> {
     })
 }
 
-const fn creation(name: &'static str, value: &'static str, read_back: &'static str) -> Pragma {
-    Pragma { name, value, read_back, scope: Scope::Creation }
+const fn creation(
+    name: &'static str,
+    value: &'static str,
+    read_back: &'static str,
+) -> PragmaSetting {
+    PragmaSetting { name, value, read_back, scope: PragmaScope::Creation }
 }
 
-const fn writing(name: &'static str, value: &'static str, read_back: &'static str) -> Pragma {
-    Pragma { name, value, read_back, scope: Scope::Writing }
+const fn writing(
+    name: &'static str,
+    value: &'static str,
+    read_back: &'static str,
+) -> PragmaSetting {
+    PragmaSetting { name, value, read_back, scope: PragmaScope::Writing }
 }
 
-const fn always(name: &'static str, value: &'static str, read_back: &'static str) -> Pragma {
-    Pragma { name, value, read_back, scope: Scope::Always }
+const fn always(name: &'static str, value: &'static str, read_back: &'static str) -> PragmaSetting {
+    PragmaSetting { name, value, read_back, scope: PragmaScope::Always }
 }
 
-const ANALYSIS_LIMIT_1000: Pragma = always("analysis_limit", "1000", "1000");
-const AUTOCHECKPOINT_1000: Pragma = writing("wal_autocheckpoint", "1000", "1000");
-const AUTO_VACUUM_FULL: Pragma = creation("auto_vacuum", "FULL", "1");
-const AUTO_VACUUM_INCREMENTAL: Pragma = creation("auto_vacuum", "INCREMENTAL", "2");
-const BUSY_5S: Pragma = always("busy_timeout", "5000", "5000");
-const BUSY_10S: Pragma = always("busy_timeout", "10000", "10000");
-const BUSY_30S: Pragma = always("busy_timeout", "30000", "30000");
-const BUSY_60S: Pragma = always("busy_timeout", "60000", "60000");
-const CACHE_8MB: Pragma = always("cache_size", "-8000", "-8000");
-const CACHE_16MB: Pragma = always("cache_size", "-16000", "-16000");
-const CACHE_64MB: Pragma = always("cache_size", "-64000", "-64000");
-const ENCODING_UTF8: Pragma = creation("encoding", "'UTF-8'", "UTF-8");
-const FOREIGN_KEYS: Pragma = always("foreign_keys", "ON", "1");
-const MMAP_0: Pragma = always("mmap_size", "0", "0");
-const MMAP_256MB: Pragma = always("mmap_size", "268435456", "268435456");
-const SECURE_DELETE: Pragma = writing("secure_delete", "ON", "1");
-const SYNCHRONOUS_FULL: Pragma = always("synchronous", "FULL", "2");
-const SYNCHRONOUS_NORMAL: Pragma = always("synchronous", "NORMAL", "1");
-const SYNCHRONOUS_OFF: Pragma = always("synchronous", "OFF", "0");
-const TEMP_STORE_FILE: Pragma = always("temp_store", "FILE", "1");
-const TEMP_STORE_MEMORY: Pragma = always("temp_store", "MEMORY", "2");
-const WAL: Pragma = writing("journal_mode", "WAL", "wal");
-const WAL_SIZE_64MB: Pragma = writing("journal_size_limit", "67108864", "67108864");
-const WAL_SIZE_256MB: Pragma = writing("journal_size_limit", "268435456", "268435456");
+const ANALYSIS_LIMIT_1000: PragmaSetting = always("analysis_limit", "1000", "1000");
+const AUTOCHECKPOINT_1000: PragmaSetting = writing("wal_autocheckpoint", "1000", "1000");
+const AUTO_VACUUM_FULL: PragmaSetting = creation("auto_vacuum", "FULL", "1");
+const AUTO_VACUUM_INCREMENTAL: PragmaSetting = creation("auto_vacuum", "INCREMENTAL", "2");
+const BUSY_5S: PragmaSetting = always("busy_timeout", "5000", "5000");
+const BUSY_10S: PragmaSetting = always("busy_timeout", "10000", "10000");
+const BUSY_30S: PragmaSetting = always("busy_timeout", "30000", "30000");
+const BUSY_60S: PragmaSetting = always("busy_timeout", "60000", "60000");
+const CACHE_8MB: PragmaSetting = always("cache_size", "-8000", "-8000");
+const CACHE_16MB: PragmaSetting = always("cache_size", "-16000", "-16000");
+const CACHE_64MB: PragmaSetting = always("cache_size", "-64000", "-64000");
+const ENCODING_UTF8: PragmaSetting = creation("encoding", "'UTF-8'", "UTF-8");
+const FOREIGN_KEYS: PragmaSetting = always("foreign_keys", "ON", "1");
+const MMAP_0: PragmaSetting = always("mmap_size", "0", "0");
+const MMAP_256MB: PragmaSetting = always("mmap_size", "268435456", "268435456");
+const SECURE_DELETE: PragmaSetting = writing("secure_delete", "ON", "1");
+const SYNCHRONOUS_FULL: PragmaSetting = always("synchronous", "FULL", "2");
+const SYNCHRONOUS_NORMAL: PragmaSetting = always("synchronous", "NORMAL", "1");
+const SYNCHRONOUS_OFF: PragmaSetting = always("synchronous", "OFF", "0");
+const TEMP_STORE_FILE: PragmaSetting = always("temp_store", "FILE", "1");
+const TEMP_STORE_MEMORY: PragmaSetting = always("temp_store", "MEMORY", "2");
+const WAL: PragmaSetting = writing("journal_mode", "WAL", "wal");
+const WAL_SIZE_64MB: PragmaSetting = writing("journal_size_limit", "67108864", "67108864");
+const WAL_SIZE_256MB: PragmaSetting = writing("journal_size_limit", "268435456", "268435456");
 
 /// `server`, the mail provider's set in use, and the 12 configurations of the published benchmark:
 /// the provider's set of 2025 ("production"), that set with one change each, and two ends.
@@ -297,7 +305,7 @@ const PROFILES: &[Profile] = &[
 ];
 
 /// The provider's set of 2025.
-const PRODUCTION: &[Pragma] = &[
+const PRODUCTION: &[PragmaSetting] = &[
     AUTO_VACUUM_FULL,
     ENCODING_UTF8,
     BUSY_30S,
@@ -317,7 +325,7 @@ mod tests {
         for profile in Profile::ALL {
             let position = |wanted: &str| profile.pragmas().position(|p| p.name == wanted);
             let wal = position("journal_mode").unwrap();
-            for pragma in profile.pragmas().filter(|p| p.scope == Scope::Creation) {
+            for pragma in profile.pragmas().filter(|p| p.scope == PragmaScope::Creation) {
                 assert!(position(pragma.name).unwrap() < wal, "{}: {}", profile.name, pragma.name);
             }
         }

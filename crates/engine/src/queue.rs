@@ -2,19 +2,19 @@
 //!
 //! # Invariants
 //! - A queue with entries is scheduled: `push` says so to the one caller who must schedule it, and
-//!   `end_turn` only unschedules what is empty.
+//!   `unschedule` only unschedules what is empty.
 //! - After `close` nothing is accepted.
 
 use std::collections::VecDeque;
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::thread_sync::{Mutex, MutexGuard};
 
-pub(crate) struct Queue<J> {
-    state: Mutex<State<J>>,
+pub(crate) struct BoundedQueue<J> {
+    state: Mutex<BoundedQueueState<J>>,
     count_max: usize,
 }
 
-struct State<J> {
+struct BoundedQueueState<J> {
     waiting: VecDeque<J>,
     /// In the ready queue, or with a worker.
     is_scheduled: bool,
@@ -23,14 +23,14 @@ struct State<J> {
 }
 
 /// Why an entry was not accepted. It is given back.
-pub(crate) enum Refused<J> {
+pub(crate) enum QueuePushError<J> {
     Full(J),
     Closed(J),
 }
 
-impl<J> Queue<J> {
+impl<J> BoundedQueue<J> {
     pub(crate) fn new(count_max: usize) -> Self {
-        let state = State {
+        let state = BoundedQueueState {
             waiting: VecDeque::new(),
             is_scheduled: false,
             is_closed: false,
@@ -40,13 +40,13 @@ impl<J> Queue<J> {
     }
 
     /// Appends. `true`: the caller must schedule the database.
-    pub(crate) fn push(&self, entry: J) -> Result<bool, Refused<J>> {
+    pub(crate) fn push(&self, entry: J) -> Result<bool, QueuePushError<J>> {
         let mut state = self.lock();
         if state.is_closed {
-            return Err(Refused::Closed(entry));
+            return Err(QueuePushError::Closed(entry));
         }
         if state.waiting.len() >= self.count_max {
-            return Err(Refused::Full(entry));
+            return Err(QueuePushError::Full(entry));
         }
         state.waiting.push_back(entry);
         state.count_max_seen = state.count_max_seen.max(state.waiting.len());
@@ -70,15 +70,15 @@ impl<J> Queue<J> {
     }
 
     /// Does anything wait? If not, the next `push` schedules the database anew.
-    pub(crate) fn end_turn(&self) -> bool {
+    pub(crate) fn unschedule(&self) -> bool {
         let mut state = self.lock();
         state.is_scheduled = !state.waiting.is_empty();
         state.is_scheduled
     }
 
     /// Takes the turn that a worker would have, unless one has it or something waits for it. Who has
-    /// it ends it with `end_turn`, and schedules the database if that says so.
-    pub(crate) fn begin_turn(&self) -> bool {
+    /// it ends it with `unschedule`, and schedules the database if that says so.
+    pub(crate) fn try_schedule(&self) -> bool {
         let mut state = self.lock();
         !state.is_closed && !std::mem::replace(&mut state.is_scheduled, true)
     }
@@ -97,7 +97,7 @@ impl<J> Queue<J> {
         self.lock().count_max_seen
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<J>> {
+    fn lock(&self) -> MutexGuard<'_, BoundedQueueState<J>> {
         self.state.lock().expect("no code panics while it holds this lock")
     }
 }

@@ -23,26 +23,26 @@ use std::time::{Duration, Instant};
 use crate::cache::CacheShare;
 use crate::clock;
 use crate::error::{Error, Result, is_damage_code, sqlite};
-use crate::session::Session;
-use crate::transaction::{Sql, Transaction};
+use crate::prepared_connection::PreparedConnection;
+use crate::transaction::{StaticStatement, Transaction};
 
 /// How old a snapshot may be, and how soon a reader must be used again to keep its own.
 pub(crate) const SNAPSHOT_AGE_MAX: Duration = Duration::from_millis(10);
 
-static BEGIN: Sql = Sql::new("BEGIN");
-static ROLLBACK: Sql = Sql::new("ROLLBACK");
+static BEGIN: StaticStatement = StaticStatement::new("BEGIN");
+static ROLLBACK: StaticStatement = StaticStatement::new("ROLLBACK");
 
-pub(crate) struct Readers {
-    pool: Mutex<Pool>,
+pub(crate) struct ReaderPool {
+    pool: Mutex<ReaderPoolState>,
     returned: Condvar,
     count_max: usize,
     /// Whether readers may keep a snapshot from one read to the next.
     may_keep: bool,
 }
 
-struct Pool {
+struct ReaderPoolState {
     /// The last used is used next: it is the likeliest to have a snapshot, and a warm cache.
-    idle: Vec<Reader>,
+    idle: Vec<ReadConnection>,
     /// Idle ones and those in use.
     open_count: usize,
     /// Those of them whose connection is being made.
@@ -56,8 +56,8 @@ struct Pool {
 }
 
 /// One read-only connection.
-pub(crate) struct Reader {
-    session: Session,
+pub(crate) struct ReadConnection {
+    session: PreparedConnection,
     cache: CacheShare,
     /// Its transaction, if one is open.
     snapshot: Option<Snapshot>,
@@ -66,7 +66,7 @@ pub(crate) struct Reader {
 
 /// What a read leaves to be done.
 #[derive(Clone, Copy)]
-pub(crate) struct ReadEnd {
+pub(crate) struct ReadOutcome {
     /// A snapshot, which is to be released later.
     pub(crate) keeps_snapshot: bool,
     /// It failed, and SQLite said of the file that it is damaged.
@@ -79,10 +79,10 @@ struct Snapshot {
     begun: Instant,
 }
 
-impl Readers {
+impl ReaderPool {
     pub(crate) fn new(count_max: usize, may_keep: bool) -> Self {
         assert!(count_max > 0, "reads need a connection");
-        let pool = Pool {
+        let pool = ReaderPoolState {
             idle: Vec::new(),
             open_count: 0,
             opening_count: 0,
@@ -100,9 +100,9 @@ impl Readers {
     pub(crate) fn read<T, E: From<Error>>(
         &self,
         epoch: u64,
-        open: impl FnOnce() -> Result<Reader>,
+        open: impl FnOnce() -> Result<ReadConnection>,
         f: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
-    ) -> (Result<T, E>, ReadEnd) {
+    ) -> (Result<T, E>, ReadOutcome) {
         let now = clock::now();
         let lease = self.lease(now, open).and_then(|mut lease| {
             lease.reader().begin(epoch, now)?;
@@ -112,11 +112,11 @@ impl Readers {
             Ok(mut lease) => {
                 let result = lease.reader().session.with(f);
                 let has_met_damage = result.is_err() && lease.reader().has_met_damage();
-                (result, ReadEnd { keeps_snapshot: lease.give_back(now), has_met_damage })
+                (result, ReadOutcome { keeps_snapshot: lease.give_back(now), has_met_damage })
             }
             Err(error) => {
                 let has_met_damage = error.is_damage();
-                (Err(error.into()), ReadEnd { keeps_snapshot: false, has_met_damage })
+                (Err(error.into()), ReadOutcome { keeps_snapshot: false, has_met_damage })
             }
         }
     }
@@ -126,7 +126,7 @@ impl Readers {
     }
 
     /// How long the read has been running that began first.
-    pub(crate) fn longest(&self, now: Instant) -> Duration {
+    pub(crate) fn longest_read(&self, now: Instant) -> Duration {
         let began = self.lock().reading.iter().min().copied();
         began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began))
     }
@@ -146,9 +146,10 @@ impl Readers {
     /// younger ones.
     pub(crate) fn release_before(&self, time: Instant) -> bool {
         let mut pool = self.lock();
-        let Pool { idle, open_count, .. } = &mut *pool;
-        let is_old =
-            |reader: &Reader| reader.snapshot.is_some_and(|snapshot| snapshot.begun <= time);
+        let ReaderPoolState { idle, open_count, .. } = &mut *pool;
+        let is_old = |reader: &ReadConnection| {
+            reader.snapshot.is_some_and(|snapshot| snapshot.begun <= time)
+        };
         let before = idle.len();
         idle.retain_mut(|reader| !is_old(reader) || reader.end());
         *open_count -= before - idle.len();
@@ -157,7 +158,7 @@ impl Readers {
 
     /// Lets no read begin until `resume`, waits for those under way, though not past `until`, and
     /// ends all snapshots that nobody uses.
-    pub(crate) fn hold(&self, until: Instant) {
+    pub(crate) fn pause(&self, until: Instant) {
         let mut pool = self.lock();
         pool.is_held = true;
         while pool.open_count > pool.idle.len() {
@@ -197,7 +198,11 @@ impl Readers {
         drop(idle);
     }
 
-    fn lease(&self, now: Instant, open: impl FnOnce() -> Result<Reader>) -> Result<Lease<'_>> {
+    fn lease(
+        &self,
+        now: Instant,
+        open: impl FnOnce() -> Result<ReadConnection>,
+    ) -> Result<ReaderLease<'_>> {
         let mut began = now;
         let mut pool = self.lock();
         loop {
@@ -208,7 +213,7 @@ impl Readers {
                 if let Some(reader) = pool.idle.pop() {
                     pool.reading.push(began);
                     let reader = Some(reader);
-                    return Ok(Lease { readers: self, reader, began, keeps_snapshot: false });
+                    return Ok(ReaderLease { readers: self, reader, began, keeps_snapshot: false });
                 }
                 if pool.open_count < self.count_max {
                     break;
@@ -225,30 +230,30 @@ impl Readers {
         drop(pool);
         // From here on the lease gives its place back, whether or not a connection comes to fill
         // it.
-        let _opening = Opening(self);
-        let mut lease = Lease { readers: self, reader: None, began, keeps_snapshot: false };
+        let _opening = OpeningReader(self);
+        let mut lease = ReaderLease { readers: self, reader: None, began, keeps_snapshot: false };
         lease.reader = Some(open()?);
         // The connection is gone again before `close` goes on.
         if self.lock().is_closed { Err(Error::Closed) } else { Ok(lease) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pool> {
+    fn lock(&self) -> MutexGuard<'_, ReaderPoolState> {
         self.pool.lock().expect("no code panics while it holds this lock")
     }
 }
 
 /// A connection that is being made; ends when dropped, also after a panic.
-struct Opening<'a>(&'a Readers);
+struct OpeningReader<'a>(&'a ReaderPool);
 
-impl Drop for Opening<'_> {
+impl Drop for OpeningReader<'_> {
     fn drop(&mut self) {
         self.0.lock().opening_count -= 1;
         self.0.returned.notify_all();
     }
 }
 
-impl Reader {
-    pub(crate) fn new(session: Session, cache: CacheShare) -> Self {
+impl ReadConnection {
+    pub(crate) fn new(session: PreparedConnection, cache: CacheShare) -> Self {
         Self { session, cache, snapshot: None, used: None }
     }
 
@@ -284,16 +289,16 @@ impl Reader {
 
 /// A reader taken from the pool, and its place in the count. It goes back when dropped, also after a
 /// panic in its closure.
-struct Lease<'a> {
-    readers: &'a Readers,
-    reader: Option<Reader>,
+struct ReaderLease<'a> {
+    readers: &'a ReaderPool,
+    reader: Option<ReadConnection>,
     /// As it stands in the pool's list.
     began: Instant,
     keeps_snapshot: bool,
 }
 
-impl Lease<'_> {
-    fn reader(&mut self) -> &mut Reader {
+impl ReaderLease<'_> {
+    fn reader(&mut self) -> &mut ReadConnection {
         self.reader.as_mut().expect("only drop takes it")
     }
 
@@ -309,9 +314,9 @@ impl Lease<'_> {
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for ReaderLease<'_> {
     fn drop(&mut self) {
-        let usable = |reader: &mut Reader| self.keeps_snapshot || reader.end();
+        let usable = |reader: &mut ReadConnection| self.keeps_snapshot || reader.end();
         let reader =
             self.reader.take().and_then(|mut reader| usable(&mut reader).then_some(reader));
         let mut pool = self.readers.lock();

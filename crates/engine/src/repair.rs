@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - The damaged file stays as it is, as `NAME.damaged`, with its WAL if it could not be moved. One
-//!   that was put aside before is not overwritten: nothing is repaired then.
+//!   that was quarantined before is not overwritten: nothing is repaired then.
 //! - At any moment the name stands for the damaged file or for the new one, whole, which the disk
 //!   has.
 //!
@@ -14,48 +14,49 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::compact::{Copy, DAMAGED_SUFFIX, beside};
-use crate::damage::FinishRepair;
+use crate::compact_copy::{CompactCopy, DAMAGED_SUFFIX, with_suffix};
+use crate::damage::RepairHook;
 use crate::error::{Error, Result, io};
 use crate::migrate::{self, Migration};
-use crate::open::{self, Encryption};
+use crate::open::{self, FileEncryption};
 use crate::profile::Profile;
-use crate::salvage::{Salvaged, salvage};
-use crate::swap::{DirectoryLock, remove_if_there, sync_directory};
+use crate::replace_file::{DirectoryLock, remove_if_there, sync_directory};
+use crate::salvage::{SalvageReport, salvage};
 
 /// How the file of a database is made anew.
-pub(crate) struct Repair<'a> {
+pub(crate) struct FileRepair<'a> {
     pub(crate) path: &'a Path,
-    pub(crate) encryption: &'a Encryption,
+    pub(crate) encryption: &'a FileEncryption,
     pub(crate) profile: &'a Profile,
     pub(crate) migrations: &'a [Migration],
-    pub(crate) finish: &'a FinishRepair,
+    pub(crate) finish: &'a RepairHook,
 }
 
-impl Repair<'_> {
-    /// Whether a damaged file may be put aside: none was before.
+impl FileRepair<'_> {
+    /// Whether a damaged file may be quarantined: none was before.
     pub(crate) fn is_possible(path: &Path) -> bool {
-        !damaged_path(path).exists()
+        !quarantine_path(path).exists()
     }
 
     /// Nobody has the file open. [`Error::Busy`] if another process has.
     pub(crate) fn run(&self, directory: &DirectoryLock) -> Result<()> {
         let path = self.path;
         let metadata = path.metadata().map_err(io(path))?;
-        let (copy, salvaged) = Copy::fill(path, &metadata, |made| self.fill(made, directory))?;
-        self.put_aside()?;
+        let (copy, salvaged) =
+            CompactCopy::fill(path, &metadata, |made| self.fill(made, directory))?;
+        self.quarantine()?;
         let made = copy.finish();
         fs::rename(&made, path).map_err(io(path))?;
         sync_directory(path)?;
-        let Salvaged { rows_count, gaps_count } = salvaged;
+        let SalvageReport { rows_count, gaps_count } = salvaged;
         tracing::warn!(
-            path = %path.display(), put_aside = %damaged_path(path).display(), rows_count, gaps_count,
+            path = %path.display(), put_aside = %quarantine_path(path).display(), rows_count, gaps_count,
             "a damaged database was put aside, and what could be read of it carried over"
         );
         Ok(())
     }
 
-    fn fill(&self, made: &Path, directory: &DirectoryLock) -> Result<Salvaged> {
+    fn fill(&self, made: &Path, directory: &DirectoryLock) -> Result<SalvageReport> {
         let Self { path, encryption, profile, migrations, finish } = self;
         let cipher = open::find_cipher(path, encryption);
         let new_cipher =
@@ -71,9 +72,9 @@ impl Repair<'_> {
         Ok(salvaged)
     }
 
-    fn put_aside(&self) -> Result<()> {
+    fn quarantine(&self) -> Result<()> {
         let path = self.path;
-        let aside = damaged_path(path);
+        let aside = quarantine_path(path);
         // Where a file system has no second names, a copy does.
         if let Err(error) = fs::hard_link(path, &aside) {
             if error.kind() == ErrorKind::AlreadyExists {
@@ -82,16 +83,16 @@ impl Repair<'_> {
             fs::copy(path, &aside).map_err(io(&aside))?;
             fs::File::open(&aside).and_then(|file| file.sync_all()).map_err(io(&aside))?;
         }
-        let wal = beside(path, "-wal");
+        let wal = with_suffix(path, "-wal");
         if wal.exists() {
-            fs::rename(&wal, beside(&aside, "-wal")).map_err(io(&wal))?;
+            fs::rename(&wal, with_suffix(&aside, "-wal")).map_err(io(&wal))?;
         }
-        remove_if_there(&beside(path, "-shm"))?;
+        remove_if_there(&with_suffix(path, "-shm"))?;
         sync_directory(path)
     }
 }
 
 /// Where a database's file is put when it is damaged.
-pub fn damaged_path(path: &Path) -> PathBuf {
-    beside(path, DAMAGED_SUFFIX)
+pub fn quarantine_path(path: &Path) -> PathBuf {
+    with_suffix(path, DAMAGED_SUFFIX)
 }

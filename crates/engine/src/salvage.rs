@@ -18,7 +18,7 @@ use crate::error::{Result, is_damage, sqlite};
 
 /// What was carried over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Salvaged {
+pub(crate) struct SalvageReport {
     pub(crate) rows_count: u64,
     /// Ranges of keys that could not be read, with or without rows.
     pub(crate) gaps_count: u64,
@@ -42,24 +42,24 @@ pub(crate) fn salvage(
     source: Option<&Connection>,
     target: &Connection,
     finish: impl FnOnce(&Connection) -> Result<()>,
-) -> Result<Salvaged> {
+) -> Result<SalvageReport> {
     let transaction = target.unchecked_transaction().map_err(sqlite("BEGIN"))?;
     let salvaged = match source {
         Some(source) => carry_tables(source, target)?,
-        None => Salvaged { rows_count: 0, gaps_count: 1 },
+        None => SalvageReport { rows_count: 0, gaps_count: 1 },
     };
     finish(target)?;
     transaction.commit().map_err(sqlite("COMMIT"))?;
     Ok(salvaged)
 }
 
-fn carry_tables(source: &Connection, target: &Connection) -> Result<Salvaged> {
-    let mut salvaged = Salvaged::default();
+fn carry_tables(source: &Connection, target: &Connection) -> Result<SalvageReport> {
+    let mut salvaged = SalvageReport::default();
     for table in shared_tables(source, target).map_err(sqlite("schema"))? {
-        let carrier = Carrier { source, target, table: &table };
+        let carrier = RowCopier { source, target, table: &table };
         let carried = match table.key {
-            None => carrier.carry_by_rowid(&mut salvaged),
-            Some(_) => carrier.carry_from_both_ends(&mut salvaged),
+            None => carrier.copy_by_rowid(&mut salvaged),
+            Some(_) => carrier.copy_from_both_ends(&mut salvaged),
         };
         carried.map_err(sqlite("carrying rows over"))?;
     }
@@ -96,20 +96,20 @@ fn shared_tables(source: &Connection, target: &Connection) -> rusqlite::Result<V
     Ok(shared)
 }
 
-struct Column {
+struct SalvageColumn {
     name: String,
     /// In the primary key, from 1; 0 outside of it.
     key_place: u32,
 }
 
 /// Those of a table that are stored; none, if there is no such table.
-fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<Column>> {
+fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<SalvageColumn>> {
     let mut statement = db.prepare("SELECT name, pk FROM pragma_table_info(?1)")?;
-    let column = |row: &Row<'_>| Ok(Column { name: row.get(0)?, key_place: row.get(1)? });
+    let column = |row: &Row<'_>| Ok(SalvageColumn { name: row.get(0)?, key_place: row.get(1)? });
     statement.query_map([table], column)?.collect()
 }
 
-fn list<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
+fn list<'a>(columns: impl Iterator<Item = &'a SalvageColumn>) -> String {
     columns.map(|column| quote(&column.name)).collect::<Vec<_>>().join(", ")
 }
 
@@ -117,14 +117,14 @@ fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-struct Carrier<'a> {
+struct RowCopier<'a> {
     source: &'a Connection,
     target: &'a Connection,
     table: &'a SharedTable,
 }
 
-impl Carrier<'_> {
-    fn carry_by_rowid(&self, salvaged: &mut Salvaged) -> rusqlite::Result<()> {
+impl RowCopier<'_> {
+    fn copy_by_rowid(&self, salvaged: &mut SalvageReport) -> rusqlite::Result<()> {
         let SharedTable { name, columns, .. } = self.table;
         let select = format!(
             "SELECT rowid, {columns} FROM {name} NOT INDEXED WHERE rowid >= ?1 ORDER BY rowid"
@@ -135,7 +135,7 @@ impl Carrier<'_> {
             let mut expected = first;
             let read = self.read(&select, [first], |row| {
                 expected = row.get::<_, i64>(0)?.saturating_add(1);
-                self.carry(&mut insert, row, 1, salvaged)
+                self.copy_row(&mut insert, row, 1, salvaged)
             });
             match read {
                 Ok(()) => break,
@@ -185,14 +185,14 @@ impl Carrier<'_> {
     }
 
     /// Of a table without rowids: what comes before the first damage, and after the last.
-    fn carry_from_both_ends(&self, salvaged: &mut Salvaged) -> rusqlite::Result<()> {
+    fn copy_from_both_ends(&self, salvaged: &mut SalvageReport) -> rusqlite::Result<()> {
         let SharedTable { name, columns, key, .. } = self.table;
         let key = key.as_deref().unwrap_or_default();
         let descending = key.replace(", ", " DESC, ") + " DESC";
         let mut insert = self.insert()?;
         for order in [key, &descending] {
             let select = format!("SELECT {columns} FROM {name} ORDER BY {order}");
-            let read = self.read(&select, [], |row| self.carry(&mut insert, row, 0, salvaged));
+            let read = self.read(&select, [], |row| self.copy_row(&mut insert, row, 0, salvaged));
             match read {
                 Ok(()) => break,
                 Err(error) if is_damage(&error) => salvaged.gaps_count += 1,
@@ -224,12 +224,12 @@ impl Carrier<'_> {
         self.target.prepare(&format!("INSERT OR REPLACE INTO {name} ({columns}) VALUES ({places})"))
     }
 
-    fn carry(
+    fn copy_row(
         &self,
         insert: &mut Statement<'_>,
         row: &Row<'_>,
         first_column: usize,
-        salvaged: &mut Salvaged,
+        salvaged: &mut SalvageReport,
     ) -> rusqlite::Result<()> {
         let columns = first_column..first_column + self.table.columns_count;
         let values: Vec<Value> = columns.map(|column| row.get(column)).collect::<Result<_, _>>()?;

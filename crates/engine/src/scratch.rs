@@ -26,9 +26,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use rustix::process::geteuid;
 
-use crate::compact::{self, beside, open_regular};
+use crate::compact_copy::{self, open_regular, with_suffix};
 use crate::error::{Result, io};
-use crate::swap::is_unsupported;
+use crate::replace_file::is_unsupported;
 
 const PREFIX: &str = "warren-";
 const LOCK: &str = "scratch.lock";
@@ -36,10 +36,10 @@ const LOCK: &str = "scratch.lock";
 const PASSES_MAX: usize = 100;
 
 /// What this process has to remove before it ends.
-static TEMPORARY: Mutex<Temporary> =
-    Mutex::new(Temporary { folders: Vec::new(), copies: Vec::new() });
+static TEMPORARY: Mutex<TemporaryPaths> =
+    Mutex::new(TemporaryPaths { folders: Vec::new(), copies: Vec::new() });
 
-pub(crate) struct Temporary {
+pub(crate) struct TemporaryPaths {
     folders: Vec<PathBuf>,
     /// Compact copies that nobody has put in their originals' places.
     pub(crate) copies: Vec<PathBuf>,
@@ -98,11 +98,11 @@ impl Drop for ScratchFolder {
 /// process.
 pub fn remove_temporary_files() -> Result<()> {
     let temporary = temporary();
-    let copies = temporary.copies.iter().map(|copy| compact::remove_copy(copy));
+    let copies = temporary.copies.iter().map(|copy| compact_copy::remove_copy(copy));
     let mut removed = copies.fold(Ok(()), Result::and);
     for path in &temporary.folders {
         // Under another name nobody finds it: threads that still work make nothing new in it.
-        let renamed = beside(path, ".ending");
+        let renamed = with_suffix(path, ".ending");
         let path = if fs::rename(path, &renamed).is_ok() { &renamed } else { path };
         removed = removed.and(remove(path).map_err(io(path)));
     }
@@ -111,7 +111,7 @@ pub fn remove_temporary_files() -> Result<()> {
     removed
 }
 
-pub(crate) fn temporary() -> MutexGuard<'static, Temporary> {
+pub(crate) fn temporary() -> MutexGuard<'static, TemporaryPaths> {
     TEMPORARY.lock().expect("no code panics while it holds this lock")
 }
 

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use crate::maintenance::{MaintenanceStats, Pages};
+use crate::maintenance::{MaintenanceStats, PageCounts};
 
 /// What a database has done since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stats {
+pub struct DatabaseStats {
     /// Transactions that were committed.
     pub transactions: u64,
     /// Transactions that were run, or waited, and got an error.
@@ -31,14 +31,14 @@ pub struct Stats {
     /// The longest that reads waited in one of them.
     pub read_pause_max: Duration,
     /// Pages that were copied in these pauses while reads waited.
-    pub pages_copied_held: u64,
+    pub pages_copied_with_reads_paused: u64,
     /// A commit or a flush has failed: no writes until the database has recovered.
     pub is_poisoned: bool,
 }
 
 /// What all databases of a registry have done since it was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct EngineTotals {
     /// Transactions that were committed.
     pub transactions: u64,
     /// Transactions that were run, or waited, and got an error.
@@ -53,7 +53,7 @@ pub struct Totals {
 
 /// How a database's files are, and what is in their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Health {
+pub struct DatabaseHealth {
     /// Bytes of a page.
     pub page_bytes: u64,
     /// Pages of the file, as last counted.
@@ -66,7 +66,7 @@ pub struct Health {
     /// from being started anew.
     pub longest_read: Duration,
     /// A commit or a flush has failed: no writes until the database has recovered.
-    pub refuses_writes: bool,
+    pub is_poisoned: bool,
     /// Something in its file does not read back as it was written, and nothing has repaired it.
     pub is_damaged: bool,
     /// What maintenance has done since the database was opened.
@@ -75,17 +75,17 @@ pub struct Health {
     pub maintenance_age: Option<Duration>,
 }
 
-impl Health {
+impl DatabaseHealth {
     /// The share of the file's pages that hold nothing, 0 to 1.
     pub fn fragmentation(&self) -> f64 {
         let Self { page_bytes, pages, free_pages, .. } = *self;
-        Pages { bytes_each: page_bytes, all: pages, free: free_pages }.fragmentation()
+        PageCounts { bytes_each: page_bytes, all: pages, free: free_pages }.fragmentation()
     }
 }
 
 /// What is counted as it happens: of one database, or of all.
 #[derive(Default)]
-pub(crate) struct Counters {
+pub(crate) struct TransactionCounters {
     pub(crate) transactions: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) refused: AtomicU64,

@@ -1,8 +1,8 @@
 //! What a closure works with: the connection inside its transaction, and statements that stay
 //! prepared.
 //!
-//! A [`Sql`] is a static: it finds its prepared statement on any connection by an index, where
-//! `prepare_cached` hashes the text each time.
+//! A [`StaticStatement`] is a static: it finds its prepared statement on any connection by an
+//! index, where `prepare_cached` hashes the text each time.
 //!
 //! # Invariants
 //! - What a transaction may have written is never underestimated: it decides whether a failure
@@ -24,47 +24,49 @@ use rusqlite::{Connection, Statement};
 ///
 /// Made once, as a `static`:
 /// ```
-/// static CREDIT: engine::Sql = engine::Sql::new("UPDATE account SET balance = balance + ?1");
+/// static CREDIT: engine::StaticStatement = engine::StaticStatement::new("UPDATE account SET
+/// balance = balance + ?1");
 /// ```
 #[derive(Debug)]
-pub struct Sql {
+pub struct StaticStatement {
     text: &'static str,
-    place: OnceLock<usize>,
+    index: OnceLock<usize>,
 }
 
 static PLACES_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-impl Sql {
+impl StaticStatement {
     /// Takes one statement; what follows a semicolon is an error when it is first prepared.
     pub const fn new(text: &'static str) -> Self {
-        Self { text, place: OnceLock::new() }
+        Self { text, index: OnceLock::new() }
     }
 
     /// Dense over the program, in order of first use.
-    fn place(&self) -> usize {
-        *self.place.get_or_init(|| PLACES_COUNT.fetch_add(1, Ordering::Relaxed))
+    fn index(&self) -> usize {
+        *self.index.get_or_init(|| PLACES_COUNT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
 /// The connection inside a transaction. Dereferences to [`rusqlite::Connection`].
 pub struct Transaction<'c> {
     connection: &'c Connection,
-    /// By [`Sql::place`]. A place is empty before its first use and while its statement is lent.
-    prepared: RefCell<Vec<Option<Box<Prepared<'c>>>>>,
-    effect: Cell<Effect>,
+    /// By [`StaticStatement::index`]. A place is empty before its first use and while its statement
+    /// is lent.
+    prepared: RefCell<Vec<Option<Box<PreparedStatement<'c>>>>>,
+    effect: Cell<WriteEffect>,
     changes_before: Cell<u64>,
 }
 
-struct Prepared<'c> {
+struct PreparedStatement<'c> {
     statement: Statement<'c>,
-    effect: Effect,
+    effect: WriteEffect,
     /// Used since its parameters were last cleared.
     is_used: bool,
 }
 
 /// What may have been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Effect {
+enum WriteEffect {
     Nothing,
     /// Only rows, all of which SQLite counts.
     Counted,
@@ -78,14 +80,17 @@ impl<'c> Transaction<'c> {
         Self {
             connection,
             prepared: RefCell::default(),
-            effect: Cell::new(Effect::Nothing),
+            effect: Cell::new(WriteEffect::Nothing),
             changes_before: Cell::new(0),
         }
     }
 
     /// The prepared statement of that text: prepared at its first use on this connection, and kept.
-    pub fn statement(&self, sql: &'static Sql) -> rusqlite::Result<Held<'_, 'c>> {
-        let place = sql.place();
+    pub fn statement(
+        &self,
+        sql: &'static StaticStatement,
+    ) -> rusqlite::Result<StatementGuard<'_, 'c>> {
+        let place = sql.index();
         let kept = self.prepared.borrow_mut().get_mut(place).and_then(Option::take);
         let prepared = match kept {
             Some(prepared) => prepared,
@@ -93,22 +98,22 @@ impl<'c> Transaction<'c> {
             None => prepare(self.connection, sql.text)?,
         };
         self.effect.set(self.effect.get().max(prepared.effect));
-        Ok(Held { transaction: self, place, prepared: Some(prepared) })
+        Ok(StatementGuard { transaction: self, index: place, prepared: Some(prepared) })
     }
 
     /// Forgets what was written so far: from here on it is another's.
     pub(crate) fn start(&self) {
-        self.effect.set(Effect::Nothing);
+        self.effect.set(WriteEffect::Nothing);
         self.changes_before.set(self.connection.total_changes());
     }
 
     /// May anything have been written since the start?
     pub(crate) fn may_have_written(&self) -> bool {
         match self.effect.get() {
-            Effect::Nothing => false,
-            Effect::Counted => self.has_changes(),
-            Effect::Inserts => self.has_changes() || self.has_autoincrement(),
-            Effect::Unknown => true,
+            WriteEffect::Nothing => false,
+            WriteEffect::Counted => self.has_changes(),
+            WriteEffect::Inserts => self.has_changes() || self.has_autoincrement(),
+            WriteEffect::Unknown => true,
         }
     }
 
@@ -118,7 +123,8 @@ impl<'c> Transaction<'c> {
 
     /// An INSERT that is ignored moves the counter all the same.
     fn has_autoincrement(&self) -> bool {
-        static COUNTERS: Sql = Sql::new("PRAGMA table_list('sqlite_sequence')");
+        static COUNTERS: StaticStatement =
+            StaticStatement::new("PRAGMA table_list('sqlite_sequence')");
         self.statement(&COUNTERS).and_then(|mut counters| counters.exists([])).unwrap_or(true)
     }
 
@@ -132,7 +138,7 @@ impl<'c> Transaction<'c> {
     }
 
     /// The connection, for what certainly writes nothing.
-    pub(crate) fn untouched(&self) -> &'c Connection {
+    pub(crate) fn connection_read_only(&self) -> &'c Connection {
         self.connection
     }
 }
@@ -141,7 +147,7 @@ impl Deref for Transaction<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
-        self.effect.set(Effect::Unknown);
+        self.effect.set(WriteEffect::Unknown);
         self.connection
     }
 }
@@ -152,7 +158,10 @@ impl std::fmt::Debug for Transaction<'_> {
     }
 }
 
-fn prepare<'c>(connection: &'c Connection, text: &str) -> rusqlite::Result<Box<Prepared<'c>>> {
+fn prepare<'c>(
+    connection: &'c Connection,
+    text: &str,
+) -> rusqlite::Result<Box<PreparedStatement<'c>>> {
     let statement = connection.prepare(text)?;
     let is_one_of = |verbs: &[&str]| {
         let begins = |verb: &str| {
@@ -163,27 +172,27 @@ fn prepare<'c>(connection: &'c Connection, text: &str) -> rusqlite::Result<Box<P
         verbs.iter().copied().any(begins)
     };
     let effect = if statement.readonly() {
-        Effect::Nothing
+        WriteEffect::Nothing
     } else if is_one_of(&["UPDATE", "DELETE"]) {
-        Effect::Counted
+        WriteEffect::Counted
     } else if is_one_of(&["INSERT", "REPLACE", "WITH"]) {
-        Effect::Inserts
+        WriteEffect::Inserts
     } else {
-        Effect::Unknown
+        WriteEffect::Unknown
     };
-    Ok(Box::new(Prepared { statement, effect, is_used: false }))
+    Ok(Box::new(PreparedStatement { statement, effect, is_used: false }))
 }
 
 /// A prepared statement, lent. Dereferences to [`rusqlite::Statement`]; goes back when dropped. Its
 /// parameters keep what they were last bound to, so bind all of them.
-pub struct Held<'t, 'c> {
+pub struct StatementGuard<'t, 'c> {
     transaction: &'t Transaction<'c>,
-    place: usize,
+    index: usize,
     /// `None` only while it is dropped.
-    prepared: Option<Box<Prepared<'c>>>,
+    prepared: Option<Box<PreparedStatement<'c>>>,
 }
 
-impl<'c> Deref for Held<'_, 'c> {
+impl<'c> Deref for StatementGuard<'_, 'c> {
     type Target = Statement<'c>;
 
     fn deref(&self) -> &Statement<'c> {
@@ -191,27 +200,27 @@ impl<'c> Deref for Held<'_, 'c> {
     }
 }
 
-impl<'c> DerefMut for Held<'_, 'c> {
+impl<'c> DerefMut for StatementGuard<'_, 'c> {
     fn deref_mut(&mut self) -> &mut Statement<'c> {
         &mut self.prepared.as_mut().expect("only drop takes it").statement
     }
 }
 
-impl std::fmt::Debug for Held<'_, '_> {
+impl std::fmt::Debug for StatementGuard<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Held").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Held").field("place", &self.index).finish_non_exhaustive()
     }
 }
 
-impl Drop for Held<'_, '_> {
+impl Drop for StatementGuard<'_, '_> {
     fn drop(&mut self) {
         let Some(mut prepared) = self.prepared.take() else { return };
         prepared.is_used = true;
         let mut places = self.transaction.prepared.borrow_mut();
-        if places.len() <= self.place {
-            places.resize_with(self.place + 1, || None);
+        if places.len() <= self.index {
+            places.resize_with(self.index + 1, || None);
         }
-        places[self.place] = Some(prepared);
+        places[self.index] = Some(prepared);
     }
 }
 
@@ -219,10 +228,10 @@ impl Drop for Held<'_, '_> {
 mod tests {
     use super::*;
 
-    static INSERT: Sql = Sql::new("INSERT INTO t VALUES (?1)");
-    static READ: Sql = Sql::new("SELECT x FROM t ORDER BY x");
-    static PRAGMA: Sql = Sql::new("PRAGMA user_version = 7");
-    static NO_ROW: Sql = Sql::new("UPDATE t SET x = 0 WHERE x > 99");
+    static INSERT: StaticStatement = StaticStatement::new("INSERT INTO t VALUES (?1)");
+    static READ: StaticStatement = StaticStatement::new("SELECT x FROM t ORDER BY x");
+    static PRAGMA: StaticStatement = StaticStatement::new("PRAGMA user_version = 7");
+    static NO_ROW: StaticStatement = StaticStatement::new("UPDATE t SET x = 0 WHERE x > 99");
 
     fn check(work: impl FnOnce(&Transaction<'_>)) -> bool {
         let connection = Connection::open_in_memory().unwrap();

@@ -5,24 +5,25 @@
 //!   table, sound by `quick_check`; else there is an error.
 //!
 //! # Not here
-//! - Shrinking the files of a running program → `database/shrink.rs`.
+//! - Shrinking the files of a running program → `database/replace_file.rs`.
 
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
-use crate::compact::{
-    AS_IS, Copy, Opening, bytes_of, check_names, check_room, quick_check, remove_left_over, tables,
+use crate::compact_copy::{
+    AS_IS, CompactCopy, OpenParams, bytes_with_wal, check_free_space, check_names, quick_check,
+    remove_abandoned_copy, schema_objects,
 };
 use crate::error::{Error, Result, io, sqlite};
-use crate::open::{self, Encryption};
-use crate::swap::{self, Alone, DirectoryLock};
+use crate::open::{self, FileEncryption};
+use crate::replace_file::{self, DirectoryLock, ExclusiveLock};
 use crate::{clock, profile};
 
 /// How a file is shrunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vacuum {
+pub enum VacuumMethod {
     /// `VACUUM INTO` a file beside it, which then takes its place.
     Copy,
     /// SQLite's own `VACUUM`, which moves everything into a temporary file and back.
@@ -34,7 +35,7 @@ pub enum Vacuum {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Vacuumed {
+pub struct VacuumReport {
     /// The size of the file and its WAL before.
     pub bytes_before: u64,
     /// And after.
@@ -50,55 +51,56 @@ const OPENERS_WAIT_MAX: Duration = Duration::from_secs(10);
 /// read it.
 ///
 /// [`Error::Busy`] if another connection, in any process, has the file open or locked,
-/// [`Error::NoRoom`], [`Error::WrongKey`], [`Error::CopyDiffers`]. The file is then as it was.
+/// [`Error::NotEnoughSpace`], [`Error::WrongKey`], [`Error::CopyDiffers`]. The file is then as it
+/// was.
 pub fn vacuum(
     path: &Path,
-    encryption: &Encryption,
-    way: Vacuum,
+    encryption: &FileEncryption,
+    way: VacuumMethod,
     check_unused: impl FnOnce() -> Result<()>,
-) -> Result<Vacuumed> {
+) -> Result<VacuumReport> {
     let path = &path.canonicalize().map_err(io(path))?;
-    if way == Vacuum::Copy {
+    if way == VacuumMethod::Copy {
         check_names(path)?;
     }
-    remove_left_over(path)?;
-    let bytes_before = bytes_of(path)?;
-    check_room(path)?;
+    remove_abandoned_copy(path)?;
+    let bytes_before = bytes_with_wal(path)?;
+    check_free_space(path)?;
     let rows = match way {
-        Vacuum::Copy => replace(path, encryption, check_unused)?,
-        Vacuum::InPlace { in_memory } => in_place(path, encryption, in_memory)?,
+        VacuumMethod::Copy => replace(path, encryption, check_unused)?,
+        VacuumMethod::InPlace { in_memory } => in_place(path, encryption, in_memory)?,
     };
-    Ok(Vacuumed { bytes_before, bytes_after: bytes_of(path)?, rows })
+    Ok(VacuumReport { bytes_before, bytes_after: bytes_with_wal(path)?, rows })
 }
 
 fn replace(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     check_unused: impl FnOnce() -> Result<()>,
 ) -> Result<u64> {
     let (db, cipher) = open::open_connection(path, encryption, AS_IS, false, false)?;
     // From here on nobody reads or writes it, so that nothing is copied in vain.
-    let alone = Alone::take(&db, clock::now())?;
+    let alone = ExclusiveLock::acquire(&db, clock::now())?;
     alone.empty_wal()?;
-    let copy = Copy::make(&db, Opening { path, encryption, cipher }, |_| Ok(()))?;
-    let rows = rows_of(&db)?;
-    let directory = DirectoryLock::alone(path, clock::now() + OPENERS_WAIT_MAX)?;
+    let copy = CompactCopy::make(&db, OpenParams { path, encryption, cipher }, |_| Ok(()))?;
+    let rows = count_rows(&db)?;
+    let directory = DirectoryLock::exclusive(path, clock::now() + OPENERS_WAIT_MAX)?;
     check_unused()?;
     alone.replace_by(copy, &directory)?;
     Ok(rows)
 }
 
-fn in_place(path: &Path, encryption: &Encryption, in_memory: bool) -> Result<u64> {
+fn in_place(path: &Path, encryption: &FileEncryption, in_memory: bool) -> Result<u64> {
     let (db, _) = open::open_connection(path, encryption, AS_IS, false, false)?;
     let temp_store = if in_memory { "MEMORY" } else { "FILE" };
     db.pragma_update(None, "temp_store", temp_store).map_err(sqlite("temp_store"))?;
-    let before = tables(&db)?;
+    let before = schema_objects(&db)?;
     db.execute_batch("VACUUM").map_err(|error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy,
         _ => sqlite("VACUUM")(error),
     })?;
     if profile::read(&db, "journal_mode").map_err(sqlite("journal_mode"))? == "wal"
-        && !swap::truncate(&db)?
+        && !replace_file::truncate(&db)?
     {
         return Err(Error::Busy);
     }
@@ -107,13 +109,13 @@ fn in_place(path: &Path, encryption: &Encryption, in_memory: bool) -> Result<u64
     if found != "ok" {
         return Err(differs(found));
     }
-    if tables(&db)? != before {
+    if schema_objects(&db)? != before {
         return Err(differs("the tables are not as they were".to_owned()));
     }
-    rows_of(&db)
+    count_rows(&db)
 }
 
-fn rows_of(db: &Connection) -> Result<u64> {
-    let rows = tables(db)?.into_iter().filter_map(|(_, _, _, rows)| rows);
+fn count_rows(db: &Connection) -> Result<u64> {
+    let rows = schema_objects(db)?.into_iter().filter_map(|(_, _, _, rows)| rows);
     Ok(rows.map(i64::cast_unsigned).sum())
 }

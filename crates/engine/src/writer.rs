@@ -17,9 +17,9 @@
 //!   what the run that was committed returned.
 //!
 //! # Not here
-//! - What keeps the transactions of a batch apart → `stretch.rs`. The queue and its limits, who
-//!   runs batches → `database.rs`, `databases.rs`. Reads → `readers.rs`. When the WAL is moved into
-//!   the file → `checkpoint.rs`.
+//! - What keeps the transactions of a batch apart → `batch_executor.rs`. The queue and its limits,
+//!   who runs batches → `database.rs`, `databases.rs`. Reads → `readers.rs`. When the WAL is moved
+//!   into the file → `checkpoint.rs`.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -29,15 +29,15 @@ use std::time::Duration;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode};
 
+use crate::batch_executor::{BatchExecutor, BatchFailure, BatchProgress};
+use crate::batch_sizer::BatchSizer;
 use crate::cache::CacheShare;
 use crate::clock;
 use crate::error::{Error, Result, sqlite};
-use crate::job::{Durability, EndedBatch, Queued, UnflushedBatch};
-use crate::pace::Pace;
+use crate::job::{CompletedBatch, Durability, UnflushedBatch, WriteJob};
+use crate::prepared_connection::PreparedConnection;
 use crate::profile;
-use crate::session::Session;
-use crate::stretch::{BatchFailure, Progress, Runner};
-use crate::transaction::Sql;
+use crate::transaction::StaticStatement;
 
 /// The limits of one database's writer.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ impl Default for WriterLimits {
 }
 
 /// How a batch ended, told to each of its transactions.
-enum Ending {
+enum BatchOutcome {
     Committed,
     Busy,
     DiskFull(Arc<str>),
@@ -69,8 +69,8 @@ enum Ending {
     Poisoned(Arc<str>),
 }
 
-impl Ending {
-    fn tell(&self, job: &Queued) {
+impl BatchOutcome {
+    fn apply_to(&self, job: &WriteJob) {
         match self {
             Self::Committed => {}
             Self::Busy => job.fail(Error::Busy),
@@ -81,7 +81,7 @@ impl Ending {
     }
 }
 
-impl From<BatchFailure> for Ending {
+impl From<BatchFailure> for BatchOutcome {
     fn from(failure: BatchFailure) -> Self {
         let BatchFailure { cause, is_disk_full } = failure;
         if is_disk_full { Self::DiskFull(cause) } else { Self::RolledBack(cause) }
@@ -89,13 +89,13 @@ impl From<BatchFailure> for Ending {
 }
 
 /// A batch after its commit, or its failure.
-pub(crate) struct RanBatch {
-    pub(crate) transactions: RanTransactions,
+pub(crate) struct BatchReport {
+    pub(crate) transactions: BatchCompletion,
     pub(crate) ran_count: usize,
     /// How many of them are committed.
     pub(crate) committed_count: usize,
     /// What did not have its turn.
-    pub(crate) rest: Vec<Queued>,
+    pub(crate) rest: Vec<WriteJob>,
     /// Why the database must recover before the next batch, if it must.
     pub(crate) poison_cause: Option<Arc<str>>,
     pub(crate) is_disk_full: bool,
@@ -106,25 +106,25 @@ pub(crate) struct RanBatch {
 }
 
 /// What ran.
-pub(crate) enum RanTransactions {
+pub(crate) enum BatchCompletion {
     /// It is committed, and nobody may hear of it before the WAL is flushed.
     Unflushed(UnflushedBatch),
     /// Its callers may hear what came of it.
-    Ended(EndedBatch),
+    Completed(CompletedBatch),
 }
 
 pub(crate) struct Writer {
     cache: CacheShare,
     is_wal: bool,
-    synchronous: Synchronous,
-    runner: Runner,
-    pub(crate) pace: Pace,
+    synchronous: SynchronousSetting,
+    executor: BatchExecutor,
+    pub(crate) batch_sizer: BatchSizer,
     /// How long the WAL was after the last commit.
     wal_frames: Arc<AtomicU32>,
 }
 
 /// `PRAGMA synchronous`: what the profile set, and what is set at present. 2 is FULL.
-struct Synchronous {
+struct SynchronousSetting {
     base: u8,
     present: u8,
     /// Whether others flush the WAL after the commit (`flush.rs`), so that it need not. Checkpoints
@@ -136,9 +136,9 @@ const SYNCHRONOUS_OFF: u8 = 0;
 const SYNCHRONOUS_NORMAL: u8 = 1;
 const SYNCHRONOUS_FULL: u8 = 2;
 
-pub(crate) static BEGIN: Sql = Sql::new("BEGIN IMMEDIATE");
-static COMMIT: Sql = Sql::new("COMMIT");
-pub(crate) static ROLLBACK: Sql = Sql::new("ROLLBACK");
+pub(crate) static BEGIN: StaticStatement = StaticStatement::new("BEGIN IMMEDIATE");
+static COMMIT: StaticStatement = StaticStatement::new("COMMIT");
+pub(crate) static ROLLBACK: StaticStatement = StaticStatement::new("ROLLBACK");
 
 impl Writer {
     pub(crate) fn new(mut connection: Connection, cache: CacheShare) -> Result<Self> {
@@ -160,11 +160,11 @@ impl Writer {
         };
         connection.wal_hook(Some(note)).map_err(sqlite("WAL hook"))?;
         Ok(Self {
-            runner: Runner::new(connection, has_foreign_keys)?,
+            executor: BatchExecutor::new(connection, has_foreign_keys)?,
             cache,
-            pace: Pace::default(),
+            batch_sizer: BatchSizer::default(),
             is_wal,
-            synchronous: Synchronous { base, present: base, is_flushed_after },
+            synchronous: SynchronousSetting { base, present: base, is_flushed_after },
             wal_frames,
         })
     }
@@ -180,14 +180,14 @@ impl Writer {
 
     /// Runs a batch: all of `jobs`, or as many as have their turn in `time_max`, or until SQLite
     /// has rolled it back.
-    pub(crate) fn run_batch(&mut self, jobs: Vec<Queued>, time_max: Duration) -> RanBatch {
+    pub(crate) fn run_batch(&mut self, jobs: Vec<WriteJob>, time_max: Duration) -> BatchReport {
         let start = clock::now();
-        let durability = jobs.iter().map(Queued::durability).max().unwrap_or(Durability::Os);
-        let mut progress = Progress::default();
+        let durability = jobs.iter().map(WriteJob::durability).max().unwrap_or(Durability::Os);
+        let mut progress = BatchProgress::default();
         let mut run_time = Duration::ZERO;
         let ending = match self.begin(durability) {
             Ok(()) => {
-                let ran = self.runner.run_stretches(&jobs, &mut progress, time_max);
+                let ran = self.executor.run_groups(&jobs, &mut progress, time_max);
                 run_time = start.elapsed();
                 match ran {
                     Ok(()) => self.commit(),
@@ -200,13 +200,13 @@ impl Writer {
             }
         };
         self.session().clear_parameters();
-        self.cache.measure(self.runner.session.connection());
+        self.cache.measure(self.executor.session.connection());
         let mut ran = jobs;
         let rest = ran.split_off(progress.ran_count);
-        let is_committed = matches!(ending, Ending::Committed);
+        let is_committed = matches!(ending, BatchOutcome::Committed);
         if !is_committed {
             for job in &ran {
-                ending.tell(job);
+                ending.apply_to(job);
             }
         }
         let committed_count = if is_committed { progress.ok_count } else { 0 };
@@ -214,19 +214,19 @@ impl Writer {
         let needs_flush = committed_count > 0
             && durability == Durability::Disk
             && self.synchronous.is_flushed_after;
-        RanBatch {
+        BatchReport {
             ran_count: ran.len(),
             committed_count,
             transactions: if needs_flush {
-                RanTransactions::Unflushed(UnflushedBatch::new(ran))
+                BatchCompletion::Unflushed(UnflushedBatch::new(ran))
             } else {
-                RanTransactions::Ended(EndedBatch::new(ran))
+                BatchCompletion::Completed(CompletedBatch::new(ran))
             },
             rest,
-            is_disk_full: matches!(ending, Ending::DiskFull(_)),
-            has_met_damage: self.runner.has_met_damage.swap(false, Ordering::Relaxed),
+            is_disk_full: matches!(ending, BatchOutcome::DiskFull(_)),
+            has_met_damage: self.executor.has_met_damage.swap(false, Ordering::Relaxed),
             poison_cause: match ending {
-                Ending::Poisoned(cause) => Some(cause),
+                BatchOutcome::Poisoned(cause) => Some(cause),
                 _ => None,
             },
             run_time,
@@ -245,7 +245,7 @@ impl Writer {
 
     /// Moves the WAL into the database and closes.
     pub(crate) fn close(self) -> Result<()> {
-        let connection = self.runner.session.into_connection();
+        let connection = self.executor.session.into_connection();
         // Passive, so as not to wait for a reader; closing the last connection removes the WAL.
         connection
             .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
@@ -255,22 +255,22 @@ impl Writer {
 
     /// Closes, and leaves database and WAL as they are, for recovery.
     pub(crate) fn close_as_is(self) -> Result<()> {
-        let connection = self.runner.session.into_connection();
+        let connection = self.executor.session.into_connection();
         let no_checkpoint = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
         connection.set_db_config(no_checkpoint, true).map_err(sqlite("close"))?;
         close(connection)
     }
 
-    fn session(&self) -> &Session {
-        &self.runner.session
+    fn session(&self) -> &PreparedConnection {
+        &self.executor.session
     }
 
-    fn begin(&mut self, durability: Durability) -> Result<(), Ending> {
+    fn begin(&mut self, durability: Durability) -> Result<(), BatchOutcome> {
         let begun = self.set_synchronous(durability).and_then(|()| self.session().run(&BEGIN));
         begun.map_err(|error| match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy) => Ending::Busy,
+            Some(ErrorCode::DatabaseBusy) => BatchOutcome::Busy,
             // The file has moved away, or its index is another process's: opening it anew may help.
-            Some(ErrorCode::ReadOnly) => Ending::Poisoned(format!("begin: {error}").into()),
+            Some(ErrorCode::ReadOnly) => BatchOutcome::Poisoned(format!("begin: {error}").into()),
             _ => BatchFailure::from(error).into(),
         })
     }
@@ -291,9 +291,9 @@ impl Writer {
         Ok(())
     }
 
-    fn commit(&self) -> Ending {
+    fn commit(&self) -> BatchOutcome {
         match self.session().run(&COMMIT) {
-            Ok(()) => Ending::Committed,
+            Ok(()) => BatchOutcome::Committed,
             Err(error) => match error.sqlite_error_code() {
                 // Another process reads a database that is not in WAL mode. Nothing has been
                 // written.
@@ -304,20 +304,20 @@ impl Writer {
         }
     }
 
-    fn roll_back(&self, failure: BatchFailure) -> Ending {
+    fn roll_back(&self, failure: BatchFailure) -> BatchOutcome {
         match self.end_transaction() {
             Ok(()) => failure.into(),
-            Err(error) => {
-                Ending::Poisoned(format!("rollback: {error}, after: {}", failure.cause).into())
-            }
+            Err(error) => BatchOutcome::Poisoned(
+                format!("rollback: {error}, after: {}", failure.cause).into(),
+            ),
         }
     }
 
-    fn give_up(&self, cause: String) -> Ending {
+    fn give_up(&self, cause: String) -> BatchOutcome {
         if let Err(error) = self.end_transaction() {
             tracing::error!(%error, "rollback after a failed commit");
         }
-        Ending::Poisoned(cause.into())
+        BatchOutcome::Poisoned(cause.into())
     }
 
     fn end_transaction(&self) -> rusqlite::Result<()> {
@@ -337,10 +337,10 @@ fn close(connection: Connection) -> Result<()> {
 impl Writer {
     /// Makes every later commit fail.
     pub(crate) fn fail_commits(&mut self) {
-        let placeholder = Session::new(Connection::open_in_memory().unwrap());
-        let session = std::mem::replace(&mut self.runner.session, placeholder);
+        let placeholder = PreparedConnection::new(Connection::open_in_memory().unwrap());
+        let session = std::mem::replace(&mut self.executor.session, placeholder);
         let mut connection = session.into_connection();
         connection.commit_hook(Some(|| true)).unwrap();
-        self.runner.session = Session::new(connection);
+        self.executor.session = PreparedConnection::new(connection);
     }
 }

@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use crate::Target;
+use crate::FuzzTarget;
 
 /// The seeds, what broke the target once, and what reaches all of it.
-pub fn inputs(target: &Target) -> Result<Vec<Vec<u8>>> {
+pub fn inputs(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
     let mut inputs = (target.seeds)();
     inputs.extend(found(target)?);
     let path = path(target.name);
@@ -29,7 +29,7 @@ pub fn inputs(target: &Target) -> Result<Vec<Vec<u8>>> {
     Ok(inputs)
 }
 
-fn found(target: &Target) -> Result<Vec<Vec<u8>>> {
+fn found(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     for file in fs::read_dir(folder().join("found")).context("corpora/found")? {
         let path = file?.path();
@@ -42,7 +42,7 @@ fn found(target: &Target) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Writes [`inputs`] into a folder, a file each.
-pub fn unpack(target: &Target, folder: &Path) -> Result<()> {
+pub fn unpack(target: &FuzzTarget, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for (place, input) in inputs(target)?.iter().enumerate() {
         fs::write(folder.join(format!("kept-{place}")), input)?;
@@ -51,7 +51,7 @@ pub fn unpack(target: &Target, folder: &Path) -> Result<()> {
 }
 
 /// Keeps the inputs of a folder: the same ones make the same archive.
-pub fn pack(target: &Target, folder: &Path) -> Result<usize> {
+pub fn pack(target: &FuzzTarget, folder: &Path) -> Result<usize> {
     let known = [(target.seeds)(), found(target)?].concat();
     let mut inputs = Vec::new();
     for file in fs::read_dir(folder).with_context(|| folder.display().to_string())? {

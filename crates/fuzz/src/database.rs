@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use doctor::{Options, Workload};
-use engine::Encryption;
+use doctor::{ExamineOptions, QueryLog};
+use engine::FileEncryption;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -19,9 +19,10 @@ pub(crate) fn doctor(bytes: &[u8]) {
     if !wal.is_empty() {
         fs::write(folder.path().join("a.db-wal"), wal).expect("a file");
     }
-    let options = Options { budget: Duration::from_millis(500), ..Options::default() };
+    let options =
+        ExamineOptions { time_limit: Duration::from_millis(500), ..ExamineOptions::default() };
     // That it is no database is an error, which is all that is said of most.
-    drop(doctor::examine(&path, &Encryption::None, &options));
+    drop(doctor::examine(&path, &FileEncryption::None, &options));
     assert_eq!(fs::read(&path).ok().as_deref(), Some(database), "the doctor wrote to the file");
 }
 
@@ -49,7 +50,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
 
 /// A program's log, as `warren doctor --queries` takes it.
 pub(crate) fn logs(bytes: &[u8]) {
-    let mut workload = Workload::default();
+    let mut workload = QueryLog::default();
     workload.read(bytes).expect("bytes in memory can be read");
     let mut again = workload.clone();
     again.read(bytes).expect("bytes in memory can be read");

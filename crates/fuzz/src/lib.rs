@@ -18,20 +18,20 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod budget;
+mod actual_budget;
 pub mod corpus;
 mod database;
-mod device;
 /// A server that says what is true, as the replica's own tests have it.
 #[path = "../../replica/tests/it/memory_server.rs"]
 #[expect(clippy::unwrap_used, reason = "written for tests")]
 mod memory_server;
-mod stored;
-mod wire;
+mod stored_formats;
+mod untrusted_peers;
+mod wire_formats;
 
 /// Something that reads foreign bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct FuzzTarget {
     /// As `cargo xtask fuzz` calls it.
     pub name: &'static str,
     /// Panics if the bytes break what must always hold.
@@ -41,27 +41,67 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: &[Target] = &[
-    Target { name: "contents", run: stored::contents, seeds: stored::content_seeds },
-    Target { name: "keys", run: stored::keys, seeds: stored::key_seeds },
-    Target { name: "sealed", run: stored::sealed, seeds: stored::sealed_seeds },
-    Target { name: "timestamps", run: stored::timestamps, seeds: stored::timestamp_seeds },
-    Target { name: "phrases", run: stored::phrases, seeds: stored::phrase_seeds },
-    Target { name: "protobuf", run: wire::protobuf, seeds: wire::protobuf_seeds },
-    Target { name: "json", run: wire::json, seeds: wire::json_seeds },
-    Target { name: "pages", run: wire::pages, seeds: wire::page_seeds },
-    Target { name: "events", run: wire::events, seeds: wire::event_seeds },
-    Target { name: "messages", run: device::messages, seeds: device::message_seeds },
-    Target { name: "answers", run: device::answers, seeds: device::answer_seeds },
-    Target { name: "actual-sync", run: budget::sync_requests, seeds: budget::request_seeds },
-    Target { name: "actual-tries", run: budget::tries, seeds: budget::trie_seeds },
-    Target { name: "actual-records", run: budget::records, seeds: budget::record_seeds },
-    Target { name: "actual-archives", run: budget::archives, seeds: budget::archive_seeds },
-    Target { name: "databases", run: database::doctor, seeds: database::seeds },
-    Target { name: "logs", run: database::logs, seeds: database::log_seeds },
+pub const TARGETS: &[FuzzTarget] = &[
+    FuzzTarget {
+        name: "contents",
+        run: stored_formats::contents,
+        seeds: stored_formats::content_seeds,
+    },
+    FuzzTarget { name: "keys", run: stored_formats::keys, seeds: stored_formats::key_seeds },
+    FuzzTarget { name: "sealed", run: stored_formats::sealed, seeds: stored_formats::sealed_seeds },
+    FuzzTarget {
+        name: "timestamps",
+        run: stored_formats::timestamps,
+        seeds: stored_formats::timestamp_seeds,
+    },
+    FuzzTarget {
+        name: "phrases",
+        run: stored_formats::phrases,
+        seeds: stored_formats::phrase_seeds,
+    },
+    FuzzTarget {
+        name: "protobuf",
+        run: wire_formats::protobuf,
+        seeds: wire_formats::protobuf_seeds,
+    },
+    FuzzTarget { name: "json", run: wire_formats::json, seeds: wire_formats::json_seeds },
+    FuzzTarget { name: "pages", run: wire_formats::pages, seeds: wire_formats::page_seeds },
+    FuzzTarget { name: "events", run: wire_formats::events, seeds: wire_formats::event_seeds },
+    FuzzTarget {
+        name: "messages",
+        run: untrusted_peers::messages,
+        seeds: untrusted_peers::message_seeds,
+    },
+    FuzzTarget {
+        name: "answers",
+        run: untrusted_peers::answers,
+        seeds: untrusted_peers::answer_seeds,
+    },
+    FuzzTarget {
+        name: "actual-sync",
+        run: actual_budget::sync_requests,
+        seeds: actual_budget::request_seeds,
+    },
+    FuzzTarget {
+        name: "actual-tries",
+        run: actual_budget::tries,
+        seeds: actual_budget::trie_seeds,
+    },
+    FuzzTarget {
+        name: "actual-records",
+        run: actual_budget::records,
+        seeds: actual_budget::record_seeds,
+    },
+    FuzzTarget {
+        name: "actual-archives",
+        run: actual_budget::archives,
+        seeds: actual_budget::archive_seeds,
+    },
+    FuzzTarget { name: "databases", run: database::doctor, seeds: database::seeds },
+    FuzzTarget { name: "logs", run: database::logs, seeds: database::log_seeds },
 ];
 
 /// The one with this name.
-pub fn target(name: &str) -> Option<&'static Target> {
+pub fn target(name: &str) -> Option<&'static FuzzTarget> {
     TARGETS.iter().find(|target| target.name == name)
 }

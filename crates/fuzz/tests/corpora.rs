@@ -1,7 +1,7 @@
 //! Every target over its kept inputs, and over some neighbours of each: cut off, and with a byte
 //! changed.
 
-use fuzz::{Target, corpus};
+use fuzz::{FuzzTarget, corpus};
 
 /// Neighbours of an input.
 const NEIGHBOURS_COUNT: usize = 4;
@@ -31,7 +31,7 @@ fn check(name: &str) {
     }
 }
 
-fn run(target: &Target, place: usize, input: &[u8]) {
+fn run(target: &FuzzTarget, place: usize, input: &[u8]) {
     let run = || (target.run)(input);
     let passes = std::panic::catch_unwind(run).is_ok();
     assert!(passes, "{}: input {place}, or near it: {}", target.name, input.escape_ascii());

@@ -9,4 +9,4 @@ mod reserved_port;
 mod server;
 
 pub use reserved_port::ReservedPort;
-pub use server::{MAX_WAL_BYTES, Server};
+pub use server::{MAX_WAL_BYTES, PostgresServer};

@@ -42,7 +42,7 @@ const START_POLL: Duration = Duration::from_millis(20);
 const LOG_LINES: usize = 10;
 
 /// A running server; it ends with this value.
-pub struct Server {
+pub struct PostgresServer {
     child: Child,
     watchdog: Child,
     config: Config,
@@ -50,7 +50,7 @@ pub struct Server {
     _port: ReservedPort,
 }
 
-impl Server {
+impl PostgresServer {
     /// Starts an empty server with its files in `folder/postgres`.
     pub fn start(folder: &Path, runtime: &Runtime) -> anyhow::Result<Self> {
         Self::start_with(folder, runtime, &[], false)
@@ -71,7 +71,7 @@ impl Server {
         settings: &[&str],
         temporary: bool,
     ) -> anyhow::Result<Self> {
-        let host = Host::new(folder)?;
+        let host = ClusterHost::new(folder)?;
         let password = host.initialise()?;
         let port = ReservedPort::new()?;
         let mut config = Config::new();
@@ -92,7 +92,7 @@ impl Server {
             drop(child.wait());
         })?;
         let mut server = Self { child, watchdog, config, _port: port };
-        runtime.block_on(server.answer()).with_context(|| {
+        runtime.block_on(server.wait_until_ready()).with_context(|| {
             let log = fs::read_to_string(&log).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             let last = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
@@ -125,7 +125,7 @@ impl Server {
     }
 
     /// Waits until it does.
-    async fn answer(&mut self) -> anyhow::Result<()> {
+    async fn wait_until_ready(&mut self) -> anyhow::Result<()> {
         let mut refused = None;
         let answered = async {
             loop {
@@ -154,7 +154,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
         let signalled = self.watchdog.wait().is_ok_and(|status| status.success());
@@ -180,7 +180,7 @@ exit $status"#;
 /// killed. It reads nothing, so that is all it waits for.
 ///
 /// Both have process groups of their own: a terminal's Ctrl-C ends us, and that ends them.
-fn watchdog(host: &Host, server: u32, remove: Option<&Path>) -> anyhow::Result<Child> {
+fn watchdog(host: &ClusterHost, server: u32, remove: Option<&Path>) -> anyhow::Result<Child> {
     let mut command = match remove {
         // As whoever made the folder.
         Some(_) => Command::new("sh"),
@@ -192,14 +192,14 @@ fn watchdog(host: &Host, server: u32, remove: Option<&Path>) -> anyhow::Result<C
 }
 
 /// Where the cluster lives, and as whom.
-struct Host {
+struct ClusterHost {
     binaries: PathBuf,
     data: PathBuf,
     /// Unless we may run it ourselves: uid and gid.
     user: Option<(u32, u32)>,
 }
 
-impl Host {
+impl ClusterHost {
     fn new(folder: &Path) -> anyhow::Result<Self> {
         let binaries = binaries()?;
         let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;

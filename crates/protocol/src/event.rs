@@ -51,14 +51,14 @@ impl VaultState {
 
 /// Puts lines together to events. Kinds of events that this version does not know are passed over.
 #[derive(Clone, Debug, Default)]
-pub struct EventReader {
+pub struct EventLineParser {
     name: String,
     data: String,
 }
 
-impl EventReader {
+impl EventLineParser {
     /// Takes a line without its end; answers with the event that it completes. `Err` is for people.
-    pub fn line(&mut self, line: &str) -> Result<Option<VaultState>, String> {
+    pub fn push_line(&mut self, line: &str) -> Result<Option<VaultState>, String> {
         if line.is_empty() {
             return self.complete();
         }
@@ -95,8 +95,8 @@ mod tests {
 
     /// What a reader makes of a stream.
     fn check(text: &str, expected: &[VaultState]) {
-        let mut reader = EventReader::default();
-        let read = text.split('\n').filter_map(|line| reader.line(line).unwrap());
+        let mut reader = EventLineParser::default();
+        let read = text.split('\n').filter_map(|line| reader.push_line(line).unwrap());
         assert_eq!(read.collect::<Vec<_>>(), expected, "{text:?}");
     }
 
@@ -118,13 +118,13 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_within_limits() {
-        let mut reader = EventReader::default();
-        reader.line("event: cursor").unwrap();
-        reader.line("data: {\"cursor\":-1}").unwrap();
-        reader.line("").unwrap_err();
-        assert_eq!(reader.line(""), Ok(None), "a fresh start");
+        let mut reader = EventLineParser::default();
+        reader.push_line("event: cursor").unwrap();
+        reader.push_line("data: {\"cursor\":-1}").unwrap();
+        reader.push_line("").unwrap_err();
+        assert_eq!(reader.push_line(""), Ok(None), "a fresh start");
         let long = format!("data: {}", "x".repeat(3_000));
-        reader.line(&long).unwrap();
-        reader.line(&long).unwrap_err();
+        reader.push_line(&long).unwrap();
+        reader.push_line(&long).unwrap_err();
     }
 }

@@ -15,17 +15,18 @@ mod error;
 mod event;
 mod json;
 mod reconcile;
-mod round;
+mod sync_round;
 mod wire;
 
 pub use error::{ErrorCode, ErrorResponse};
-pub use event::{EVENT_STREAM, EventReader, VaultState};
-pub use reconcile::{Found, Item, Nonsense, Reconcile};
-pub use round::{Device, Outcome, Pulled, Pushed, Round, Step};
+pub use event::{EVENT_STREAM, EventLineParser, VaultState};
+pub use reconcile::{InvalidRangeDiffs, ReconcileEntry, SetDifference, SetReconciler};
+pub use sync_round::{DeviceState, PullOutcome, PushOutcome, SyncOutcome, SyncRound, SyncStep};
 pub use wire::{
-    AccountRequest, AccountResponse, Claim, Client, ClientList, ClientRequest, ClientResponse,
-    ContentForm, EncryptRequest, EraseRequest, Erasure, Finding, Fingerprint, Loss, Message, Part,
+    AccountRequest, AccountResponse, DeviceInfo, DeviceList, EnableE2eeRequest, EraseRequest,
     PasswordRequest, PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+    RegisterDeviceRequest, RegisterDeviceResponse, ServerLoss, WireEncryptionMode, WireErasure,
+    WireFingerprint, WireMessage, WireRangeBucket, WireRangeClaim, WireRangeDiff,
 };
 
 /// Messages that one request or answer carries at most, unless the server is told otherwise.

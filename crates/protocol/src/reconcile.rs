@@ -18,9 +18,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
-use crdt::{Fingerprint, Timestamp, Window};
+use crdt::{Fingerprint, FingerprintWindow, Timestamp};
 
-use crate::wire::{Claim, Finding, Message, ReconcileRequest};
+use crate::wire::{ReconcileRequest, WireMessage, WireRangeClaim, WireRangeDiff};
 
 /// The newest messages, whose ids go with the first request: what both sides last wrote is where
 /// they most likely differ.
@@ -45,29 +45,29 @@ const IDLE_ROUNDS_COUNT_MAX: u32 = 64;
 
 /// A message of the device, as far as comparing needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Item {
+pub struct ReconcileEntry {
     /// The message's.
     pub timestamp: Timestamp,
-    /// [`Fingerprint::short`] of the message.
+    /// [`Fingerprint::short_digest`] of the message.
     pub id: u64,
 }
 
-impl Item {
+impl ReconcileEntry {
     /// Of a message.
-    pub fn of(timestamp: Timestamp, content: &[u8]) -> Self {
-        Self { timestamp, id: Fingerprint::of(timestamp, content).short() }
+    pub fn from_message(timestamp: Timestamp, content: &[u8]) -> Self {
+        Self { timestamp, id: Fingerprint::from_message(timestamp, content).short_digest() }
     }
 
-    fn moment(&self) -> u64 {
-        self.timestamp.moment()
+    fn hybrid_time(&self) -> u64 {
+        self.timestamp.hybrid_time()
     }
 }
 
 /// What an answer brought to light.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct SetDifference {
     /// Messages that the device lacked.
-    pub missing: Vec<Message>,
+    pub missing: Vec<WireMessage>,
     /// Messages of the device that the server lacks.
     pub wanted: Vec<Timestamp>,
 }
@@ -75,17 +75,17 @@ pub struct Found {
 /// The server's answer is none to what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its findings do not fit the claims")]
-pub struct Nonsense;
+pub struct InvalidRangeDiffs;
 
 /// One comparison, from the first request to the last answer.
 #[derive(Clone, Debug)]
-pub struct Reconcile {
+pub struct SetReconciler {
     /// The device's messages, in order of time.
-    items: Vec<Item>,
+    items: Vec<ReconcileEntry>,
     /// What is still to be claimed, in order of time.
-    open: VecDeque<Open>,
+    open: VecDeque<PendingRange>,
     /// What the last request claimed.
-    asked: Vec<Open>,
+    asked: Vec<PendingRange>,
     rounds: u32,
     /// Since something was found.
     idle_rounds: u32,
@@ -95,21 +95,23 @@ pub struct Reconcile {
 
 /// A range that may differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Open {
-    moments: Range<u64>,
+struct PendingRange {
+    time_range: Range<u64>,
     /// Whether ids are claimed, or a sum.
     is_listed: bool,
 }
 
-impl Reconcile {
+impl SetReconciler {
     /// Of the device's messages, in any order.
-    pub fn new(mut items: Vec<Item>) -> Self {
+    pub fn new(mut items: Vec<ReconcileEntry>) -> Self {
         items.sort_unstable();
         let newest = items.len().saturating_sub(NEWEST_COUNT);
-        let newest_start = if newest == 0 { 0 } else { items[newest].moment() };
+        let newest_start = if newest == 0 { 0 } else { items[newest].hybrid_time() };
         // The first range begins with time itself: who knows what the server has there.
-        let older = items.iter().take_while(|item| item.moment() < newest_start);
-        let windows = older.map(|item| Window::of(item.timestamp).moments().start).skip(1);
+        let older = items.iter().take_while(|item| item.hybrid_time() < newest_start);
+        let windows = older
+            .map(|item| FingerprintWindow::for_timestamp(item.timestamp).time_range().start)
+            .skip(1);
         let mut starts: Vec<u64> = [0].into_iter().chain(windows).collect();
         starts.dedup();
         let (open, asked, bytes_max) = (VecDeque::new(), Vec::new(), REQUEST_BYTES_MAX);
@@ -117,9 +119,9 @@ impl Reconcile {
         let ends = starts.iter().copied().skip(1).chain([newest_start]);
         for (&start, end) in starts.iter().zip(ends).filter(|(start, end)| *start < end) {
             let is_listed = this.within(&(start..end)).is_empty();
-            this.open.push_back(Open { moments: start..end, is_listed });
+            this.open.push_back(PendingRange { time_range: start..end, is_listed });
         }
-        this.open.push_back(Open { moments: newest_start..u64::MAX, is_listed: true });
+        this.open.push_back(PendingRange { time_range: newest_start..u64::MAX, is_listed: true });
         this
     }
 
@@ -138,7 +140,7 @@ impl Reconcile {
                 self.open.push_front(open);
                 break;
             }
-            end = open.moments.end;
+            end = open.time_range.end;
             claims.push(claim);
             self.asked.push(open);
         }
@@ -146,7 +148,7 @@ impl Reconcile {
     }
 
     /// The request was too large for the server: asks less from here on. False if it cannot.
-    pub fn ask_less(&mut self) -> bool {
+    pub fn shrink_requests(&mut self) -> bool {
         let can = self.asked.len() > 1;
         self.bytes_max /= 2;
         for open in self.asked.drain(..).rev() {
@@ -156,20 +158,27 @@ impl Reconcile {
     }
 
     /// Takes note of the findings of an answer.
-    pub fn answered(&mut self, findings: Vec<Finding>) -> Result<Found, Nonsense> {
+    pub fn handle_response(
+        &mut self,
+        findings: Vec<WireRangeDiff>,
+    ) -> Result<SetDifference, InvalidRangeDiffs> {
         let asked = std::mem::take(&mut self.asked);
         if findings.is_empty() || findings.len() > asked.len() {
-            return Err(Nonsense);
+            return Err(InvalidRangeDiffs);
         }
-        let mut found = Found::default();
+        let mut found = SetDifference::default();
         let mut parts = Vec::new();
         let mut next = Vec::new();
         let unanswered = asked[findings.len()..].to_vec();
         for (open, finding) in asked.into_iter().zip(findings) {
             match finding {
-                Finding { equal: true, .. } => {}
-                finding if open.is_listed => next.extend(self.listed(&open, finding, &mut found)?),
-                finding => parts.push((next.len(), self.differing(&open, &finding, &mut found)?)),
+                WireRangeDiff { equal: true, .. } => {}
+                finding if open.is_listed => {
+                    next.extend(self.resolve_ids(&open, finding, &mut found)?);
+                }
+                finding => {
+                    parts.push((next.len(), self.find_differing(&open, &finding, &mut found)?));
+                }
             }
         }
         let count: usize = parts.iter().map(|(_, parts)| parts.compared).sum();
@@ -179,24 +188,24 @@ impl Reconcile {
         let listing = ids <= IDS_COUNT_FREE || differing.count() * 2 > count;
         // From the last to the first, so that the places stay right.
         for (place, parts) in parts.into_iter().rev() {
-            let ranges = parts.ranges.into_iter().flat_map(|range| self.cut(range, listing));
+            let ranges = parts.ranges.into_iter().flat_map(|range| self.split(range, listing));
             next.splice(place..place, ranges.collect::<Vec<_>>());
         }
         for open in next.into_iter().chain(unanswered).rev() {
             self.open.push_front(open);
         }
-        self.keep(&found.missing)?;
+        self.add_missing(&found.missing)?;
         let is_idle = found.missing.is_empty() && found.wanted.is_empty();
         self.idle_rounds = if is_idle { self.idle_rounds + 1 } else { 0 };
         Ok(found)
     }
 
-    fn claim(&self, open: &Open, previous_end: u64) -> Claim {
-        let items = self.within(&open.moments);
-        let mut claim = Claim {
-            gap: open.moments.start - previous_end,
-            length: open.moments.end - open.moments.start,
-            ..Claim::default()
+    fn claim(&self, open: &PendingRange, previous_end: u64) -> WireRangeClaim {
+        let items = self.within(&open.time_range);
+        let mut claim = WireRangeClaim {
+            gap: open.time_range.start - previous_end,
+            length: open.time_range.end - open.time_range.start,
+            ..WireRangeClaim::default()
         };
         if open.is_listed {
             claim.ids = items.iter().map(|item| item.id).collect();
@@ -207,85 +216,86 @@ impl Reconcile {
     }
 
     /// The device's messages in a range.
-    fn within(&self, moments: &Range<u64>) -> &[Item] {
-        let place = |moment| self.items.partition_point(|item| item.moment() < moment);
-        &self.items[place(moments.start)..place(moments.end)]
+    fn within(&self, time_range: &Range<u64>) -> &[ReconcileEntry] {
+        let place =
+            |hybrid_time| self.items.partition_point(|item| item.hybrid_time() < hybrid_time);
+        &self.items[place(time_range.start)..place(time_range.end)]
     }
 
     /// A claim of ids was answered: what is left of it.
-    fn listed(
+    fn resolve_ids(
         &self,
-        open: &Open,
-        finding: Finding,
-        found: &mut Found,
-    ) -> Result<Option<Open>, Nonsense> {
+        open: &PendingRange,
+        finding: WireRangeDiff,
+        found: &mut SetDifference,
+    ) -> Result<Option<PendingRange>, InvalidRangeDiffs> {
         let end = match finding.length {
-            0 => open.moments.end,
-            length => open.moments.start.checked_add(length).ok_or(Nonsense)?,
+            0 => open.time_range.end,
+            length => open.time_range.start.checked_add(length).ok_or(InvalidRangeDiffs)?,
         };
-        if end > open.moments.end {
-            return Err(Nonsense);
+        if end > open.time_range.end {
+            return Err(InvalidRangeDiffs);
         }
         let wanted: HashSet<u64> = finding.wanted.into_iter().collect();
-        let lacking = self.within(&(open.moments.start..end)).iter();
+        let lacking = self.within(&(open.time_range.start..end)).iter();
         let lacking = lacking.filter(|item| wanted.contains(&item.id)).map(|item| item.timestamp);
         found.wanted.extend(lacking);
         found.missing.extend(finding.messages);
-        let rest = end..open.moments.end;
-        Ok((!rest.is_empty()).then_some(Open { moments: rest, is_listed: true }))
+        let rest = end..open.time_range.end;
+        Ok((!rest.is_empty()).then_some(PendingRange { time_range: rest, is_listed: true }))
     }
 
     /// A claim of a sum was answered: where it differs.
-    fn differing(
+    fn find_differing(
         &self,
-        open: &Open,
-        finding: &Finding,
-        found: &mut Found,
-    ) -> Result<Parts, Nonsense> {
-        let mut parts = Parts { ranges: Vec::new(), compared: finding.parts.len() };
-        let mut start = open.moments.start;
+        open: &PendingRange,
+        finding: &WireRangeDiff,
+        found: &mut SetDifference,
+    ) -> Result<DifferingRanges, InvalidRangeDiffs> {
+        let mut parts = DifferingRanges { ranges: Vec::new(), compared: finding.parts.len() };
+        let mut start = open.time_range.start;
         for part in &finding.parts {
-            let end = start.checked_add(part.length).ok_or(Nonsense)?;
-            if end > open.moments.end {
-                return Err(Nonsense);
+            let end = start.checked_add(part.length).ok_or(InvalidRangeDiffs)?;
+            if end > open.time_range.end {
+                return Err(InvalidRangeDiffs);
             }
             if sum(self.within(&(start..end))) != (part.count, part.digest) {
                 parts.ranges.push(start..end);
             }
             start = end;
         }
-        let only_here = self.within(&(start..open.moments.end));
+        let only_here = self.within(&(start..open.time_range.end));
         found.wanted.extend(only_here.iter().map(|item| item.timestamp));
         Ok(parts)
     }
 
     /// What to claim next of a range that differs.
-    fn cut(&self, moments: Range<u64>, listing: bool) -> Vec<Open> {
-        let items = self.within(&moments);
+    fn split(&self, time_range: Range<u64>, listing: bool) -> Vec<PendingRange> {
+        let items = self.within(&time_range);
         if listing || items.len() <= IDS_COUNT_MIN {
-            return vec![Open { moments, is_listed: true }];
+            return vec![PendingRange { time_range, is_listed: true }];
         }
         let piece = PIECE_MESSAGES_MIN.max(items.len().div_ceil(PIECES_COUNT));
-        let mut starts = vec![moments.start];
+        let mut starts = vec![time_range.start];
         for item in items.iter().step_by(piece).skip(1) {
             // Messages of one moment stay together.
-            if *starts.last().expect("not empty") < item.moment() {
-                starts.push(item.moment());
+            if *starts.last().expect("not empty") < item.hybrid_time() {
+                starts.push(item.hybrid_time());
             }
         }
         let is_listed = starts.len() == 1;
-        let ends = starts.iter().copied().skip(1).chain([moments.end]);
+        let ends = starts.iter().copied().skip(1).chain([time_range.end]);
         let pieces = starts.iter().zip(ends);
-        pieces.map(|(&start, end)| Open { moments: start..end, is_listed }).collect()
+        pieces.map(|(&start, end)| PendingRange { time_range: start..end, is_listed }).collect()
     }
 
-    fn keep(&mut self, messages: &[Message]) -> Result<(), Nonsense> {
+    fn add_missing(&mut self, messages: &[WireMessage]) -> Result<(), InvalidRangeDiffs> {
         if messages.is_empty() {
             return Ok(());
         }
         for message in messages {
-            let timestamp = Timestamp::from_bytes(&message.timestamp).or(Err(Nonsense))?;
-            self.items.push(Item::of(timestamp, &message.content));
+            let timestamp = Timestamp::from_bytes(&message.timestamp).or(Err(InvalidRangeDiffs))?;
+            self.items.push(ReconcileEntry::from_message(timestamp, &message.content));
         }
         self.items.sort();
         Ok(())
@@ -293,12 +303,12 @@ impl Reconcile {
 }
 
 /// The parts of a range that differ, and how many were compared to find them.
-struct Parts {
+struct DifferingRanges {
     ranges: Vec<Range<u64>>,
     compared: usize,
 }
 
-fn sum(items: &[Item]) -> (u64, u64) {
+fn sum(items: &[ReconcileEntry]) -> (u64, u64) {
     (items.len() as u64, items.iter().fold(0, |sum, item| sum.wrapping_add(item.id)))
 }
 

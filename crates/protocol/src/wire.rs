@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! - Field names and tags are those of `proto/warren.proto`; a test compares them.
-//! - A decoded type is not yet checked: [`Message`] becomes a [`crdt::Message`] in one place, here.
+//! - A decoded type is not yet checked: [`WireMessage`] becomes a [`crdt::Message`] in one place,
+//!   here.
 
 mod erase;
 mod reconcile;
@@ -12,13 +13,16 @@ use crdt::{ParseTimestampError, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use self::erase::{EraseRequest, Erasure};
-pub use self::reconcile::{Claim, Finding, Part, ReconcileRequest, ReconcileResponse};
+pub use self::erase::{EraseRequest, WireErasure};
+pub use self::reconcile::{
+    ReconcileRequest, ReconcileResponse, WireRangeBucket, WireRangeClaim, WireRangeDiff,
+};
 
 /// One message on the wire.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Message {
+#[schema(as = Message)]
+pub struct WireMessage {
     /// 16 bytes; in JSON the canonical text.
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::timestamp")]
@@ -33,7 +37,8 @@ pub struct Message {
 
 /// Count and digest of a vault's set of messages.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
-pub struct Fingerprint {
+#[schema(as = Fingerprint)]
+pub struct WireFingerprint {
     /// Messages in the set.
     #[prost(uint64, tag = "1")]
     pub count: u64,
@@ -46,7 +51,8 @@ pub struct Fingerprint {
 
 /// How the contents of an account's messages are written.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize, ToSchema)]
-pub struct ContentForm {
+#[schema(as = ContentForm)]
+pub struct WireEncryptionMode {
     /// The id of the key that seals them, 8 bytes; empty: they are in plain. In JSON hex digits.
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::key_id")]
@@ -60,9 +66,9 @@ pub struct ContentForm {
 pub struct PushRequest {
     /// In any order; what is known already is counted, not stored.
     #[prost(message, repeated, tag = "1")]
-    pub messages: Vec<Message>,
-    /// The form of their contents, as in [`ContentForm`]; of an account that has none yet, from now
-    /// on that of all its messages.
+    pub messages: Vec<WireMessage>,
+    /// The form of their contents, as in [`WireEncryptionMode`]; of an account that has none yet,
+    /// from now on that of all its messages.
     #[prost(bytes = "bytes", tag = "2")]
     #[serde(default, with = "crate::json::key_id")]
     #[schema(value_type = String, example = "")]
@@ -95,7 +101,7 @@ pub struct PushResponse {
     /// The whole set, after storing.
     #[prost(message, optional, tag = "4")]
     #[schema(required, nullable = false)]
-    pub fingerprint: Option<Fingerprint>,
+    pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub now_ms: u64,
@@ -112,7 +118,7 @@ pub struct PushResponse {
 pub struct PullResponse {
     /// In order of arrival.
     #[prost(message, repeated, tag = "1")]
-    pub messages: Vec<Message>,
+    pub messages: Vec<WireMessage>,
     /// The arrival number of the last of these messages, or the vault's newest if there are none.
     #[prost(uint64, tag = "2")]
     pub cursor: u64,
@@ -122,7 +128,7 @@ pub struct PullResponse {
     /// The whole set.
     #[prost(message, optional, tag = "4")]
     #[schema(required, nullable = false)]
-    pub fingerprint: Option<Fingerprint>,
+    pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub now_ms: u64,
@@ -130,7 +136,7 @@ pub struct PullResponse {
     /// sealed set, also while a device still reads the plain one.
     #[prost(message, optional, tag = "6")]
     #[serde(default)]
-    pub form: Option<ContentForm>,
+    pub form: Option<WireEncryptionMode>,
     /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
     /// 16 hex digits.
     #[prost(fixed64, tag = "7")]
@@ -143,13 +149,14 @@ pub struct PullResponse {
     /// What the server has lost of this set and not got back; absent if nothing.
     #[prost(message, optional, tag = "9")]
     #[serde(default)]
-    pub loss: Option<Loss>,
+    pub loss: Option<ServerLoss>,
 }
 
 /// Messages that the server could not read any more, because its disk had damaged them. Devices
 /// that have them send them again.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Message, Serialize, Deserialize, ToSchema)]
-pub struct Loss {
+#[schema(as = Loss)]
+pub struct ServerLoss {
     /// When the server found out, milliseconds since 1970.
     #[prost(uint64, tag = "1")]
     pub at_ms: u64,
@@ -165,8 +172,9 @@ pub struct Loss {
 /// `POST /v1/sync/encrypt`: turns an account to end-to-end encryption, or follows a device that has.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EncryptRequest {
-    /// Of the key, as in [`ContentForm`].
+#[schema(as = EncryptRequest)]
+pub struct EnableE2eeRequest {
+    /// Of the key, as in [`WireEncryptionMode`].
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::key_id")]
     #[schema(value_type = String, example = "56c96c572ddbe567")]
@@ -175,7 +183,7 @@ pub struct EncryptRequest {
     /// already and takes nothing more from the plain set; it can follow, not begin.
     #[prost(message, optional, tag = "2")]
     #[serde(default)]
-    pub holds: Option<Fingerprint>,
+    pub holds: Option<WireFingerprint>,
     /// Whether an account that is in plain may be turned, or only followed.
     #[prost(bool, tag = "3")]
     #[serde(default)]
@@ -230,7 +238,8 @@ pub struct PasswordRequest {
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[prost(skip_debug)]
 #[serde(deny_unknown_fields)]
-pub struct ClientRequest {
+#[schema(as = ClientRequest)]
+pub struct RegisterDeviceRequest {
     /// Empty when a token is sent.
     #[prost(string, tag = "1")]
     #[serde(default)]
@@ -250,7 +259,8 @@ pub struct ClientRequest {
 /// A registered device.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[prost(skip_debug)]
-pub struct ClientResponse {
+#[schema(as = ClientResponse)]
+pub struct RegisterDeviceResponse {
     /// 16 hex digits.
     #[prost(string, tag = "1")]
     pub client_id: String,
@@ -260,12 +270,13 @@ pub struct ClientResponse {
     /// The account's; absent until the first push.
     #[prost(message, optional, tag = "3")]
     #[serde(default)]
-    pub form: Option<ContentForm>,
+    pub form: Option<WireEncryptionMode>,
 }
 
 /// A device of the account.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
-pub struct Client {
+#[schema(as = Client)]
+pub struct DeviceInfo {
     /// 16 hex digits.
     #[prost(string, tag = "1")]
     pub client_id: String,
@@ -309,10 +320,11 @@ pub struct Client {
 
 /// `GET /v1/clients`: the account's devices.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
-pub struct ClientList {
+#[schema(as = ClientList)]
+pub struct DeviceList {
     /// In order of registration.
     #[prost(message, repeated, tag = "1")]
-    pub clients: Vec<Client>,
+    pub clients: Vec<DeviceInfo>,
     /// The vault's newest arrival number.
     #[prost(uint64, tag = "2")]
     #[serde(default)]
@@ -321,7 +333,7 @@ pub struct ClientList {
     /// The whole set.
     #[prost(message, optional, tag = "3")]
     #[schema(required, nullable = false)]
-    pub fingerprint: Option<Fingerprint>,
+    pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "4")]
     #[serde(default)]
@@ -329,43 +341,43 @@ pub struct ClientList {
     pub now_ms: u64,
 }
 
-impl From<crdt::Message> for Message {
+impl From<crdt::Message> for WireMessage {
     fn from(message: crdt::Message) -> Self {
         let timestamp = Bytes::copy_from_slice(&message.timestamp.to_bytes());
         Self { timestamp, content: message.content }
     }
 }
 
-impl TryFrom<Message> for crdt::Message {
+impl TryFrom<WireMessage> for crdt::Message {
     type Error = ParseTimestampError;
 
-    fn try_from(message: Message) -> Result<Self, ParseTimestampError> {
+    fn try_from(message: WireMessage) -> Result<Self, ParseTimestampError> {
         let timestamp = Timestamp::from_bytes(&message.timestamp)?;
         Ok(Self { timestamp, content: message.content })
     }
 }
 
-impl From<crdt::ContentForm> for ContentForm {
-    fn from(form: crdt::ContentForm) -> Self {
+impl From<crdt::EncryptionMode> for WireEncryptionMode {
+    fn from(form: crdt::EncryptionMode) -> Self {
         Self { key_id: Bytes::copy_from_slice(form.as_bytes()) }
     }
 }
 
-impl ContentForm {
+impl WireEncryptionMode {
     /// As a value to compare; `None` if the key's id has not 8 bytes.
-    pub fn to_crdt(&self) -> Option<crdt::ContentForm> {
-        crdt::ContentForm::from_bytes(&self.key_id)
+    pub fn to_crdt(&self) -> Option<crdt::EncryptionMode> {
+        crdt::EncryptionMode::from_bytes(&self.key_id)
     }
 }
 
-impl From<crdt::Fingerprint> for Fingerprint {
+impl From<crdt::Fingerprint> for WireFingerprint {
     fn from(fingerprint: crdt::Fingerprint) -> Self {
         let digest = Bytes::copy_from_slice(&fingerprint.digest_bytes());
         Self { count: fingerprint.count, digest }
     }
 }
 
-impl Fingerprint {
+impl WireFingerprint {
     /// As a value to compare; `None` if the digest has not 16 bytes.
     pub fn to_crdt(&self) -> Option<crdt::Fingerprint> {
         let digest = u128::from_be_bytes(<[u8; 16]>::try_from(&self.digest[..]).ok()?);
@@ -383,7 +395,13 @@ macro_rules! redacted_debug {
         }
     )*};
 }
-redacted_debug!(AccountRequest, PasswordRequest, ClientRequest, ClientResponse, EraseRequest);
+redacted_debug!(
+    AccountRequest,
+    PasswordRequest,
+    RegisterDeviceRequest,
+    RegisterDeviceResponse,
+    EraseRequest
+);
 
 #[cfg(test)]
 mod tests;

@@ -1,21 +1,21 @@
-//! The replica in a browser: what `web/client`'s worker calls (`web/client/src/engine.ts`).
+//! The replica in a browser: what `web/client`'s worker calls (`web/client/src/wasm-engine.ts`).
 //!
 //! One worker owns a database: SQLite in this module, its files in the origin's private file system
-//! (`storage.rs`) or in memory. There is one connection, which the page's statements and the sync
-//! take turns on.
+//! (`browser_storage.rs`) or in memory. There is one connection, which the page's statements and
+//! the sync take turns on.
 //!
 //! # Invariants
 //! - Nothing here is decided: rules of the sync are `replica`'s, and who may call when is the
 //!   worker's.
-//! - Every failure is a JavaScript `Error` with a `code` (`failure.rs`).
+//! - Every failure is a JavaScript `Error` with a `code` (`wasm_error.rs`).
 #![cfg(target_family = "wasm")]
 
-mod failure;
-mod fetch;
-mod packed;
-mod parameters;
-mod replica;
-mod storage;
-mod watch;
+mod browser_storage;
+mod fetch_transport;
+mod js_parameters;
+mod packed_rows;
+mod table_watcher;
+mod wasm_error;
+mod wasm_replica;
 
-pub use crate::replica::{WasmReplica, open_replica};
+pub use crate::wasm_replica::{WasmReplica, open_replica};

@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use crdt::{ColumnId, Value};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::capture::{self, UNSEEN};
 use crate::error::Result;
-use crate::parts;
-use crate::state::{self, RowId};
-use crate::table::{Column, DeclaredColumn, Table, quote};
-use crate::track::{BaselineWriter, find, note_column};
-use crate::value::{Bound, read};
+use crate::row_state::{self, RowId};
+use crate::sql_value::{BoundValue, read};
+use crate::tracked_table::{CapturedColumn, DeclaredColumn, TrackedTable, quote};
+use crate::tracking::{BaselineWriter, find, record_column};
+use crate::triggers::{self, UNSEEN};
+use crate::value_chunks;
 
 /// Bytes of different values among which the most common one is looked for: a value that a migration
 /// has written to every row is among the first.
@@ -28,41 +28,41 @@ const COUNTED_BYTES_MAX: usize = 16 << 20;
 /// Takes the columns for captured ones, and what they hold for changes.
 pub(crate) fn capture_added(
     db: &Connection,
-    table: &Table,
+    table: &TrackedTable,
     added: &[DeclaredColumn],
     at_ms: u64,
 ) -> Result<()> {
     let columns_count = find(db, table.id)?.columns.len();
     for (place, declared) in (columns_count..).zip(added) {
-        let known = noted_column(db, table.id, &declared.name)?;
-        note_column(db, table.id, declared, Some(place))?;
+        let known = pending_column(db, table.id, &declared.name)?;
+        record_column(db, table.id, declared, Some(place))?;
         let table = find(db, table.id)?;
         let column = table.columns.last().expect("it was noted as the last one");
-        note_values(db, &table, column, declared, at_ms)?;
+        insert_pending_values(db, &table, column, declared, at_ms)?;
         if let Some(known) = known {
-            unsettle_rows_with(db, &table, known)?;
+            mark_rows_dirty(db, &table, known)?;
         }
     }
     Ok(())
 }
 
 /// Notes the values of the rows that the column's default does not give.
-fn note_values(
+fn insert_pending_values(
     db: &Connection,
-    table: &Table,
-    column: &Column,
+    table: &TrackedTable,
+    column: &CapturedColumn,
     declared: &DeclaredColumn,
     at_ms: u64,
 ) -> Result<()> {
-    let fill = fill(db, table, declared)?;
+    let fill = migration_value(db, table, declared)?;
     if let Some(fill) = &fill {
         let sql = "UPDATE warren_column SET fill = ?2 WHERE id = ?1";
-        db.prepare_cached(sql)?.execute((column.id, Bound(fill)))?;
+        db.prepare_cached(sql)?.execute((column.id, BoundValue(fill)))?;
     }
     let mut baseline = BaselineWriter::open(db)?;
     let (name, default) = (quote(&table.name), declared.default_expression());
     let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
-    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.is_named(""));
+    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.key_not_null_sql(""));
     let sql =
         format!("SELECT {value}, {keys} FROM {name} WHERE {value} IS NOT ({default}) AND {named}");
     let mut statement = db.prepare(&sql)?;
@@ -70,15 +70,15 @@ fn note_values(
     while let Some(row) = rows.next()? {
         let value = read(row, 0, 1)?.pop().expect("one was read");
         let key = read(row, 1, table.key.len())?;
-        let known = state::load(db, &RowId::new(table.id, &key))?;
+        let known = row_state::load(db, &RowId::new(table.id, &key))?;
         let cell = known.as_ref().and_then(|row| row.cell(column.id));
         let row = known.filter(|row| row.is_live() && cell.is_none());
         if let (Some(row), Some(fill)) = (row, &fill) {
             // Also where somebody has replaced it since.
             baseline.add(table, row, key.clone(), vec![(column, fill.clone())])?;
         }
-        if fill.as_ref().is_none_or(|fill| !parts::is_same(&value, fill)) {
-            note(db, table, &key, cell.is_some(), at_ms)?;
+        if fill.as_ref().is_none_or(|fill| !value_chunks::is_same_value(&value, fill)) {
+            insert_pending(db, table, &key, cell.is_some(), at_ms)?;
         }
     }
     baseline.close()
@@ -89,10 +89,14 @@ fn note_values(
 ///
 /// Only rows that were synced before are counted. Those that programs have inserted since say what
 /// somebody wants, not what the migration did, and there may be more of them than of the others.
-fn fill(db: &Connection, table: &Table, declared: &DeclaredColumn) -> Result<Option<Value>> {
+fn migration_value(
+    db: &Connection,
+    table: &TrackedTable,
+    declared: &DeclaredColumn,
+) -> Result<Option<Value>> {
     let (name, default) = (quote(&table.name), declared.default_expression());
     let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
-    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.is_named(""));
+    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.key_not_null_sql(""));
     let sql = format!("SELECT {value}, {value} IS ({default}), {keys} FROM {name} WHERE {named}");
     let mut statement = db.prepare(&sql)?;
     let mut rows = statement.query([])?;
@@ -100,7 +104,7 @@ fn fill(db: &Connection, table: &Table, declared: &DeclaredColumn) -> Result<Opt
     let mut counted_bytes = 0;
     while let Some(row) = rows.next()? {
         let id = RowId::new(table.id, &read(row, 2, table.key.len())?);
-        if !state::load(db, &id)?.is_some_and(|row| row.is_live()) {
+        if !row_state::load(db, &id)?.is_some_and(|row| row.is_live()) {
             continue;
         }
         if row.get(1)? {
@@ -119,26 +123,32 @@ fn fill(db: &Connection, table: &Table, declared: &DeclaredColumn) -> Result<Opt
 }
 
 /// Notes that the last column was written.
-fn note(db: &Connection, table: &Table, key: &[Value], is_unseen: bool, at_ms: u64) -> Result<()> {
+fn insert_pending(
+    db: &Connection,
+    table: &TrackedTable,
+    key: &[Value],
+    is_unseen: bool,
+    at_ms: u64,
+) -> Result<()> {
     let bit = if is_unseen { char::from(UNSEEN) } else { '1' };
     let changed = format!("{}{bit}", "0".repeat(table.columns.len() - 1));
-    capture::add_note(db, table, key, &changed, at_ms)
+    triggers::add_note(db, table, key, &changed, at_ms)
 }
 
 /// A column that was known before, of this file's table or of what other devices sent.
-fn noted_column(db: &Connection, table: i64, name: &str) -> Result<Option<ColumnId>> {
+fn pending_column(db: &Connection, table: i64, name: &str) -> Result<Option<ColumnId>> {
     let sql = "SELECT id FROM warren_column WHERE table_id = ?1 AND name = ?2";
     Ok(db.prepare_cached(sql)?.query_row((table, name), |row| row.get(0)).optional()?)
 }
 
 /// What other devices sent of a column is to be shown.
-fn unsettle_rows_with(db: &Connection, table: &Table, column: ColumnId) -> Result<()> {
+fn mark_rows_dirty(db: &Connection, table: &TrackedTable, column: ColumnId) -> Result<()> {
     let mut statement = db.prepare("SELECT key FROM warren_row WHERE table_id = ?1")?;
     let keys = statement.query_map([table.id], |row| row.get::<_, Vec<u8>>(0))?;
     for key in keys {
         let id = RowId { table: table.id, key: key? };
-        if state::load(db, &id)?.is_some_and(|row| row.cell(column).is_some()) {
-            state::unsettle(db, &id, true)?;
+        if row_state::load(db, &id)?.is_some_and(|row| row.cell(column).is_some()) {
+            row_state::mark_dirty(db, &id, true)?;
         }
     }
     Ok(())

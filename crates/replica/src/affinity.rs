@@ -23,7 +23,7 @@ pub(crate) enum Affinity {
 impl Affinity {
     /// By the rules of section 3.1, in their order. `strict`: the table is declared STRICT, where
     /// ANY changes nothing.
-    pub(crate) fn of(declared_type: &str, strict: bool) -> Self {
+    pub(crate) fn from_declared_type(declared_type: &str, strict: bool) -> Self {
         let declared = declared_type.to_ascii_uppercase();
         let has = |part: &str| declared.contains(part);
         if strict && declared == "ANY" {
@@ -42,7 +42,7 @@ impl Affinity {
     }
 
     /// Whether a column of a key stores the value, and stores it as it is.
-    pub(crate) fn keeps(self, value: &Value) -> bool {
+    pub(crate) fn preserves(self, value: &Value) -> bool {
         match (self, value) {
             // No device gives a row such a key.
             (_, Value::Null | Value::Large(_) | Value::Erased) => false,
@@ -99,7 +99,7 @@ mod tests {
     use rusqlite::Connection;
 
     use super::*;
-    use crate::value::{Bound, read};
+    use crate::sql_value::{BoundValue, read};
 
     const TYPES: &[&str] = &[
         "INTEGER",
@@ -145,7 +145,8 @@ mod tests {
                 .prop_map(Value::Real),
             prop_oneof![number.prop_map(String::from), "[a-z0-9. +e-]{0,5}".prop_map(String::from)]
                 .prop_map(Value::Text),
-            prop::collection::vec(any::<u8>(), 0..4).prop_map(|bytes| Value::text(&bytes)),
+            prop::collection::vec(any::<u8>(), 0..4)
+                .prop_map(|bytes| Value::from_text_bytes(&bytes)),
             prop::collection::vec(any::<u8>(), 0..4).prop_map(Value::Blob),
         ]
     }
@@ -157,9 +158,9 @@ mod tests {
         ) {
             let db = Connection::open_in_memory().unwrap();
             db.execute_batch(&format!("CREATE TABLE t (a {declared_type})")).unwrap();
-            db.execute("INSERT INTO t VALUES (?1)", [Bound(&value)]).unwrap();
+            db.execute("INSERT INTO t VALUES (?1)", [BoundValue(&value)]).unwrap();
             let stored = db.query_row("SELECT a FROM t", [], |row| read(row, 0, 1)).unwrap();
-            let kept = Affinity::of(declared_type, false).keeps(&value);
+            let kept = Affinity::from_declared_type(declared_type, false).preserves(&value);
             let is_nameable = stored[0] != Value::Null;
             let is_same = Value::encode_key(&stored) == Value::encode_key(std::slice::from_ref(&value));
             let is_zero = matches!(value, Value::Real(real) if is_negative_zero(real));
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn any_changes_nothing_in_a_strict_table_only() {
-        assert_eq!(Affinity::of("any", true), Affinity::None);
-        assert_eq!(Affinity::of("ANY", false), Affinity::Numeric);
+        assert_eq!(Affinity::from_declared_type("any", true), Affinity::None);
+        assert_eq!(Affinity::from_declared_type("ANY", false), Affinity::Numeric);
     }
 }

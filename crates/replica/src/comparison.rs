@@ -10,50 +10,56 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crdt::{Change, Row, Value};
+use crdt::{Change, RowState, Value};
 use rusqlite::Connection;
 
-use crate::capture::{self, NEXT};
 use crate::error::Result;
-use crate::exception::{self, Kind};
-use crate::log::Log;
-use crate::state::{self, Names, RowId};
-use crate::table::{Column, Declared, Table, quote};
-use crate::track::for_each_row;
-use crate::{parts, show};
+use crate::message_log::MessageLog;
+use crate::row_state::{self, NameResolver, RowId};
+use crate::tracked_table::{CapturedColumn, DeclaredTable, TrackedTable, quote};
+use crate::tracking::for_each_row;
+use crate::triggers::{self, NEXT_KEY_AUTO_ASSIGNED};
+use crate::visibility_override::{self, VisibilityOverrideKind};
+use crate::{row_writer, value_chunks};
 
 /// Notes what differs in a table of which nothing went away, with this time (milliseconds since 1970).
-pub(crate) fn note_differences(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
-    let (mut kept, mut held) = (BTreeSet::new(), BTreeSet::new());
-    for (id, kind) in exception::all(db)?.into_iter().filter(|(id, _)| id.table == table.id) {
+pub(crate) fn insert_pending_differences(
+    db: &Connection,
+    table: &TrackedTable,
+    at_ms: u64,
+) -> Result<()> {
+    let (mut resurrected, mut held) = (BTreeSet::new(), BTreeSet::new());
+    for (id, kind) in
+        visibility_override::all(db)?.into_iter().filter(|(id, _)| id.table == table.id)
+    {
         match kind {
-            Kind::Kept => drop(kept.insert(id)),
-            kind if kind.is_held() => drop(held.insert(id)),
+            VisibilityOverrideKind::Resurrected => drop(resurrected.insert(id)),
+            kind if kind.hides_live_row() => drop(held.insert(id)),
             _ => {}
         }
     }
-    let mut comparison = Comparison {
+    let mut comparison = TableDiff {
         db,
         table,
         at_ms,
-        names: Names::new(db)?,
-        kept,
-        held,
-        doubtful: BTreeMap::new(),
+        names: NameResolver::new(db)?,
+        resurrected,
+        hidden: held,
+        uncertain: BTreeMap::new(),
     };
     let at_default = at_default(db, table)?;
     for_each_row(db, table, &at_default, |key, values, at_default| {
         comparison.compare(key, &values, &at_default)
     })?;
-    comparison.note_doubtful()?;
-    comparison.note_missing()
+    comparison.insert_uncertain_rows()?;
+    comparison.insert_pending_deletes()
 }
 
 /// For each captured column, whether it holds its default, in SQL.
-fn at_default(db: &Connection, table: &Table) -> Result<Vec<String>> {
-    let declared = Declared::read(db, &table.name)?;
-    let declared: Vec<_> = declared.iter().flat_map(Declared::captured).collect();
-    let of = |column: &Column| {
+fn at_default(db: &Connection, table: &TrackedTable) -> Result<Vec<String>> {
+    let declared = DeclaredTable::read(db, &table.name)?;
+    let declared: Vec<_> = declared.iter().flat_map(DeclaredTable::captured).collect();
+    let of = |column: &CapturedColumn| {
         let found = declared.iter().find(|declared| declared.name == column.name);
         let found = found.expect("no column went away");
         format!("{} IS ({})", quote(&column.name), found.default_expression())
@@ -61,51 +67,51 @@ fn at_default(db: &Connection, table: &Table) -> Result<Vec<String>> {
     Ok(table.columns.iter().map(of).collect())
 }
 
-struct Comparison<'a> {
+struct TableDiff<'a> {
     db: &'a Connection,
-    table: &'a Table,
+    table: &'a TrackedTable,
     at_ms: u64,
-    names: Names<'a>,
+    names: NameResolver<'a>,
     /// Deleted rows that are visible.
-    kept: BTreeSet<RowId>,
-    /// Rows that are held back: what the table has under such a key is another row.
-    held: BTreeSet<RowId>,
+    resurrected: BTreeSet<RowId>,
+    /// Hidden rows: what the table has under such a key is another row.
+    hidden: BTreeSet<RowId>,
     /// Rows that wait to be shown and are not as the state has them, by their encoded keys.
-    doubtful: BTreeMap<Vec<u8>, Doubtful>,
+    uncertain: BTreeMap<Vec<u8>, UncertainRow>,
 }
 
 /// A row whose cells may hold what an earlier message said, or what somebody wrote since.
-struct Doubtful {
+struct UncertainRow {
     key: Vec<Value>,
     /// The places of cells that are not as the state has them, and what they hold.
     cells: Vec<(usize, Value)>,
 }
 
-impl Comparison<'_> {
+impl TableDiff<'_> {
     fn compare(&mut self, key: Vec<Value>, values: &[Value], at_default: &[Value]) -> Result<()> {
         let id = RowId::new(self.table.id, &key);
-        let waits = state::waits(self.db, &id)?;
-        let row = state::load(self.db, &id)?;
-        let is_visible = |row: &Row| {
-            if row.is_live() { !self.held.contains(&id) } else { self.kept.contains(&id) }
+        let waits = row_state::waits(self.db, &id)?;
+        let row = row_state::load(self.db, &id)?;
+        let is_visible = |row: &RowState| {
+            if row.is_live() { !self.hidden.contains(&id) } else { self.resurrected.contains(&id) }
         };
         let row = row.filter(|row| waits || is_visible(row));
-        let Some(row) = row else { return self.note_new(&key) };
+        let Some(row) = row else { return self.insert_pending_row(&key) };
         let is_default = |place: usize| at_default[place] == Value::Integer(1);
         let differing = self.differing(&row, values, is_default)?;
         if waits {
             let is_fill = |place: usize| {
                 let fill = self.table.columns[place].fill.as_ref();
-                fill.is_some_and(|fill| parts::is_same(&values[place], fill))
+                fill.is_some_and(|fill| value_chunks::is_same_value(&values[place], fill))
             };
             let cells = differing.into_iter();
             let cells = cells.filter(|place| !is_default(*place) && !is_fill(*place));
             let cells: Vec<_> = cells.map(|place| (place, values[place].clone())).collect();
             if !cells.is_empty() {
-                self.doubtful.insert(id.key, Doubtful { key, cells });
+                self.uncertain.insert(id.key, UncertainRow { key, cells });
             }
         } else if !differing.is_empty() {
-            self.note_cells(&key, &differing)?;
+            self.insert_pending_cells(&key, &differing)?;
         }
         Ok(())
     }
@@ -113,25 +119,25 @@ impl Comparison<'_> {
     /// The places of the captured columns whose values are not what the state says.
     fn differing(
         &mut self,
-        row: &Row,
+        row: &RowState,
         values: &[Value],
         is_default: impl Fn(usize) -> bool,
     ) -> Result<Vec<usize>> {
-        let known = state::values(&mut self.names, row)?;
+        let known = row_state::values(&mut self.names, row)?;
         let is_same = |place: usize| match known.get(&self.table.columns[place].id) {
-            Some(known) => parts::is_same(&values[place], known),
+            Some(known) => value_chunks::is_same_value(&values[place], known),
             None => is_default(place),
         };
         Ok((0..values.len()).filter(|place| !is_same(*place)).collect())
     }
 
     /// Notes, of the rows that wait, the cells that hold what no message says of them.
-    fn note_doubtful(&mut self) -> Result<()> {
-        if self.doubtful.is_empty() {
+    fn insert_uncertain_rows(&mut self) -> Result<()> {
+        if self.uncertain.is_empty() {
             return Ok(());
         }
-        let mut doubtful = std::mem::take(&mut self.doubtful);
-        Log::open(self.db)?.for_each_change(|_, change| {
+        let mut doubtful = std::mem::take(&mut self.uncertain);
+        MessageLog::open(self.db)?.for_each_change(|_, change| {
             let Change::Write { table, key, cells, .. } = &change else { return Ok(()) };
             if !table.eq_ignore_ascii_case(&self.table.name) {
                 return Ok(());
@@ -141,36 +147,36 @@ impl Comparison<'_> {
                     let column = &self.table.columns[*place].name;
                     !cells.iter().any(|cell| {
                         cell.column.eq_ignore_ascii_case(column)
-                            && parts::is_same(value, &cell.value)
+                            && value_chunks::is_same_value(value, &cell.value)
                     })
                 });
             }
             Ok(())
         })?;
-        for Doubtful { key, cells } in doubtful.values().filter(|row| !row.cells.is_empty()) {
+        for UncertainRow { key, cells } in doubtful.values().filter(|row| !row.cells.is_empty()) {
             let places: Vec<_> = cells.iter().map(|(place, _)| *place).collect();
-            self.note_cells(key, &places)?;
+            self.insert_pending_cells(key, &places)?;
         }
         Ok(())
     }
 
-    fn note_new(&self, key: &[Value]) -> Result<()> {
-        if self.table.counts {
+    fn insert_pending_row(&self, key: &[Value]) -> Result<()> {
+        if self.table.has_auto_key {
             // Who gave the key is not known. Two rows that should be one can be put together
             // again, one that should be two cannot.
-            self.note(key, NEXT)?;
+            self.insert_pending(key, NEXT_KEY_AUTO_ASSIGNED)?;
         }
-        self.note(key, "*")
+        self.insert_pending(key, "*")
     }
 
-    fn note_cells(&self, key: &[Value], differing: &[usize]) -> Result<()> {
+    fn insert_pending_cells(&self, key: &[Value], differing: &[usize]) -> Result<()> {
         let places = 0..self.table.columns.len();
         let mask = places.map(|place| if differing.contains(&place) { '1' } else { '0' });
-        self.note(key, &mask.collect::<String>())
+        self.insert_pending(key, &mask.collect::<String>())
     }
 
     /// Live rows that are not in the table, though nothing keeps them out of it.
-    fn note_missing(&self) -> Result<()> {
+    fn insert_pending_deletes(&self) -> Result<()> {
         let sql = "SELECT key FROM warren_row WHERE table_id = ?1 AND NOT EXISTS (
                        SELECT 1 FROM warren_exception e
                        WHERE e.table_id = warren_row.table_id AND e.key = warren_row.key)";
@@ -178,16 +184,16 @@ impl Comparison<'_> {
         let keys = statement.query_map([self.table.id], |row| row.get::<_, Vec<u8>>(0))?;
         for key in keys {
             let id = RowId { table: self.table.id, key: key? };
-            let is_live = state::load(self.db, &id)?.is_some_and(|row| row.is_live());
-            let is_missing = is_live && !state::waits(self.db, &id)?;
-            if is_missing && !show::is_shown(self.db, self.table, &id)? {
-                self.note(&id.key_values()?, "-")?;
+            let is_live = row_state::load(self.db, &id)?.is_some_and(|row| row.is_live());
+            let is_missing = is_live && !row_state::waits(self.db, &id)?;
+            if is_missing && !row_writer::row_exists(self.db, self.table, &id)? {
+                self.insert_pending(&id.key_values()?, "-")?;
             }
         }
         Ok(())
     }
 
-    fn note(&self, key: &[Value], changed: &str) -> Result<()> {
-        capture::add_note(self.db, self.table, key, changed, self.at_ms)
+    fn insert_pending(&self, key: &[Value], changed: &str) -> Result<()> {
+        triggers::add_note(self.db, self.table, key, changed, self.at_ms)
     }
 }

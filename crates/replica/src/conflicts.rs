@@ -11,20 +11,20 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crdt::{Change, LostEdit, Node, RowChanges, Timestamp, Value, lost_edits};
+use crdt::{Change, LostEdit, NodeId, RowChanges, Timestamp, Value, lost_edits};
 use rusqlite::Connection;
 
-use crate::devices::Devices;
+use crate::connection_flags::{ConnectionFlags, set_triggers};
+use crate::devices::DeviceNames;
 use crate::error::{Error, Result};
-use crate::log::Log;
+use crate::message_log::MessageLog;
 use crate::replica::Replica;
-use crate::rules::{Rules, set_triggers};
-use crate::show::{self, Shown, Values};
-use crate::stamp::{self, Now};
-use crate::state::{self, Names, RowId};
-use crate::table::Table;
-use crate::value::{literal, literals};
-use crate::{parts, schema_change, unseen};
+use crate::row_state::{self, NameResolver, RowId};
+use crate::row_writer::{self, RowValues, WriteOutcome};
+use crate::sql_value::{key_to_literals, to_literal};
+use crate::timestamping::{self, CorrectedClock};
+use crate::tracked_table::TrackedTable;
+use crate::{schema_change, unseen, value_chunks};
 
 /// An edit that is not shown, and that the author of what is shown did not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,25 +38,25 @@ pub struct Conflict {
     /// The column; `None`: the row as a whole.
     pub column: Option<String>,
     /// What was lost.
-    pub lost: Edit,
+    pub lost: ConflictEdit,
     /// What is there instead.
-    pub winner: Edit,
+    pub winner: ConflictEdit,
 }
 
 /// What somebody did to a cell or a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct ConflictEdit {
     /// The message.
     pub timestamp: Timestamp,
     /// The device's name, or its node's digits.
-    pub device: String,
+    pub device_name: String,
     /// What it became.
-    pub outcome: Outcome,
+    pub outcome: ResolvedEdit,
 }
 
 /// What a cell or a row became.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ResolvedEdit {
     /// The cell has this value, as an SQL literal.
     Value(String),
     /// The row is there.
@@ -79,9 +79,9 @@ impl Replica {
     /// of it, which wins. `id` may be shortened.
     pub fn restore(&self, id: &str, now_ms: u64) -> Result<Conflict> {
         // It is a user's write, so the table's rules are the user's.
-        self.transaction_under(Rules { triggers: false, foreign_keys: true }, |db| {
-            schema_change::follow_schema(db, now_ms)?;
-            let found = pick(find(db)?, id)?;
+        self.transaction_with_flags(ConnectionFlags { triggers: false, foreign_keys: true }, |db| {
+            schema_change::follow_schema_changes(db, now_ms)?;
+            let found = resolve_conflict_id(find(db)?, id)?;
             set_triggers(db, true)?;
             let written = write(db, &found);
             set_triggers(db, false)?;
@@ -96,44 +96,46 @@ impl Replica {
     /// A message says that somebody has seen the edit and keeps what is shown.
     pub fn dismiss(&self, id: &str, now_ms: u64) -> Result<Conflict> {
         self.transaction(|db| {
-            schema_change::follow_schema(db, now_ms)?;
-            let now = Now { device_ms: now_ms, offset_ms: 0 };
-            stamp::stamp(db, &Table::all(db)?, now)?;
-            let found = pick(find(db)?, id)?;
-            stamp::add(db, now, &keeping(db, &found)?)?;
+            schema_change::follow_schema_changes(db, now_ms)?;
+            let now = CorrectedClock { device_ms: now_ms, offset_ms: 0 };
+            timestamping::timestamp_pending(db, &TrackedTable::all(db)?, now)?;
+            let found = resolve_conflict_id(find(db)?, id)?;
+            timestamping::append_change(db, now, &dismissal_change(db, &found)?)?;
             Ok(found.conflict)
         })
     }
 }
 
 /// The change that keeps what is shown, by somebody who has seen the lost edit.
-fn keeping(db: &Connection, found: &Found) -> Result<Change> {
+fn dismissal_change(db: &Connection, found: &RestorableConflict) -> Result<Change> {
     let (lost, winner) = (found.conflict.lost.timestamp, found.conflict.winner.timestamp);
     let (table, key) = (found.conflict.table.clone(), found.key.clone());
-    let winning = Log::open(db)?.change(winner)?;
+    let winning = MessageLog::open(db)?.change(winner)?;
     Ok(match (&found.lost, winning) {
-        (_, Change::Delete { .. }) => Change::Delete { table, key, seen: [winner, lost].into() },
-        (Lost::Cell(column, _), Change::Write { cells, .. }) => {
+        (_, Change::Delete { .. }) => {
+            Change::Delete { table, key, replaced: [winner, lost].into() }
+        }
+        (LostContent::Cell(column, _), Change::Write { cells, .. }) => {
             let mut cells = cells;
             cells.retain(|cell| cell.column.eq_ignore_ascii_case(column));
             for cell in &mut cells {
                 cell.replaced = Some(lost);
             }
-            Change::Write { table, key, cells, deleted: None }
+            Change::Write { table, key, cells, replaced_tombstone: None }
         }
-        _ => Change::Write { table, key, cells: Vec::new(), deleted: Some(lost) },
+        _ => Change::Write { table, key, cells: Vec::new(), replaced_tombstone: Some(lost) },
     })
 }
 
 /// A conflict with what restoring it takes.
-struct Found {
+struct RestorableConflict {
     conflict: Conflict,
     key: Vec<Value>,
-    lost: Lost,
+    lost: LostContent,
     digest: String,
 }
 
-enum Lost {
+enum LostContent {
     Cell(String, Value),
     Row,
     Delete,
@@ -144,7 +146,7 @@ pub(crate) fn count(db: &Connection, rows: &HashSet<RowId>) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
     }
-    let tables = Table::all(db)?;
+    let tables = TrackedTable::all(db)?;
     let wanted: HashSet<RowName> = rows
         .iter()
         .filter_map(|row| {
@@ -156,18 +158,21 @@ pub(crate) fn count(db: &Connection, rows: &HashSet<RowId>) -> Result<u64> {
     Ok(found.len() as u64)
 }
 
-fn find(db: &Connection) -> Result<Vec<Found>> {
+fn find(db: &Connection) -> Result<Vec<RestorableConflict>> {
     find_in(db, &|_| true)
 }
 
 /// Those of the rows that are wanted.
-fn find_in(db: &Connection, is_wanted: &dyn Fn(&RowName) -> bool) -> Result<Vec<Found>> {
-    let (tables, devices) = (Table::all(db)?, Devices::load(db)?);
+fn find_in(
+    db: &Connection,
+    is_wanted: &dyn Fn(&RowName) -> bool,
+) -> Result<Vec<RestorableConflict>> {
+    let (tables, devices) = (TrackedTable::all(db)?, DeviceNames::load(db)?);
     let mut found = Vec::new();
     for_each_contested_row(db, is_wanted, |changes| {
         for lost in lost_edits(changes) {
             let one = describe(changes, &lost, &devices);
-            if !is_there(db, &tables, &one)? {
+            if !is_shown_now(db, &tables, &one)? {
                 found.push(one);
             }
         }
@@ -175,7 +180,7 @@ fn find_in(db: &Connection, is_wanted: &dyn Fn(&RowName) -> bool) -> Result<Vec<
     })?;
     // A message has one row, and each of its columns once.
     found.sort_by(|a, b| {
-        let order = |found: &Found| found.conflict.lost.timestamp;
+        let order = |found: &RestorableConflict| found.conflict.lost.timestamp;
         order(a).cmp(&order(b)).then_with(|| a.conflict.column.cmp(&b.conflict.column))
     });
     shorten_ids(&mut found);
@@ -202,13 +207,13 @@ fn for_each_contested_row(
     is_wanted: &dyn Fn(&RowName) -> bool,
     mut visit: impl FnMut(&RowChanges) -> Result<()>,
 ) -> Result<()> {
-    let log = Log::open(db)?;
-    let unseen = unseen::all(db)?.iter().map(number).collect();
+    let log = MessageLog::open(db)?;
+    let unseen = unseen::all(db)?.iter().map(row_hash).collect();
     let count_by_row = contested_rows(&log, is_wanted, &unseen)?;
     let chunks = count_by_row.values().sum::<u64>().div_ceil(CHUNK_COUNT_MAX);
     for chunk in 0..chunks {
         let is_in_chunk = |row: &RowName| {
-            let number = number(row);
+            let number = row_hash(row);
             is_wanted(row) && number % chunks == chunk && count_by_row.contains_key(&number)
         };
         let mut rows: HashMap<_, RowChanges> = HashMap::new();
@@ -226,15 +231,15 @@ fn for_each_contested_row(
 /// How many messages there are about each row that more than one device wrote to, or one without
 /// having seen its own, by its number.
 fn contested_rows(
-    log: &Log<'_>,
+    log: &MessageLog<'_>,
     is_wanted: &dyn Fn(&RowName) -> bool,
     unseen: &HashSet<u64>,
 ) -> Result<HashMap<u64, u64>> {
-    let mut rows: HashMap<u64, (Option<Node>, u64)> = HashMap::new();
+    let mut rows: HashMap<u64, (Option<NodeId>, u64)> = HashMap::new();
     log.for_each_change(|timestamp, change| {
         if let Some(row) = row_of(&change).filter(is_wanted) {
-            let node = Some(timestamp.node());
-            let (only, count) = rows.entry(number(&row)).or_insert((node, 0));
+            let node = Some(timestamp.node_id());
+            let (only, count) = rows.entry(row_hash(&row)).or_insert((node, 0));
             if *only != node {
                 *only = None;
             }
@@ -249,33 +254,34 @@ fn contested_rows(
 
 /// A number instead of a row's name: a million rows take some 50 MB. Two rows with one number cost
 /// only that both are looked at.
-fn number(row: &RowName) -> u64 {
+fn row_hash(row: &RowName) -> u64 {
     let mut hasher = DefaultHasher::new();
     row.hash(&mut hasher);
     hasher.finish()
 }
 
-fn describe(changes: &RowChanges, edit: &LostEdit, devices: &Devices) -> Found {
+fn describe(changes: &RowChanges, edit: &LostEdit, devices: &DeviceNames) -> RestorableConflict {
     let column = edit.column.as_deref();
     let value = |timestamp| match &changes[&timestamp] {
         Change::Write { cells, .. } => {
             let is_it = |name: &str| column.is_some_and(|column| name.eq_ignore_ascii_case(column));
             match cells.iter().find(|cell| is_it(&cell.column)) {
-                Some(cell) => Lost::Cell(cell.column.clone(), cell.value.clone()),
-                None => Lost::Row,
+                Some(cell) => LostContent::Cell(cell.column.clone(), cell.value.clone()),
+                None => LostContent::Row,
             }
         }
-        Change::Delete { .. } | Change::Schema { .. } | Change::Part { .. } | Change::Erased => {
-            Lost::Delete
-        }
+        Change::Delete { .. }
+        | Change::TableDeclaration { .. }
+        | Change::Chunk { .. }
+        | Change::Erased => LostContent::Delete,
     };
-    let describe = |timestamp: Timestamp| Edit {
+    let describe = |timestamp: Timestamp| ConflictEdit {
         timestamp,
-        device: devices.name(timestamp.node()),
+        device_name: devices.name(timestamp.node_id()),
         outcome: match value(timestamp) {
-            Lost::Cell(_, value) => Outcome::Value(literal(&value)),
-            Lost::Row => Outcome::Present,
-            Lost::Delete => Outcome::Deleted,
+            LostContent::Cell(_, value) => ResolvedEdit::Value(to_literal(&value)),
+            LostContent::Row => ResolvedEdit::Present,
+            LostContent::Delete => ResolvedEdit::Deleted,
         },
     };
     let change = &changes[&edit.lost];
@@ -285,11 +291,11 @@ fn describe(changes: &RowChanges, edit: &LostEdit, devices: &Devices) -> Found {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&edit.lost.to_bytes()).update(table.as_bytes()).update(&[0]);
     hasher.update(&Value::encode_key(key)).update(column.unwrap_or_default().as_bytes());
-    Found {
+    RestorableConflict {
         conflict: Conflict {
             id: String::new(),
             table: table.clone(),
-            key: literals(key),
+            key: key_to_literals(key),
             column: edit.column.clone(),
             lost: describe(edit.lost),
             winner: describe(edit.winner),
@@ -300,7 +306,7 @@ fn describe(changes: &RowChanges, edit: &LostEdit, devices: &Devices) -> Found {
     }
 }
 
-fn shorten_ids(found: &mut [Found]) {
+fn shorten_ids(found: &mut [RestorableConflict]) {
     let mut digits = ID_DIGITS_MIN;
     let is_unique = |digits: usize| {
         let mut seen = HashSet::new();
@@ -314,79 +320,87 @@ fn shorten_ids(found: &mut [Found]) {
     }
 }
 
-fn pick(found: Vec<Found>, id: &str) -> Result<Found> {
+fn resolve_conflict_id(found: Vec<RestorableConflict>, id: &str) -> Result<RestorableConflict> {
     let id = id.to_ascii_lowercase();
     let mut fitting = found.into_iter().filter(|one| !id.is_empty() && one.digest.starts_with(&id));
     match (fitting.next(), fitting.next()) {
         (Some(one), None) => Ok(one),
         (Some(_), Some(_)) => Err(Error::AmbiguousConflict { id }),
-        (None, _) => Err(Error::NoConflict { id }),
+        (None, _) => Err(Error::ConflictNotFound { id }),
     }
 }
 
 /// The row in this file, if its table is tracked here.
-fn locate<'a>(tables: &'a [Table], found: &Found) -> Option<(&'a Table, RowId)> {
+fn locate<'a>(
+    tables: &'a [TrackedTable],
+    found: &RestorableConflict,
+) -> Option<(&'a TrackedTable, RowId)> {
     let name = &found.conflict.table;
     let table = tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))?;
     let id = RowId::new(table.id, &found.key);
     (table.key.len() == found.key.len()).then_some((table, id))
 }
 
-fn column_of<'a>(table: &'a Table, name: &str) -> Option<&'a String> {
+fn column_of<'a>(table: &'a TrackedTable, name: &str) -> Option<&'a String> {
     let mut columns = table.columns.iter();
     columns.find(|column| column.name.eq_ignore_ascii_case(name)).map(|column| &column.name)
 }
 
 /// Whether the table shows the lost edit all the same: restored since the last sync, or kept.
-fn is_there(db: &Connection, tables: &[Table], found: &Found) -> Result<bool> {
+fn is_shown_now(
+    db: &Connection,
+    tables: &[TrackedTable],
+    found: &RestorableConflict,
+) -> Result<bool> {
     let Some((table, id)) = locate(tables, found) else { return Ok(false) };
     match &found.lost {
-        Lost::Cell(name, value) => match column_of(table, name) {
+        LostContent::Cell(name, value) => match column_of(table, name) {
             Some(column) => {
-                let shown = show::cell(db, table, &id, column)?;
-                Ok(shown.is_some_and(|shown| parts::is_same(&shown, value)))
+                let shown = row_writer::cell(db, table, &id, column)?;
+                Ok(shown.is_some_and(|shown| value_chunks::is_same_value(&shown, value)))
             }
             None => Ok(false),
         },
-        Lost::Row => show::is_shown(db, table, &id),
-        Lost::Delete => Ok(!show::is_shown(db, table, &id)?),
+        LostContent::Row => row_writer::row_exists(db, table, &id),
+        LostContent::Delete => Ok(!row_writer::row_exists(db, table, &id)?),
     }
 }
 
-fn write(db: &Connection, found: &Found) -> Result<()> {
+fn write(db: &Connection, found: &RestorableConflict) -> Result<()> {
     let untracked = || Error::Untrackable {
         table: found.conflict.table.clone(),
-        why: "it is not tracked here, or lacks what was edited".into(),
+        reason: "it is not tracked here, or lacks what was edited".into(),
     };
-    let tables = Table::all(db)?;
+    let tables = TrackedTable::all(db)?;
     let (table, id) = locate(&tables, found).ok_or_else(untracked)?;
     let cell = match &found.lost {
-        Lost::Delete => return restored(show::hide(db, table, &id)?),
-        Lost::Row => None,
-        Lost::Cell(name, value) => {
-            let missing = || Error::NotRestored { why: parts::MISSING.to_owned() };
-            let value = parts::whole(db, value)?.ok_or_else(missing)?;
+        LostContent::Delete => return check_restored(row_writer::delete_row(db, table, &id)?),
+        LostContent::Row => None,
+        LostContent::Cell(name, value) => {
+            let missing =
+                || Error::ConstraintViolated { reason: value_chunks::CHUNK_MISSING.to_owned() };
+            let value = value_chunks::assemble_value(db, value)?.ok_or_else(missing)?;
             Some((column_of(table, name).ok_or_else(untracked)?, value))
         }
     };
     if let Some((column, value)) = &cell
-        && show::is_shown(db, table, &id)?
+        && row_writer::row_exists(db, table, &id)?
     {
-        return restored(show::write_cell(db, table, &id, (column, value))?);
+        return check_restored(row_writer::write_cell(db, table, &id, (column, value))?);
     }
     // The row comes back as it was last known, but for this cell.
-    let row = state::load(db, &id)?.unwrap_or_default();
-    let values = Values::load(&mut Names::new(db)?, table, &id, &row)?;
-    let mut values = values.map_err(|unfit| Error::NotRestored { why: unfit.reason })?;
+    let row = row_state::load(db, &id)?.unwrap_or_default();
+    let values = RowValues::load(&mut NameResolver::new(db)?, table, &id, &row)?;
+    let mut values = values.map_err(|unfit| Error::ConstraintViolated { reason: unfit.reason })?;
     if let Some((column, value)) = cell {
         values.set(column, value);
     }
-    restored(show::show(db, table, &values)?)
+    check_restored(row_writer::upsert_row(db, table, &values)?)
 }
 
-fn restored(shown: Shown) -> Result<()> {
+fn check_restored(shown: WriteOutcome) -> Result<()> {
     match shown {
-        Shown::Yes => Ok(()),
-        Shown::Refused(why) => Err(Error::NotRestored { why }),
+        WriteOutcome::Written => Ok(()),
+        WriteOutcome::Rejected(reason) => Err(Error::ConstraintViolated { reason }),
     }
 }

@@ -8,18 +8,22 @@
 //!   writes in is not known here.
 
 use crdt::{
-    Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration, Reference, Value,
+    Collation, ColumnDeclaration, ColumnDefault, ForeignKeyDeclaration, IndexDeclaration,
+    TableDeclaration, Value,
 };
 
 use crate::affinity::Affinity;
-use crate::table::{is_internal, quote};
-use crate::value::literal;
+use crate::sql_value::to_literal;
+use crate::tracked_table::{is_internal, quote};
 
 /// Bytes of a type's name; the longest in use are some thirty.
 const TYPE_BYTES_MAX: usize = 100;
 
 /// Why no table can be made of a declaration, if that is so.
-pub(crate) fn objection(table: &str, declaration: &Declaration) -> Option<&'static str> {
+pub(crate) fn why_not_creatable(
+    table: &str,
+    declaration: &TableDeclaration,
+) -> Option<&'static str> {
     let columns = declaration.columns.iter().map(|column| &*column.name);
     let indexes = declaration.indexes.iter().map(|index| &*index.name);
     let is_name = |name: &str| !name.is_empty() && !name.contains('\0');
@@ -40,7 +44,7 @@ pub(crate) fn objection(table: &str, declaration: &Declaration) -> Option<&'stat
 }
 
 /// `CREATE TABLE`
-pub(crate) fn create_table(table: &str, declaration: &Declaration) -> String {
+pub(crate) fn create_table(table: &str, declaration: &TableDeclaration) -> String {
     let key = &declaration.key[..];
     let columns = declaration.columns.iter().enumerate().map(|(place, column)| {
         let key = match key {
@@ -50,7 +54,7 @@ pub(crate) fn create_table(table: &str, declaration: &Declaration) -> String {
             [only] if *only == place => " PRIMARY KEY",
             _ => "",
         };
-        format!("{}{key}{}", head(column), rules(column))
+        format!("{}{key}{}", column_definition(column), column_constraints(column))
     });
     let mut parts: Vec<_> = columns.collect();
     if key.len() > 1 {
@@ -59,9 +63,9 @@ pub(crate) fn create_table(table: &str, declaration: &Declaration) -> String {
     let constraints = declaration.indexes.iter().filter(|index| index.name.is_empty());
     parts
         .extend(constraints.map(|index| format!("UNIQUE ({})", index_columns(declaration, index))));
-    parts.extend(declaration.references.iter().map(|reference| {
+    parts.extend(declaration.foreign_keys.iter().map(|reference| {
         let columns = names(declaration, &reference.columns);
-        format!("FOREIGN KEY ({columns}) {}", references(reference))
+        format!("FOREIGN KEY ({columns}) {}", references_clause(reference))
     }));
     let options =
         [(declaration.is_strict, "STRICT"), (declaration.is_without_rowid, "WITHOUT ROWID")];
@@ -73,7 +77,7 @@ pub(crate) fn create_table(table: &str, declaration: &Declaration) -> String {
 /// `CREATE INDEX`, once for each index that has a name.
 pub(crate) fn create_indexes(
     table: &str,
-    declaration: &Declaration,
+    declaration: &TableDeclaration,
 ) -> impl Iterator<Item = String> {
     let indexes = declaration.indexes.iter().filter(|index| !index.name.is_empty());
     indexes.map(move |index| {
@@ -88,20 +92,24 @@ pub(crate) fn create_indexes(
 pub(crate) fn add_column(
     table: &str,
     column: &ColumnDeclaration,
-    reference: Option<&Reference>,
+    reference: Option<&ForeignKeyDeclaration>,
 ) -> String {
     let is_constant = match &column.default {
-        Some(DefaultValue::Literal(value)) => *value != Value::Null && reference.is_none(),
+        Some(ColumnDefault::Literal(value)) => *value != Value::Null && reference.is_none(),
         _ => false,
     };
-    let rules = if is_constant { rules(column) } else { String::new() };
-    let reference = reference.map(|reference| format!(" {}", references(reference)));
+    let rules = if is_constant { column_constraints(column) } else { String::new() };
+    let reference = reference.map(|reference| format!(" {}", references_clause(reference)));
     let reference = reference.unwrap_or_default();
-    format!("ALTER TABLE {} ADD COLUMN {}{rules}{reference}", quote(table), head(column))
+    format!(
+        "ALTER TABLE {} ADD COLUMN {}{rules}{reference}",
+        quote(table),
+        column_definition(column)
+    )
 }
 
 /// Name, type, collation.
-fn head(column: &ColumnDeclaration) -> String {
+fn column_definition(column: &ColumnDeclaration) -> String {
     let declared_type = match type_name(&column.declared_type) {
         "" => String::new(),
         declared_type => format!(" {}", quote(declared_type)),
@@ -114,20 +122,20 @@ fn head(column: &ColumnDeclaration) -> String {
 }
 
 /// NOT NULL and DEFAULT. Where the default stays with other devices, rows come without a value.
-fn rules(column: &ColumnDeclaration) -> String {
+fn column_constraints(column: &ColumnDeclaration) -> String {
     let not_null = if column.is_not_null { " NOT NULL" } else { "" };
     let default = match &column.default {
         None => return not_null.to_owned(),
-        Some(DefaultValue::Computed) => return String::new(),
-        Some(DefaultValue::Literal(value)) => literal(value),
-        Some(DefaultValue::Time) => "CURRENT_TIME".into(),
-        Some(DefaultValue::Date) => "CURRENT_DATE".into(),
-        Some(DefaultValue::Timestamp) => "CURRENT_TIMESTAMP".into(),
+        Some(ColumnDefault::Computed) => return String::new(),
+        Some(ColumnDefault::Literal(value)) => to_literal(value),
+        Some(ColumnDefault::Time) => "CURRENT_TIME".into(),
+        Some(ColumnDefault::Date) => "CURRENT_DATE".into(),
+        Some(ColumnDefault::Timestamp) => "CURRENT_TIMESTAMP".into(),
     };
     format!("{not_null} DEFAULT {default}")
 }
 
-fn references(reference: &Reference) -> String {
+fn references_clause(reference: &ForeignKeyDeclaration) -> String {
     let columns: Vec<_> = reference.parent_columns.iter().map(|name| quote(name)).collect();
     let columns =
         if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
@@ -139,12 +147,12 @@ fn references(reference: &Reference) -> String {
     )
 }
 
-fn names(declaration: &Declaration, places: &[usize]) -> String {
+fn names(declaration: &TableDeclaration, places: &[usize]) -> String {
     let names = places.iter().map(|place| quote(&declaration.columns[*place].name));
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn index_columns(declaration: &Declaration, index: &IndexDeclaration) -> String {
+fn index_columns(declaration: &TableDeclaration, index: &IndexDeclaration) -> String {
     let columns = index.columns.iter().map(|(place, collation)| {
         let column = &declaration.columns[*place];
         if *collation == column.collation {
@@ -173,7 +181,7 @@ fn type_name(declared: &str) -> &str {
     if declared.len() <= TYPE_BYTES_MAX && words.chars().all(is_word) && are_numbers {
         return declared;
     }
-    match Affinity::of(declared, false) {
+    match Affinity::from_declared_type(declared, false) {
         Affinity::Text => "TEXT",
         Affinity::Numeric => "NUMERIC",
         Affinity::Real => "REAL",

@@ -7,21 +7,21 @@
 use std::collections::BTreeMap;
 
 use crdt::{
-    Action, Change, Collation, ColumnDeclaration, Declaration, DefaultValue, IndexDeclaration,
-    Node, Reference, Timestamp, Value,
+    Change, Collation, ColumnDeclaration, ColumnDefault, ForeignKeyAction, ForeignKeyDeclaration,
+    IndexDeclaration, NodeId, TableDeclaration, Timestamp, Value,
 };
 use rusqlite::Connection;
 
 use crate::affinity::Affinity;
 use crate::error::Result;
 use crate::left_out;
-use crate::log::Log;
-use crate::state::{Names, RowId};
-use crate::table::{Declared, foreign_keys};
+use crate::message_log::MessageLog;
+use crate::row_state::{NameResolver, RowId};
+use crate::tracked_table::{DeclaredTable, foreign_keys};
 
 /// The declaration of a table of this file.
-pub(crate) fn read(db: &Connection, declared: &Declared) -> Result<Declaration> {
-    let traits = Traits::read(db, &declared.name)?;
+pub(crate) fn read(db: &Connection, declared: &DeclaredTable) -> Result<TableDeclaration> {
+    let traits = TableOptions::read(db, &declared.name)?;
     let (indexes, other_indexes) = indexes(db, declared)?;
     let mut columns = Vec::with_capacity(declared.columns.len());
     for column in &declared.columns {
@@ -35,9 +35,9 @@ pub(crate) fn read(db: &Connection, declared: &Declared) -> Result<Declaration> 
     }
     // SQLite tells the last one first.
     let references = foreign_keys(db, &declared.name)?.into_iter().rev().map(|key| {
-        let columns = key.columns.iter().filter_map(|name| place(declared, name)).collect();
-        let action = |text: &str| Action::named(text).unwrap_or_default();
-        Reference {
+        let columns = key.columns.iter().filter_map(|name| column_index(declared, name)).collect();
+        let action = |text: &str| ForeignKeyAction::from_name(text).unwrap_or_default();
+        ForeignKeyDeclaration {
             columns,
             parent: key.parent,
             parent_columns: key.parent_columns,
@@ -45,30 +45,34 @@ pub(crate) fn read(db: &Connection, declared: &Declared) -> Result<Declaration> 
             on_update: action(&key.on_update),
         }
     });
-    Ok(Declaration {
+    Ok(TableDeclaration {
         columns,
-        key: declared.key().iter().filter_map(|column| place(declared, &column.name)).collect(),
+        key: declared
+            .key()
+            .iter()
+            .filter_map(|column| column_index(declared, &column.name))
+            .collect(),
         is_autoincrement: traits.is_autoincrement,
         is_strict: traits.is_strict,
         is_without_rowid: traits.is_without_rowid,
         indexes,
-        references: references.collect(),
+        foreign_keys: references.collect(),
         left_out: left_out::read(db, &declared.name, other_indexes)?,
     })
 }
 
-fn place(declared: &Declared, name: &str) -> Option<usize> {
+fn column_index(declared: &DeclaredTable, name: &str) -> Option<usize> {
     declared.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
 }
 
 /// What SQLite tells of a table as a whole, and not of its columns.
-struct Traits {
+struct TableOptions {
     is_autoincrement: bool,
     is_strict: bool,
     is_without_rowid: bool,
 }
 
-impl Traits {
+impl TableOptions {
     fn read(db: &Connection, table: &str) -> Result<Self> {
         let sql = "SELECT strict, wr FROM pragma_table_list(?1) WHERE schema = 'main'";
         let (is_strict, is_without_rowid) =
@@ -113,21 +117,21 @@ pub(crate) fn tokens(sql: &str) -> Vec<&str> {
 fn collation(db: &Connection, table: &str, column: &str) -> Result<Collation> {
     let (_, collation, ..) = db.column_metadata(Some("main"), table, column)?;
     let name = collation.and_then(|name| name.to_str().ok());
-    Ok(name.and_then(Collation::named).unwrap_or_default())
+    Ok(name.and_then(Collation::from_name).unwrap_or_default())
 }
 
 /// A default as SQLite tells it.
-pub(crate) fn default(text: &str) -> DefaultValue {
+pub(crate) fn default(text: &str) -> ColumnDefault {
     match text.to_ascii_uppercase().as_str() {
-        "CURRENT_TIME" => DefaultValue::Time,
-        "CURRENT_DATE" => DefaultValue::Date,
-        "CURRENT_TIMESTAMP" => DefaultValue::Timestamp,
-        "NULL" => DefaultValue::Literal(Value::Null),
-        "TRUE" => DefaultValue::Literal(Value::Integer(1)),
-        "FALSE" => DefaultValue::Literal(Value::Integer(0)),
+        "CURRENT_TIME" => ColumnDefault::Time,
+        "CURRENT_DATE" => ColumnDefault::Date,
+        "CURRENT_TIMESTAMP" => ColumnDefault::Timestamp,
+        "NULL" => ColumnDefault::Literal(Value::Null),
+        "TRUE" => ColumnDefault::Literal(Value::Integer(1)),
+        "FALSE" => ColumnDefault::Literal(Value::Integer(0)),
         _ => {
             let literal = number(text).or_else(|| quoted(text));
-            literal.map_or(DefaultValue::Computed, DefaultValue::Literal)
+            literal.map_or(ColumnDefault::Computed, ColumnDefault::Literal)
         }
     }
 }
@@ -161,7 +165,10 @@ fn quoted(text: &str) -> Option<Value> {
 
 /// The indexes over all rows and of columns as they are, but for the primary key's; and the names of
 /// other UNIQUE ones.
-fn indexes(db: &Connection, declared: &Declared) -> Result<(Vec<IndexDeclaration>, Vec<String>)> {
+fn indexes(
+    db: &Connection,
+    declared: &DeclaredTable,
+) -> Result<(Vec<IndexDeclaration>, Vec<String>)> {
     let sql = "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?1)
                WHERE origin <> 'pk' ORDER BY name";
     let mut statement = db.prepare_cached(sql)?;
@@ -185,7 +192,7 @@ fn indexes(db: &Connection, declared: &Declared) -> Result<(Vec<IndexDeclaration
 /// `None` if one is an expression, or compared as SQLite alone does not.
 fn index_columns(
     db: &Connection,
-    declared: &Declared,
+    declared: &DeclaredTable,
     index: &str,
 ) -> Result<Option<Vec<(usize, Collation)>>> {
     let sql = "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1 ORDER BY seqno";
@@ -193,18 +200,18 @@ fn index_columns(
     let columns = statement.query_map([index], |row| {
         let name: Option<String> = row.get(0)?;
         let collation: Option<String> = row.get(1)?;
-        let place = name.and_then(|name| place(declared, &name));
-        Ok(place.zip(collation.as_deref().and_then(Collation::named)))
+        let place = name.and_then(|name| column_index(declared, &name));
+        Ok(place.zip(collation.as_deref().and_then(Collation::from_name)))
     })?;
     Ok(columns.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Takes note of a declaration that is in the log.
-pub(crate) fn note(
-    names: &mut Names<'_>,
+pub(crate) fn record_declaration(
+    names: &mut NameResolver<'_>,
     table: &str,
     timestamp: Timestamp,
-    declaration: &Declaration,
+    declaration: &TableDeclaration,
 ) -> Result<()> {
     for column in &declaration.columns {
         names.column(table, &column.name)?;
@@ -216,7 +223,7 @@ pub(crate) fn note(
 }
 
 /// Gives a declaration another name.
-pub(crate) fn rename(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
+pub(crate) fn replace_timestamp(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
     let sql = "UPDATE warren_declaration SET timestamp = ?2 WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
     Ok(())
@@ -230,33 +237,36 @@ pub(crate) fn forget(db: &Connection, timestamp: Timestamp) -> Result<()> {
 }
 
 /// The newest declaration of a table, if any is known.
-pub(crate) fn newest(log: &Log<'_>, table: i64) -> Result<Option<Declaration>> {
+pub(crate) fn newest(log: &MessageLog<'_>, table: i64) -> Result<Option<TableDeclaration>> {
     Ok(declarations(log, table, 1)?.pop().map(|(_, declaration)| declaration))
 }
 
 /// The newest declaration of a table by each device.
-pub(crate) fn of_devices(log: &Log<'_>, table: i64) -> Result<BTreeMap<Node, Declaration>> {
+pub(crate) fn of_devices(
+    log: &MessageLog<'_>,
+    table: i64,
+) -> Result<BTreeMap<NodeId, TableDeclaration>> {
     let mut newest = BTreeMap::new();
     for (timestamp, declaration) in declarations(log, table, DECLARATIONS_COUNT_MAX)? {
-        newest.entry(timestamp.node()).or_insert(declaration);
+        newest.entry(timestamp.node_id()).or_insert(declaration);
     }
     Ok(newest)
 }
 
 /// The newest declarations of a table, newest first.
 fn declarations(
-    log: &Log<'_>,
+    log: &MessageLog<'_>,
     table: i64,
     count_max: u32,
-) -> Result<Vec<(Timestamp, Declaration)>> {
+) -> Result<Vec<(Timestamp, TableDeclaration)>> {
     let sql = "SELECT timestamp FROM warren_declaration WHERE table_id = ?1
                ORDER BY timestamp DESC LIMIT ?2";
     let mut statement = log.db.prepare_cached(sql)?;
     let mut rows = statement.query((table, count_max))?;
     let mut declarations = Vec::new();
     while let Some(row) = rows.next()? {
-        let timestamp = crate::log::timestamp(row, 0)?;
-        if let Change::Schema { declaration, .. } = log.change(timestamp)? {
+        let timestamp = crate::message_log::timestamp(row, 0)?;
+        if let Change::TableDeclaration { declaration, .. } = log.change(timestamp)? {
             declarations.push((timestamp, declaration));
         }
     }
@@ -269,8 +279,11 @@ const ROWS_COUNT_MAX: u32 = 1_000;
 
 /// What all devices' declarations of a table say together, once for each primary key that one of them
 /// has: first the one that most of the known rows have, then the one that was declared last.
-pub(crate) fn merged(log: &Log<'_>, table: i64) -> Result<Vec<Declaration>> {
-    let mut merged: Vec<Declaration> = Vec::new();
+pub(crate) fn merged_declarations(
+    log: &MessageLog<'_>,
+    table: i64,
+) -> Result<Vec<TableDeclaration>> {
+    let mut merged: Vec<TableDeclaration> = Vec::new();
     for (_, declaration) in declarations(log, table, DECLARATIONS_COUNT_MAX)? {
         let known = merged.iter_mut().find(|known| has_same_key(known, &declaration));
         match known {
@@ -280,28 +293,30 @@ pub(crate) fn merged(log: &Log<'_>, table: i64) -> Result<Vec<Declaration>> {
     }
     if merged.len() > 1 {
         let keys = keys(log.db, table)?;
-        let fitting =
-            |declaration: &Declaration| keys.iter().filter(|key| fits(declaration, key)).count();
+        let fitting = |declaration: &TableDeclaration| {
+            keys.iter().filter(|key| key_fits(declaration, key)).count()
+        };
         // Stable: among equals the newest stays first.
         merged.sort_by_cached_key(|declaration| std::cmp::Reverse(fitting(declaration)));
     }
     Ok(merged)
 }
 
-fn key_columns(declaration: &Declaration) -> impl Iterator<Item = &ColumnDeclaration> {
+fn key_columns(declaration: &TableDeclaration) -> impl Iterator<Item = &ColumnDeclaration> {
     declaration.key.iter().map(|place| &declaration.columns[*place])
 }
 
-fn has_same_key(one: &Declaration, other: &Declaration) -> bool {
+fn has_same_key(one: &TableDeclaration, other: &TableDeclaration) -> bool {
     let is_same = |(a, b): (&ColumnDeclaration, &ColumnDeclaration)| {
-        let affinity = |column: &ColumnDeclaration| Affinity::of(&column.declared_type, false);
+        let affinity =
+            |column: &ColumnDeclaration| Affinity::from_declared_type(&column.declared_type, false);
         a.name.eq_ignore_ascii_case(&b.name) && affinity(a) == affinity(b)
     };
     one.key.len() == other.key.len() && key_columns(one).zip(key_columns(other)).all(is_same)
 }
 
 /// The columns that only the older one has.
-fn add_columns(newer: &mut Declaration, older: Declaration) {
+fn add_columns(newer: &mut TableDeclaration, older: TableDeclaration) {
     for column in older.columns {
         let is_known = |known: &ColumnDeclaration| known.name.eq_ignore_ascii_case(&column.name);
         if !newer.columns.iter().any(is_known) {
@@ -317,11 +332,14 @@ fn keys(db: &Connection, table: i64) -> Result<Vec<Vec<Value>>> {
     keys.map(|key| RowId { table, key: key? }.key_values()).collect()
 }
 
-fn fits(declaration: &Declaration, key: &[Value]) -> bool {
-    let affinity =
-        |column: &ColumnDeclaration| Affinity::of(&column.declared_type, declaration.is_strict);
+fn key_fits(declaration: &TableDeclaration, key: &[Value]) -> bool {
+    let affinity = |column: &ColumnDeclaration| {
+        Affinity::from_declared_type(&column.declared_type, declaration.is_strict)
+    };
     declaration.key.len() == key.len()
-        && key_columns(declaration).zip(key).all(|(column, value)| affinity(column).keeps(value))
+        && key_columns(declaration)
+            .zip(key)
+            .all(|(column, value)| affinity(column).preserves(value))
 }
 
 #[cfg(test)]
@@ -330,10 +348,10 @@ mod tests {
 
     use super::*;
 
-    fn read_from(sql: &str) -> Declaration {
+    fn read_from(sql: &str) -> TableDeclaration {
         let db = Connection::open_in_memory().unwrap();
         db.execute_batch(sql).unwrap();
-        read(&db, &Declared::read(&db, "t").unwrap().unwrap()).unwrap()
+        read(&db, &DeclaredTable::read(&db, "t").unwrap().unwrap()).unwrap()
     }
 
     #[test]
@@ -359,8 +377,8 @@ mod tests {
             Value::Integer(7),
             Value::Integer(1),
         ];
-        assert_eq!(defaults[..5], literals.map(DefaultValue::Literal));
-        assert_eq!(defaults[5], DefaultValue::Timestamp);
+        assert_eq!(defaults[..5], literals.map(ColumnDefault::Literal));
+        assert_eq!(defaults[5], ColumnDefault::Timestamp);
         assert_eq!((&declaration.key[..], declaration.is_without_rowid), (&[1, 0][..], true));
         assert_eq!(declaration.left_out, []);
         let of = |name: &str, is_unique, columns: &[_]| IndexDeclaration {
@@ -372,8 +390,8 @@ mod tests {
         let constraint = of("", true, &[(2, binary), (3, binary)]);
         let index = of("t_e", false, &[(4, binary), (1, Collation::Rtrim)]);
         assert_eq!(declaration.indexes, [constraint, index]);
-        let reference = &declaration.references[0];
-        assert_eq!((&*reference.parent, reference.on_delete), ("p", Action::SetNull));
+        let reference = &declaration.foreign_keys[0];
+        assert_eq!((&*reference.parent, reference.on_delete), ("p", ForeignKeyAction::SetNull));
         assert_eq!(
             (&reference.columns[..], &reference.parent_columns[..]),
             (&[6][..], &["id".into()][..])
@@ -403,7 +421,7 @@ mod tests {
             assert!(declaration.indexes.is_empty(), "{sql}");
         }
         let computed = read_from("CREATE TABLE t (id PRIMARY KEY, a DEFAULT (random()))");
-        assert_eq!(computed.columns[1].default, Some(DefaultValue::Computed));
+        assert_eq!(computed.columns[1].default, Some(ColumnDefault::Computed));
         let told = read_from(
             "CREATE TABLE t (id PRIMARY KEY); CREATE TABLE tt (id PRIMARY KEY);
              CREATE VIEW \"all\" AS SELECT * FROM \"T\"; CREATE VIEW other AS SELECT 1 FROM tt;

@@ -6,15 +6,15 @@
 use crdt::Timestamp;
 use rusqlite::Connection;
 
-use crate::devices::Devices;
+use crate::devices::DeviceNames;
 use crate::error::Result;
 use crate::replica::Replica;
+use crate::row_state::{self, NameResolver, RowId};
+use crate::row_writer::{self, RowValues};
 use crate::schema_change;
-use crate::show::{self, Values};
-use crate::stamp::{self, Now};
-use crate::state::{self, Names, RowId};
-use crate::table::Table;
-use crate::value::{literal, literals};
+use crate::sql_value::{key_to_literals, to_literal};
+use crate::timestamping::{self, CorrectedClock};
+use crate::tracked_table::TrackedTable;
 
 /// A row that was deleted, and is not there again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,35 +54,39 @@ impl Replica {
 }
 
 fn record(db: &Connection, now_ms: u64) -> Result<()> {
-    schema_change::follow_schema(db, now_ms)?;
-    stamp::stamp(db, &Table::all(db)?, Now { device_ms: now_ms, offset_ms: 0 })?;
+    schema_change::follow_schema_changes(db, now_ms)?;
+    timestamping::timestamp_pending(
+        db,
+        &TrackedTable::all(db)?,
+        CorrectedClock { device_ms: now_ms, offset_ms: 0 },
+    )?;
     Ok(())
 }
 
 fn find(db: &Connection, table: &str, count_max: usize) -> Result<Vec<DeletedRow>> {
-    let tables = Table::all(db)?;
+    let tables = TrackedTable::all(db)?;
     let found = tables.iter().find(|known| known.name.eq_ignore_ascii_case(table));
     let Some(table) = found else { return Ok(Vec::new()) };
     let mut newest = tombstones(db, table)?;
     newest.sort_unstable_by(|a, b| b.cmp(a));
-    let (mut names, devices) = (Names::new(db)?, Devices::load(db)?);
+    let (mut names, devices) = (NameResolver::new(db)?, DeviceNames::load(db)?);
     let mut rows = Vec::new();
     for (timestamp, id) in newest {
         if rows.len() == count_max {
             break;
         }
         // A row that another refers to is shown although it is deleted.
-        if show::is_shown(db, table, &id)? {
+        if row_writer::row_exists(db, table, &id)? {
             continue;
         }
-        let state = state::load(db, &id)?.unwrap_or_default();
+        let state = row_state::load(db, &id)?.unwrap_or_default();
         // Without a value it cannot be what it was.
-        let Ok(values) = Values::load(&mut names, table, &id, &state)? else { continue };
-        let cells = values.all().map(|(column, value)| (column.to_owned(), literal(value)));
+        let Ok(values) = RowValues::load(&mut names, table, &id, &state)? else { continue };
+        let cells = values.all().map(|(column, value)| (column.to_owned(), to_literal(value)));
         rows.push(DeletedRow {
-            key: literals(&id.key_values()?),
+            key: key_to_literals(&id.key_values()?),
             timestamp,
-            device: devices.name(timestamp.node()),
+            device: devices.name(timestamp.node_id()),
             cells: cells.collect(),
         });
     }
@@ -90,15 +94,15 @@ fn find(db: &Connection, table: &str, count_max: usize) -> Result<Vec<DeletedRow
 }
 
 /// The rows of the table whose newest change deleted them, and when that was.
-fn tombstones(db: &Connection, table: &Table) -> Result<Vec<(Timestamp, RowId)>> {
+fn tombstones(db: &Connection, table: &TrackedTable) -> Result<Vec<(Timestamp, RowId)>> {
     let mut statement = db.prepare_cached("SELECT key FROM warren_row WHERE table_id = ?1")?;
     let mut keys = statement.query([table.id])?;
     let mut dead = Vec::new();
     while let Some(row) = keys.next()? {
         let id = RowId { table: table.id, key: row.get(0)? };
-        let state = state::load(db, &id)?.unwrap_or_default();
-        if !state.is_live() && state.deleted() != Timestamp::ZERO {
-            dead.push((state.deleted(), id));
+        let state = row_state::load(db, &id)?.unwrap_or_default();
+        if !state.is_live() && state.tombstone() != Timestamp::ZERO {
+            dead.push((state.tombstone(), id));
         }
     }
     Ok(dead)

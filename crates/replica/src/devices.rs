@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-use crdt::{Fingerprint, Node};
-use protocol::{Client, ClientList};
+use crdt::{Fingerprint, NodeId};
+use protocol::{DeviceInfo, DeviceList};
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::log;
-use crate::meta::{self, Key};
+use crate::message_log;
+use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::Replica;
-use crate::{capture, schema_change};
+use crate::{schema_change, triggers};
 
 impl Replica {
     /// Remembers what people call the devices that stamp changes: `warren_device`. Devices that are
     /// gone keep their names, as their changes stay.
-    pub fn remember_devices(&self, list: &ClientList) -> Result<()> {
+    pub fn store_device_names(&self, list: &DeviceList) -> Result<()> {
         let devices: Vec<_> = list.clients.iter().filter_map(name).collect();
         if knows(&self.db, &devices)? {
             // Whoever only asks how things stand need not wait for a lock.
@@ -45,24 +45,25 @@ impl Replica {
     }
 
     /// Changes that the server has yet to get: messages, and what the triggers have noted.
-    pub fn to_send(&self) -> Result<u64> {
-        to_send(&self.db)
+    pub fn pending_upload_count(&self) -> Result<u64> {
+        pending_upload_count(&self.db)
     }
 
     /// Whether a sync may find something to send: changes that are noted, or tables to which not
     /// every change is.
     pub fn may_have_changed(&self) -> Result<bool> {
-        Ok(self.to_send()? > 0 || !schema_change::uncaptured_tables(&self.db)?.is_empty())
+        Ok(self.pending_upload_count()? > 0
+            || !schema_change::uncaptured_tables(&self.db)?.is_empty())
     }
 }
 
 /// A device that has synced says under which name it stamps.
-fn name(client: &Client) -> Option<(Node, String)> {
+fn name(client: &DeviceInfo) -> Option<(NodeId, String)> {
     let node = u64::from_str_radix(&client.node, 16).ok()?;
-    Some((Node(node), client.name.clone()))
+    Some((NodeId(node), client.name.clone()))
 }
 
-fn knows(db: &Connection, devices: &[(Node, String)]) -> Result<bool> {
+fn knows(db: &Connection, devices: &[(NodeId, String)]) -> Result<bool> {
     let mut find =
         db.prepare_cached("SELECT 1 FROM warren_device WHERE node = ?1 AND name = ?2")?;
     for (node, name) in devices {
@@ -73,29 +74,30 @@ fn knows(db: &Connection, devices: &[(Node, String)]) -> Result<bool> {
     Ok(true)
 }
 
-/// [`Replica::to_send`]
-pub(crate) fn to_send(db: &Connection) -> Result<u64> {
-    let noted = capture::noted_count(db)?;
-    Ok(noted + log::unsent_count(db)?)
+/// [`Replica::pending_upload_count`]
+pub(crate) fn pending_upload_count(db: &Connection) -> Result<u64> {
+    let noted = triggers::pending_count(db)?;
+    Ok(noted + message_log::unsent_count(db)?)
 }
 
 /// The names of the devices that have one here.
-pub(crate) struct Devices(HashMap<Node, String>);
+pub(crate) struct DeviceNames(HashMap<NodeId, String>);
 
-impl Devices {
+impl DeviceNames {
     pub(crate) fn load(db: &Connection) -> Result<Self> {
         let mut statement = db.prepare("SELECT node, name FROM warren_device")?;
-        let rows = statement
-            .query_map([], |row| Ok((Node(row.get::<_, i64>(0)?.cast_unsigned()), row.get(1)?)))?;
+        let rows = statement.query_map([], |row| {
+            Ok((NodeId(row.get::<_, i64>(0)?.cast_unsigned()), row.get(1)?))
+        })?;
         let mut names: HashMap<_, _> = rows.collect::<rusqlite::Result<_>>()?;
-        if let Some(own) = meta::get(db, Key::DeviceName)? {
-            names.insert(meta::node(db)?, own);
+        if let Some(own) = meta::get(db, ReplicaMetaKey::DeviceName)? {
+            names.insert(meta::node_id(db)?, own);
         }
         Ok(Self(names))
     }
 
     /// The device's name, or else its node's 16 digits.
-    pub(crate) fn name(&self, node: Node) -> String {
+    pub(crate) fn name(&self, node: NodeId) -> String {
         self.0.get(&node).cloned().unwrap_or_else(|| node.to_string())
     }
 }

@@ -8,16 +8,16 @@
 use crdt::{Change, Timestamp, Value};
 use rusqlite::Connection;
 
+use crate::connection_flags::{ConnectionFlags, set_triggers};
 use crate::error::{Error, Result};
-use crate::log::Log;
-use crate::renumber::Renumbered;
+use crate::message_log::MessageLog;
+use crate::renumber::RenumberedRow;
 use crate::replica::Replica;
-use crate::rules::{Rules, set_triggers};
-use crate::show::{self, Shown};
-use crate::stamp::{self, Now, SeenCell};
-use crate::state::RowId;
-use crate::table::Table;
-use crate::{capture, parts, schema_change};
+use crate::row_state::RowId;
+use crate::row_writer::{self, WriteOutcome};
+use crate::timestamping::{self, CorrectedClock, SeenCell};
+use crate::tracked_table::TrackedTable;
+use crate::{schema_change, triggers, value_chunks};
 
 /// A new value for one cell, and the value that its author saw there.
 #[derive(Clone, Debug)]
@@ -61,31 +61,33 @@ impl Replica {
     /// Writes one cell, as any program would, by somebody who saw `edit.seen` in it.
     ///
     /// [`Error::Untrackable`] if the table is not tracked or has no such column,
-    /// [`Error::NotRestored`] if it does not take the value.
+    /// [`Error::ConstraintViolated`] if it does not take the value.
     pub fn edit(&self, edit: &CellEdit<'_>, now_ms: u64) -> Result<EditOutcome> {
-        let now = Now { device_ms: now_ms, offset_ms: 0 };
+        let now = CorrectedClock { device_ms: now_ms, offset_ms: 0 };
         let mut key = edit.key.to_vec();
         for _ in 0..TRIES_COUNT_MAX {
             // Whatever was written before has a message of its own, which this edit can name.
             let moved = self.transaction(|db| {
-                schema_change::follow_schema(db, now_ms)?;
-                stamp::stamp(db, &Table::all(db)?, now)
+                schema_change::follow_schema_changes(db, now_ms)?;
+                timestamping::timestamp_pending(db, &TrackedTable::all(db)?, now)
             })?;
             follow_row(edit.table, &mut key, &moved);
             let edit =
                 CellEdit { key: &key, value: edit.value.clone(), seen: edit.seen.clone(), ..*edit };
             // It is a user's write, so the table's rules are the user's.
-            let rules = Rules { triggers: false, foreign_keys: true };
-            let outcome = self.transaction_under(rules, |db| {
-                let tables = Table::all(db)?;
-                let is_stamped = capture::noted_count(db)? == 0;
+            let rules = ConnectionFlags { triggers: false, foreign_keys: true };
+            let outcome = self.transaction_with_flags(rules, |db| {
+                let tables = TrackedTable::all(db)?;
+                let is_stamped = triggers::pending_count(db)? == 0;
                 is_stamped.then(|| write(db, &tables, now, &edit)).transpose()
             })?;
             if let Some(outcome) = outcome {
                 return Ok(outcome);
             }
         }
-        Err(Error::NotRestored { why: "other programs write to the file all the time".into() })
+        Err(Error::ConstraintViolated {
+            reason: "other programs write to the file all the time".into(),
+        })
     }
 }
 
@@ -93,16 +95,21 @@ impl Replica {
 const TRIES_COUNT_MAX: u32 = 50;
 
 /// The author saw the row under the key that it had until now.
-fn follow_row(table: &str, key: &mut [Value], moved: &[Renumbered]) {
+fn follow_row(table: &str, key: &mut [Value], moved: &[RenumberedRow]) {
     let [Value::Integer(key)] = key else { return };
     let mut of_table = moved.iter().filter(|moved| moved.table.eq_ignore_ascii_case(table));
-    if let Some(moved) = of_table.find(|moved| moved.from == *key) {
-        *key = moved.to;
+    if let Some(moved) = of_table.find(|moved| moved.old_key == *key) {
+        *key = moved.new_key;
     }
 }
 
-fn write(db: &Connection, tables: &[Table], now: Now, edit: &CellEdit<'_>) -> Result<EditOutcome> {
-    let unknown = |why: String| Error::Untrackable { table: edit.table.to_owned(), why };
+fn write(
+    db: &Connection,
+    tables: &[TrackedTable],
+    now: CorrectedClock,
+    edit: &CellEdit<'_>,
+) -> Result<EditOutcome> {
+    let unknown = |reason: String| Error::Untrackable { table: edit.table.to_owned(), reason };
     let table = tables.iter().find(|table| table.name.eq_ignore_ascii_case(edit.table));
     let table = table.ok_or_else(|| unknown("it is not tracked here".into()))?;
     let mut columns = table.columns.iter();
@@ -110,30 +117,34 @@ fn write(db: &Connection, tables: &[Table], now: Now, edit: &CellEdit<'_>) -> Re
     let column =
         column.ok_or_else(|| unknown(format!("no column {} of it is tracked", edit.column)))?;
     let row = RowId::new(table.id, edit.key);
-    let Some(shown) = show::cell(db, table, &row, &column.name)? else {
+    let Some(shown) = row_writer::cell(db, table, &row, &column.name)? else {
         return Ok(EditOutcome::Missing);
     };
     if is_same(&shown, &edit.value) {
         return Ok(EditOutcome::Written);
     }
     set_triggers(db, true)?;
-    let written = show::write_cell(db, table, &row, (&column.name, &edit.value));
+    let written = row_writer::write_cell(db, table, &row, (&column.name, &edit.value));
     set_triggers(db, false)?;
-    if let Shown::Refused(why) = written? {
-        return Err(Error::NotRestored { why });
+    if let WriteOutcome::Rejected(reason) = written? {
+        return Err(Error::ConstraintViolated { reason });
     }
     if is_same(&shown, &edit.seen) {
         return Ok(EditOutcome::Written);
     }
     let message = newest_with(db, table, edit)?;
-    stamp::stamp_seeing(db, tables, now, SeenCell { row, column: column.id, message })?;
+    timestamping::stamp_seeing(db, tables, now, SeenCell { row, column: column.id, message })?;
     Ok(EditOutcome::Unseen)
 }
 
 /// The newest message that gave the cell the value that the author saw.
-fn newest_with(db: &Connection, table: &Table, edit: &CellEdit<'_>) -> Result<Option<Timestamp>> {
+fn newest_with(
+    db: &Connection,
+    table: &TrackedTable,
+    edit: &CellEdit<'_>,
+) -> Result<Option<Timestamp>> {
     let mut newest = None;
-    Log::open(db)?.for_each_change(|timestamp, change| {
+    MessageLog::open(db)?.for_each_change(|timestamp, change| {
         let Change::Write { table: name, key, cells, .. } = change else { return Ok(()) };
         let is_it = newest < Some(timestamp)
             && name.eq_ignore_ascii_case(&table.name)
@@ -156,6 +167,6 @@ fn is_same(read: &Value, named: &Value) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "as SQLite compares them, nearly")]
         (Value::Integer(integer), Value::Real(real))
         | (Value::Real(real), Value::Integer(integer)) => (*integer as f64).total_cmp(real).is_eq(),
-        _ => parts::is_same(read, named),
+        _ => value_chunks::is_same_value(read, named),
     }
 }

@@ -21,18 +21,18 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use bytes::Bytes;
-use crdt::{Change, Fingerprint, Message, PartDigest, Timestamp, Value};
-use protocol::{EraseRequest, Erasure};
+use crdt::{Change, ChunkDigest, Fingerprint, Message, Timestamp, Value};
+use protocol::{EraseRequest, WireErasure};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Error, Result};
-use crate::history::{self, Newest};
-use crate::log::{self, Log};
-use crate::meta::{self, Key};
+use crate::history::{self, NewestWrites};
+use crate::message_log::{self, MessageLog};
+use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::{BUSY_TIMEOUT, Replica};
-use crate::state::{self, Names, RowId};
-use crate::value::literals;
-use crate::{declaration, form, merge, parts, unseen};
+use crate::row_state::{self, NameResolver, RowId};
+use crate::sql_value::key_to_literals;
+use crate::{account_encryption, declaration, merge, unseen, value_chunks};
 
 /// What is to be erased.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub enum ErasureTarget<'a> {
         /// The parts of its primary key.
         key: &'a [String],
     },
-    /// Messages that are no changes here ([`crate::Refused`]).
+    /// Messages that are no changes here ([`crate::RejectedMessages`]).
     Refused,
     /// What was erased before, and the server has again: after it was restored from a backup.
     Again,
@@ -72,22 +72,23 @@ impl Replica {
     /// [`Error::StillShown`] if the table shows what was to be erased.
     pub fn erasure_requests(&self, target: ErasureTarget<'_>) -> Result<Vec<EraseRequest>> {
         self.snapshot(|db| {
-            let log = Log::open(db)?;
+            let log = MessageLog::open(db)?;
             let erasures = match target {
-                ErasureTarget::Again => again(db)?,
-                ErasureTarget::Refused => refused(db, &log)?,
+                ErasureTarget::Again => repeated_erasures(db)?,
+                ErasureTarget::Refused => rejected_erasures(db, &log)?,
                 ErasureTarget::Cell { table, key, column } => {
-                    of_row(db, &log, (table, key), Some(column))?
+                    row_erasures(db, &log, (table, key), Some(column))?
                 }
-                ErasureTarget::Row { table, key } => of_row(db, &log, (table, key), None)?,
+                ErasureTarget::Row { table, key } => row_erasures(db, &log, (table, key), None)?,
             };
-            requests(db, erasures)
+            erase_requests(db, erasures)
         })
     }
 }
 
-fn requests(db: &Connection, erasures: Vec<Erasure>) -> Result<Vec<EraseRequest>> {
-    let form = form::of_account(db)?.unwrap_or(crdt::ContentForm::Plain);
+fn erase_requests(db: &Connection, erasures: Vec<WireErasure>) -> Result<Vec<EraseRequest>> {
+    let form =
+        account_encryption::account_encryption_mode(db)?.unwrap_or(crdt::EncryptionMode::Plain);
     let mut requests: Vec<EraseRequest> = Vec::new();
     let mut bytes = 0;
     for erasure in erasures {
@@ -105,56 +106,56 @@ fn requests(db: &Connection, erasures: Vec<Erasure>) -> Result<Vec<EraseRequest>
 }
 
 /// A message that the log has, and what is left of it.
-fn erasure(log: &Log<'_>, timestamp: Timestamp, rest: &Change) -> Result<Erasure> {
-    let before = log::content(log.db, timestamp)?.unwrap_or_default();
-    let hash = Fingerprint::of(timestamp, &before).digest_bytes();
+fn erasure(log: &MessageLog<'_>, timestamp: Timestamp, rest: &Change) -> Result<WireErasure> {
+    let before = message_log::content(log.db, timestamp)?.unwrap_or_default();
+    let hash = Fingerprint::from_message(timestamp, &before).digest_bytes();
     Ok(to_wire(&log.encode(timestamp, rest), hash))
 }
 
-fn to_wire(message: &Message, hash: [u8; 16]) -> Erasure {
-    Erasure {
+fn to_wire(message: &Message, hash: [u8; 16]) -> WireErasure {
+    WireErasure {
         timestamp: Bytes::copy_from_slice(&message.timestamp.to_bytes()),
         content: message.content.clone(),
         hash: Bytes::copy_from_slice(&hash),
     }
 }
 
-fn again(db: &Connection) -> Result<Vec<Erasure>> {
+fn repeated_erasures(db: &Connection) -> Result<Vec<WireErasure>> {
     let sql = "SELECT u.timestamp, u.hash, m.content FROM warren_unerased u
                JOIN warren_message m ON m.timestamp = u.timestamp ORDER BY u.timestamp";
     let mut statement = db.prepare(sql)?;
     let mut rows = statement.query([])?;
     let mut erasures = Vec::new();
     while let Some(row) = rows.next()? {
-        let timestamp = log::timestamp(row, 0)?;
+        let timestamp = message_log::timestamp(row, 0)?;
         let content: Vec<u8> = row.get(2)?;
         erasures.push(to_wire(&Message { timestamp, content: content.into() }, row.get(1)?));
     }
     Ok(erasures)
 }
 
-fn refused(db: &Connection, log: &Log<'_>) -> Result<Vec<Erasure>> {
-    let timestamps = log::refused(db)?;
+fn rejected_erasures(db: &Connection, log: &MessageLog<'_>) -> Result<Vec<WireErasure>> {
+    let timestamps = message_log::refused(db)?;
     timestamps.into_iter().map(|timestamp| erasure(log, timestamp, &Change::Erased)).collect()
 }
 
 /// All that the messages of a row say of a column, or with `None` at all; and the parts of large
 /// values that nothing else needs.
-fn of_row(
+fn row_erasures(
     db: &Connection,
-    log: &Log<'_>,
+    log: &MessageLog<'_>,
     (table, words): (&str, &[String]),
     column: Option<&str>,
-) -> Result<Vec<Erasure>> {
+) -> Result<Vec<WireErasure>> {
     let Some((key, changes)) = history::find(db, table, words)? else { return Ok(Vec::new()) };
-    let newest = Newest::of(&changes, history::exception_of(db, table, &key)?);
+    let newest = NewestWrites::from_changes(&changes, history::override_of(db, table, &key)?);
     let shown = column.map_or_else(|| newest.shown_row(), |column| newest.shown_cell(column));
     let is_shown_alone = match column {
         None => shown.is_some(),
         Some(column) => shown.is_some() && newest.writes_count(column) == 1,
     };
     if is_shown_alone {
-        return Err(Error::StillShown { table: table.to_owned(), key: literals(&key) });
+        return Err(Error::StillShown { table: table.to_owned(), key: key_to_literals(&key) });
     }
     let mut rests = BTreeMap::new();
     for (&timestamp, change) in changes.iter().filter(|(at, _)| Some(**at) != shown) {
@@ -176,19 +177,19 @@ fn of_row(
 fn parts_of<'a>(
     change: &'a Change,
     column: Option<&'a str>,
-) -> impl Iterator<Item = PartDigest> + use<'a> {
+) -> impl Iterator<Item = ChunkDigest> + use<'a> {
     let cells = if let Change::Write { cells, .. } = change { &cells[..] } else { &[] };
     let is_meant = move |name: &str| column.is_none_or(|column| name.eq_ignore_ascii_case(column));
     cells.iter().filter(move |cell| is_meant(&cell.column)).flat_map(|cell| match &cell.value {
-        Value::Large(large) => large.parts.clone(),
+        Value::Large(large) => large.chunks.clone(),
         _ => Vec::new(),
     })
 }
 
 /// The messages with parts of which no change has need once these rests are all that is left.
 fn unneeded_parts(
-    log: &Log<'_>,
-    gone: &HashSet<PartDigest>,
+    log: &MessageLog<'_>,
+    gone: &HashSet<ChunkDigest>,
     rests: &BTreeMap<Timestamp, Change>,
 ) -> Result<Vec<Timestamp>> {
     if gone.is_empty() {
@@ -197,7 +198,7 @@ fn unneeded_parts(
     let (mut messages, mut needed) = (Vec::new(), HashSet::new());
     log.for_each_change(|timestamp, change| {
         match rests.get(&timestamp).unwrap_or(&change) {
-            Change::Part { bytes } => messages.push((timestamp, crdt::part_digest(bytes))),
+            Change::Chunk { bytes } => messages.push((timestamp, crdt::chunk_digest(bytes))),
             rest => needed.extend(parts_of(rest, None)),
         }
         Ok(())
@@ -207,7 +208,7 @@ fn unneeded_parts(
 }
 
 /// A message of which less is left than this file had.
-pub(crate) struct Erased {
+pub(crate) struct ErasedMessage {
     pub(crate) timestamp: Timestamp,
     pub(crate) before: Change,
     /// Nothing is left of it.
@@ -215,31 +216,31 @@ pub(crate) struct Erased {
 }
 
 /// Makes the rows' state what the messages that are left say.
-pub(crate) fn follow(db: &Connection, erased: &[Erased]) -> Result<()> {
-    let mut names = Names::new(db)?;
+pub(crate) fn apply_erasures(db: &Connection, erased: &[ErasedMessage]) -> Result<()> {
+    let mut names = NameResolver::new(db)?;
     let mut rows = BTreeSet::new();
-    for Erased { timestamp, before, is_whole } in erased {
+    for ErasedMessage { timestamp, before, is_whole } in erased {
         match before {
             Change::Write { table, key, .. } | Change::Delete { table, key, .. } => {
                 let row = RowId::new(names.table(table)?, key);
-                state::unsettle(db, &row, true)?;
+                row_state::mark_dirty(db, &row, true)?;
                 if *is_whole {
                     rows.insert(row);
                 }
             }
-            Change::Schema { .. } => declaration::forget(db, *timestamp)?,
-            Change::Part { .. } => parts::forget(db, *timestamp)?,
+            Change::TableDeclaration { .. } => declaration::forget(db, *timestamp)?,
+            Change::Chunk { .. } => value_chunks::forget(db, *timestamp)?,
             Change::Erased => {}
         }
     }
     merge::rebuild(&mut names, &rows)?;
     for row in &rows {
-        if state::load(db, row)?.is_some() {
+        if row_state::load(db, row)?.is_some() {
             // Nothing tells any more which edits their authors had seen through what is gone.
             unseen::note(db, row)?;
         }
     }
-    meta::set(db, Key::Scrub, true)
+    meta::set(db, ReplicaMetaKey::Scrub, true)
 }
 
 /// How many messages the server has as they were before something of them was erased here: none, if
@@ -256,7 +257,7 @@ impl Replica {
     /// Writes the file anew if something was erased, so that none of its pages has it; tells why if
     /// that cannot be now: another program has it open, say. The next sync tries again.
     pub(crate) fn scrub(&self) -> Result<Option<String>> {
-        if !meta::get(&self.db, Key::Scrub)?.unwrap_or(false) {
+        if !meta::get(&self.db, ReplicaMetaKey::Scrub)?.unwrap_or(false) {
             return Ok(None);
         }
         if let Some(table) = table_with_loose_rowids(&self.db)? {
@@ -270,7 +271,9 @@ impl Replica {
         });
         self.db.busy_timeout(BUSY_TIMEOUT)?;
         match scrubbed {
-            Ok(0) => self.transaction(|db| meta::set(db, Key::Scrub, false)).map(|()| None),
+            Ok(0) => {
+                self.transaction(|db| meta::set(db, ReplicaMetaKey::Scrub, false)).map(|()| None)
+            }
             Ok(_) => Ok(Some("another program reads it; the next sync tries again".to_owned())),
             Err(error) => Ok(Some(format!("{error}; the next sync tries again"))),
         }

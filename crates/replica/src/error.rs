@@ -16,7 +16,7 @@ const STATUS_TOO_LARGE: u16 = 413;
 pub enum Error {
     /// There is no such file.
     #[error("there is no file {path}")]
-    NoFile {
+    FileNotFound {
         /// Where it was looked for.
         path: String,
     },
@@ -28,7 +28,7 @@ pub enum Error {
     },
     /// The file was written by a later version of Warren.
     #[error("this file has format {found}; this program knows up to {known}: update it")]
-    TooNew {
+    FormatTooNew {
         /// In the file.
         found: i64,
         /// In this program.
@@ -41,12 +41,12 @@ pub enum Error {
         table: String,
     },
     /// The table cannot be tracked, or not as it is.
-    #[error("table {table}: {why}")]
+    #[error("table {table}: {reason}")]
     Untrackable {
         /// The table.
         table: String,
         /// What stands in the way.
-        why: String,
+        reason: String,
     },
     /// A tracked table lost a column, its key or itself.
     #[error(
@@ -61,16 +61,16 @@ pub enum Error {
     },
     /// Taking everything away would lose changes that no server has.
     #[error("{count} changes have not been sent: sync first, or use --force to give them up")]
-    Unsent {
+    UnsentChanges {
         /// How many messages.
         count: u64,
     },
     /// The file knows no server, or no account on it.
     #[error("this file has no server yet: give --server and --login once")]
-    NoServer,
+    ServerNotConfigured,
     /// The server refused.
     #[error("the server refused ({code}): {message}")]
-    Refused {
+    RejectedByServer {
         /// Why.
         code: ErrorCode,
         /// For people.
@@ -80,16 +80,16 @@ pub enum Error {
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
     /// The server's certificate is not taken.
-    #[error("the server's certificate is not trusted: {why}")]
+    #[error("the server's certificate is not trusted: {reason}")]
     Untrusted {
         /// What is wrong with it.
-        why: String,
+        reason: String,
     },
     /// What was given as certificates of authorities is none.
-    #[error("this is no certificate in PEM: {why}")]
+    #[error("this is no certificate in PEM: {reason}")]
     InvalidCertificate {
         /// What is wrong with it.
-        why: String,
+        reason: String,
     },
     /// An answer that is not Warren's: something else answered in the server's place.
     #[error(
@@ -97,7 +97,7 @@ pub enum Error {
          {status}: {}",
         likely_intermediary(*status)
     )]
-    Intermediary {
+    UnexpectedResponse {
         /// Of the answer.
         status: u16,
     },
@@ -106,21 +106,21 @@ pub enum Error {
         "a proxy in front of the server refused one change as too large, with status 413: {row}. \
          Give the proxy the server's own limit on bodies (nginx: client_max_body_size 16m)"
     )]
-    ProxyLimit {
+    ProxyBodyLimit {
         /// What the change is of.
         row: String,
     },
     /// A message in the file's own log cannot be read.
-    #[error("message {timestamp} in the file cannot be read: {why}")]
-    Damaged {
+    #[error("message {timestamp} in the file cannot be read: {reason}")]
+    CorruptMessage {
         /// Which.
         timestamp: String,
         /// What is wrong with it.
-        why: String,
+        reason: String,
     },
     /// No lost edit has this id.
     #[error("there is no lost edit {id}: `warren conflicts FILE` lists them")]
-    NoConflict {
+    ConflictNotFound {
         /// What was asked for.
         id: String,
     },
@@ -131,12 +131,12 @@ pub enum Error {
         id: String,
     },
     /// A constraint refuses a lost edit.
-    #[error("the table does not take it: {why}")]
-    NotRestored {
+    #[error("the table does not take it: {reason}")]
+    ConstraintViolated {
         /// SQLite's words.
-        why: String,
+        reason: String,
     },
-    /// A row that is held back cannot be deleted: its references would dangle.
+    /// A hidden row cannot be deleted: its references would dangle.
     #[error(
         "{count} rows refer to the row of {table} with key {key}{}",
         same.as_ref().map_or(": delete them first, or give it a value that fits".to_owned(), |id| {
@@ -166,15 +166,15 @@ pub enum Error {
     },
     /// The recovery phrase is missing, wrong or too late.
     #[error(transparent)]
-    Phrase(#[from] PhraseError),
+    RecoveryPhrase(#[from] RecoveryPhraseError),
     /// The file is encrypted with another key, or is no database.
     #[error("this key does not open the file; without a key: it is encrypted, or no database")]
     WrongKey,
     /// A trigger of the user's ended the sync's transaction: nothing that was received is shown.
-    #[error("a trigger rolled everything back (RAISE(ROLLBACK)), so nothing is shown: {why}")]
+    #[error("a trigger rolled everything back (RAISE(ROLLBACK)), so nothing is shown: {reason}")]
     RolledBack {
         /// The trigger's words.
-        why: String,
+        reason: String,
     },
     /// SQLite refused. Its words are all there is to say: they are no source that a chain of causes
     /// would repeat.
@@ -190,25 +190,25 @@ impl From<rusqlite::Error> for Error {
 
 impl Error {
     /// That of an answer whose status is no success: the server's refusal, or somebody else's.
-    pub fn from_answer(status: u16, body: &[u8]) -> Self {
+    pub fn from_response(status: u16, body: &[u8]) -> Self {
         let refusal = ErrorResponse::decode(body).unwrap_or_default();
         match refusal.code() {
-            Some(code) => Self::Refused { code, message: refusal.message().to_owned() },
-            None => Self::Intermediary { status },
+            Some(code) => Self::RejectedByServer { code, message: refusal.message().to_owned() },
+            None => Self::UnexpectedResponse { status },
         }
     }
 
-    /// [`Self::Intermediary`] if a success is a page for people: Warren's API answers none.
+    /// [`Self::UnexpectedResponse`] if a success is a page for people: Warren's API answers none.
     pub fn check_media_type(status: u16, media_type: Option<&str>) -> Result<()> {
         let is_page = media_type.is_some_and(|media_type| media_type.starts_with("text/html"));
-        if is_page { Err(Self::Intermediary { status }) } else { Ok(()) }
+        if is_page { Err(Self::UnexpectedResponse { status }) } else { Ok(()) }
     }
 
     /// Whether a smaller request may pass: the server says so, or whoever stands before it.
     pub(crate) fn is_too_large(&self) -> bool {
         match self {
-            Self::Refused { code, .. } => *code == ErrorCode::TooLarge,
-            Self::Intermediary { status } => *status == STATUS_TOO_LARGE,
+            Self::RejectedByServer { code, .. } => *code == ErrorCode::TooLarge,
+            Self::UnexpectedResponse { status } => *status == STATUS_TOO_LARGE,
             _ => false,
         }
     }
@@ -216,27 +216,27 @@ impl Error {
     /// The code for programs; those of the server pass through.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NoFile { .. } => "no_file",
+            Self::FileNotFound { .. } => "no_file",
             Self::NotTracked { .. } => "not_tracked",
             Self::NoTable { .. } => "no_table",
-            Self::TooNew { .. } => "too_new",
+            Self::FormatTooNew { .. } => "too_new",
             Self::Untrackable { .. } => "untrackable",
             Self::SchemaChanged { .. } => "schema_changed",
-            Self::Unsent { .. } => "unsent",
-            Self::NoServer => "no_server",
-            Self::Refused { code, .. } => code.as_str(),
+            Self::UnsentChanges { .. } => "unsent",
+            Self::ServerNotConfigured => "no_server",
+            Self::RejectedByServer { code, .. } => code.as_str(),
             Self::Unreachable(_) => "unreachable",
             Self::Untrusted { .. } => "untrusted",
             Self::InvalidCertificate { .. } => "invalid_certificate",
-            Self::Intermediary { .. } => "intermediary",
-            Self::ProxyLimit { .. } => "proxy_limit",
-            Self::Damaged { .. } => "damaged",
-            Self::NoConflict { .. } => "no_conflict",
+            Self::UnexpectedResponse { .. } => "intermediary",
+            Self::ProxyBodyLimit { .. } => "proxy_limit",
+            Self::CorruptMessage { .. } => "damaged",
+            Self::ConflictNotFound { .. } => "no_conflict",
             Self::AmbiguousConflict { .. } => "ambiguous",
-            Self::NotRestored { .. } => "constraint",
+            Self::ConstraintViolated { .. } => "constraint",
             Self::Referenced { .. } => "referenced",
             Self::StillShown { .. } => "still_shown",
-            Self::Phrase(error) => error.code(),
+            Self::RecoveryPhrase(error) => error.code(),
             Self::WrongKey => "wrong_key",
             Self::RolledBack { .. } => "rolled_back",
             Self::Sqlite(error) => sqlite_code(error),
@@ -277,7 +277,7 @@ fn likely_intermediary(status: u16) -> &'static str {
 
 /// What is wrong with a recovery phrase, or with giving one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PhraseError {
+pub enum RecoveryPhraseError {
     /// Not 24 words of the list, or mistyped: the last word is a checksum.
     #[error("this is no recovery phrase: {0}")]
     Invalid(String),
@@ -286,7 +286,7 @@ pub enum PhraseError {
         "the other devices' changes are encrypted end to end: give their recovery phrase with \
          --phrase-file FILE (`warren phrase` shows it there). Nothing has been sent or applied"
     )]
-    Sealed,
+    Required,
     /// The server's contents were encrypted with another phrase.
     #[error(
         "the other devices have another recovery phrase: give theirs with --phrase-file FILE \
@@ -299,36 +299,36 @@ pub enum PhraseError {
          is another account's, or the server is not to be trusted. Nothing has been sent. If the \
          server was restored from an old backup, `warren track FILE --all --e2ee` encrypts it again"
     )]
-    AccountPlain,
+    AccountNotEncrypted,
     /// A phrase was typed in, and nothing has opened with it yet.
     #[error(
         "nothing on the server opens with this recovery phrase, for there is nothing yet: sync the \
          device that has made it first, or give --new-account if it was made for this account. \
          Nothing has been sent"
     )]
-    Unproved,
+    Unverified,
     /// Nobody has said yet whether the account is encrypted end to end.
     #[error("this account has no data yet: say whether it is encrypted end to end, first")]
-    NewAccount,
+    EncryptionUndecided,
     /// Changes are on the server that were sealed with the phrase that the file has.
     #[error("this file has synced with another recovery phrase already")]
-    AlreadySealed,
+    InUse,
     /// The file is not encrypted end to end.
     #[error("this file has no recovery phrase: it does not encrypt end to end")]
-    Missing,
+    NotSet,
 }
 
-impl PhraseError {
+impl RecoveryPhraseError {
     fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "invalid_phrase",
-            Self::Sealed => "sealed",
+            Self::Required => "sealed",
             Self::Wrong => "wrong_phrase",
-            Self::AccountPlain => "account_plain",
-            Self::Unproved => "unproved_phrase",
-            Self::NewAccount => "new_account",
-            Self::AlreadySealed => "already_sealed",
-            Self::Missing => "no_phrase",
+            Self::AccountNotEncrypted => "account_plain",
+            Self::Unverified => "unproved_phrase",
+            Self::EncryptionUndecided => "new_account",
+            Self::InUse => "already_sealed",
+            Self::NotSet => "no_phrase",
         }
     }
 }

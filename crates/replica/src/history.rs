@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crdt::{Change, Row, RowChanges, Timestamp, Value};
+use crdt::{Change, RowChanges, RowState, Timestamp, Value};
 use rusqlite::Connection;
 
-use crate::devices::Devices;
+use crate::devices::DeviceNames;
 use crate::error::{Error, Result};
-use crate::exception::{self, Kind};
-use crate::log::Log;
+use crate::message_log::MessageLog;
 use crate::replica::Replica;
-use crate::state::RowId;
-use crate::table::Table;
-use crate::value::{literal, literals};
+use crate::row_state::RowId;
+use crate::sql_value::{key_to_literals, to_literal};
+use crate::tracked_table::TrackedTable;
+use crate::visibility_override::{self, VisibilityOverrideKind};
 
 /// One change of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct HistoryEntry {
     /// The message.
     pub timestamp: Timestamp,
     /// The device's name, or its node's digits.
-    pub device: String,
+    pub device_name: String,
     /// The primary key, as SQL literals.
     pub key: String,
     /// Whether the row was deleted, rather than written.
@@ -28,7 +28,7 @@ pub struct HistoryEntry {
     /// What was written.
     pub cells: Vec<HistoryCell>,
     /// Whether it decides that the row is there, or is not.
-    pub shown: bool,
+    pub visible: bool,
 }
 
 /// One cell of a write.
@@ -39,7 +39,7 @@ pub struct HistoryCell {
     /// Its value, as an SQL literal.
     pub value: String,
     /// Whether it is what the cell is now.
-    pub shown: bool,
+    pub visible: bool,
 }
 
 impl Replica {
@@ -54,10 +54,15 @@ impl Replica {
                     Err(Error::NoTable { table: table.to_owned() })
                 };
             };
-            let devices = Devices::load(db)?;
-            let newest = Newest::of(&changes, exception_of(db, table, &key)?);
+            let devices = DeviceNames::load(db)?;
+            let newest = NewestWrites::from_changes(&changes, override_of(db, table, &key)?);
             let entries = changes.iter().map(|(timestamp, change)| {
-                newest.entry(*timestamp, change, literals(&key), devices.name(timestamp.node()))
+                newest.entry(
+                    *timestamp,
+                    change,
+                    key_to_literals(&key),
+                    devices.name(timestamp.node_id()),
+                )
             });
             Ok(entries.collect())
         })
@@ -79,7 +84,7 @@ pub(crate) fn find(
 ) -> Result<Option<(Vec<Value>, RowChanges)>> {
     let is_text = |value: &Value, word: &String| matches!(value, Value::Text(text) if text == word);
     let mut rows: BTreeMap<Vec<u8>, (Vec<Value>, RowChanges)> = BTreeMap::new();
-    Log::open(db)?.for_each_change(|timestamp, change| {
+    MessageLog::open(db)?.for_each_change(|timestamp, change| {
         let (Change::Write { table: name, key, .. } | Change::Delete { table: name, key, .. }) =
             &change
         else {
@@ -88,7 +93,7 @@ pub(crate) fn find(
         let pairs = || key.iter().zip(words);
         let fits = key.len() == words.len()
             && name.eq_ignore_ascii_case(table)
-            && pairs().all(|(value, word)| is_text(value, word) || literal(value) == *word);
+            && pairs().all(|(value, word)| is_text(value, word) || to_literal(value) == *word);
         if fits {
             let row = rows.entry(Value::encode_key(key));
             let row = row.or_insert_with(|| (key.clone(), RowChanges::new()));
@@ -101,25 +106,35 @@ pub(crate) fn find(
 }
 
 /// What the row is an exception for, if it is one.
-pub(crate) fn exception_of(db: &Connection, table: &str, key: &[Value]) -> Result<Option<Kind>> {
-    let tables = Table::all(db)?;
+pub(crate) fn override_of(
+    db: &Connection,
+    table: &str,
+    key: &[Value],
+) -> Result<Option<VisibilityOverrideKind>> {
+    let tables = TrackedTable::all(db)?;
     let found = tables.iter().find(|known| known.name.eq_ignore_ascii_case(table));
     let Some(table) = found else { return Ok(None) };
     let id = RowId::new(table.id, key);
-    Ok(exception::all(db)?.into_iter().find(|(known, _)| *known == id).map(|(_, kind)| kind))
+    Ok(visibility_override::all(db)?
+        .into_iter()
+        .find(|(known, _)| *known == id)
+        .map(|(_, kind)| kind))
 }
 
 /// What of a row is shown.
-pub(crate) struct Newest {
-    row: Row,
+pub(crate) struct NewestWrites {
+    row: RowState,
     is_visible: bool,
     /// The newest write, by name in lower case, and how many writes there are.
     columns: BTreeMap<String, (Timestamp, usize)>,
 }
 
-impl Newest {
-    pub(crate) fn of(changes: &RowChanges, exception: Option<Kind>) -> Self {
-        let (mut row, mut columns) = (Row::default(), BTreeMap::new());
+impl NewestWrites {
+    pub(crate) fn from_changes(
+        changes: &RowChanges,
+        exception: Option<VisibilityOverrideKind>,
+    ) -> Self {
+        let (mut row, mut columns) = (RowState::default(), BTreeMap::new());
         for (timestamp, change) in changes {
             match change {
                 Change::Write { cells, .. } => {
@@ -131,10 +146,10 @@ impl Newest {
                     }
                 }
                 Change::Delete { .. } => row.delete(*timestamp),
-                Change::Schema { .. } | Change::Part { .. } | Change::Erased => {}
+                Change::TableDeclaration { .. } | Change::Chunk { .. } | Change::Erased => {}
             }
         }
-        let is_visible = exception.map_or(row.is_live(), Kind::is_visible);
+        let is_visible = exception.map_or(row.is_live(), VisibilityOverrideKind::is_visible);
         Self { row, is_visible, columns }
     }
 
@@ -151,7 +166,7 @@ impl Newest {
 
     /// The newest write of the row, if it is shown.
     pub(crate) fn shown_row(&self) -> Option<Timestamp> {
-        self.is_visible.then(|| self.row.written())
+        self.is_visible.then(|| self.row.newest_write())
     }
 
     fn entry(
@@ -164,8 +179,8 @@ impl Newest {
         let cells = match change {
             Change::Write { cells, .. } => &cells[..],
             Change::Delete { .. }
-            | Change::Schema { .. }
-            | Change::Part { .. }
+            | Change::TableDeclaration { .. }
+            | Change::Chunk { .. }
             | Change::Erased => &[],
         };
         let is_newest = |name: &str| {
@@ -174,18 +189,18 @@ impl Newest {
         };
         let cells = cells.iter().map(|cell| HistoryCell {
             column: cell.column.clone(),
-            value: literal(&cell.value),
-            shown: self.is_visible && is_newest(&cell.column),
+            value: to_literal(&cell.value),
+            visible: self.is_visible && is_newest(&cell.column),
         });
         let deleted = matches!(change, Change::Delete { .. });
-        let decides = if deleted { self.row.deleted() } else { self.row.written() };
+        let decides = if deleted { self.row.tombstone() } else { self.row.newest_write() };
         HistoryEntry {
             timestamp,
-            device,
+            device_name: device,
             key,
             deleted,
             cells: cells.collect(),
-            shown: decides == timestamp && self.is_visible != deleted,
+            visible: decides == timestamp && self.is_visible != deleted,
         }
     }
 }

@@ -3,26 +3,26 @@
 
 use std::collections::BTreeMap;
 
-use protocol::ClientList;
+use protocol::DeviceList;
 use serde_json::{Value, json};
 
-use crate::conflicts::{Conflict, Edit, Outcome};
+use crate::conflicts::{Conflict, ConflictEdit, ResolvedEdit};
 use crate::deleted::DeletedRow;
-use crate::held::{HeldRow, JoinedRow};
+use crate::hidden_rows::{HiddenRow, JoinedRow};
 use crate::history::HistoryEntry;
-use crate::obstacle::Obstacle;
-use crate::receipt::Receipt;
-use crate::renumber::Renumbered;
-use crate::report::{Discrepancy, Report};
-use crate::status::{MissingConstraint, Status};
-use crate::verify::{Difference, Verification};
+use crate::renumber::RenumberedRow;
+use crate::replica_status::{MissingConstraint, ReplicaStatus};
+use crate::schema_conflict::SchemaConflict;
+use crate::sync_report::{SetDiscrepancy, SyncReport};
+use crate::sync_status::SyncStatus;
+use crate::verify::{RowDifference, TablesVerification};
 
-impl Status {
+impl ReplicaStatus {
     /// As in `warren status --json`.
     pub fn to_json(&self) -> Value {
-        let tables = self.tables.iter().map(|t| json!({"table": t.name, "rows": t.rows}));
+        let tables = self.tables.iter().map(|t| json!({"table": t.name, "rows": t.rows_count}));
         let exceptions = self
-            .exceptions
+            .visibility_overrides
             .iter()
             .map(|e| json!({"table": e.table, "key": e.key, "kind": e.kind, "reason": e.reason}));
         let missing = self.missing_constraints.iter().map(|missing| {
@@ -30,69 +30,70 @@ impl Status {
             json!({"table": table, "kind": constraint.kind.name(), "name": constraint.name})
         });
         json!({
-            "node": self.node.to_string(),
+            "node": self.node_id.to_string(),
             "tables": tables.collect::<Vec<_>>(),
             "count": self.fingerprint.count,
             "digest": format!("{:032x}", self.fingerprint.digest),
-            "bytes": self.bytes,
-            "unsent": self.unsent,
-            "noted": self.noted,
+            "bytes": self.content_bytes,
+            "unsent": self.unsent_count,
+            "noted": self.pending_count,
             "uncaptured": self.uncaptured,
             "refused": self.refused_in_all,
             "set_aside": self.set_aside,
-            "sealed": self.sealed,
+            "sealed": self.e2ee,
             "exceptions": exceptions.collect::<Vec<_>>(),
-            "obstacles": obstacles(&self.obstacles),
-            "unknown": self.unknown,
+            "obstacles": obstacles(&self.schema_conflicts),
+            "unknown": self.missing_tables,
             "missing_constraints": missing.collect::<Vec<_>>(),
             "remote": self.remote.as_ref().map(|r| json!({
                 "server": r.server,
                 "login": r.login,
-                "client_id": r.client_id,
+                "client_id": r.device_id,
                 "cursor": r.cursor,
-                "synced_ms": r.synced_ms,
-                "server_count": r.server_count,
-                "equal": r.equal,
+                "synced_ms": r.last_synced_ms,
+                "server_count": r.server_messages_count,
+                "equal": r.in_sync,
                 "loss": r.loss,
             })),
         })
     }
 }
 
-fn obstacles(obstacles: &[Obstacle]) -> Vec<Value> {
-    let one = |o: &Obstacle| json!({"table": o.table, "kind": o.kind.name(), "why": o.why});
+fn obstacles(obstacles: &[SchemaConflict]) -> Vec<Value> {
+    let one =
+        |o: &SchemaConflict| json!({"table": o.table, "kind": o.kind.name(), "why": o.reason});
     obstacles.iter().map(one).collect()
 }
 
-impl Receipt {
+impl SyncStatus {
     /// As in `warren status --json`, with the devices of the list that it was made from.
-    pub fn to_json(&self, list: &ClientList) -> Value {
+    pub fn to_json(&self, list: &DeviceList) -> Value {
         json!({
-            "server_count": self.held,
-            "known_count": self.known,
-            "to_send": self.to_send,
-            "to_fetch": self.to_fetch,
-            "equal": self.equal,
+            "server_count": self.server_messages_count,
+            "known_count": self.total_messages_count,
+            "to_send": self.pending_upload_count,
+            "to_fetch": self.pending_download_count,
+            "equal": self.in_sync,
             "now_ms": list.now_ms,
             "clients": list.clients,
         })
     }
 }
 
-impl Report {
+impl SyncReport {
     /// As in `warren sync --json`.
     pub fn to_json(&self) -> Value {
         json!({
-            "sent": self.sent,
-            "received": self.received,
-            "equal": self.equal,
-            "repaired": self.repaired,
-            "discrepancy": self.discrepancy.map(Discrepancy::name),
-            "server_count": self.server_count,
-            "became_device": self.became_device,
+            "sent": self.sent_count,
+            "received": self.received_count,
+            "equal": self.in_sync,
+            "repaired": self.reconciled,
+            "discrepancy": self.discrepancy.map(SetDiscrepancy::name),
+            "server_count": self.server_messages_count,
+            "became_device": self.registered_copy,
             "refused": {
-                "by_reason": self.refused.by_reason().into_iter().collect::<BTreeMap<_, _>>(),
-                "timestamps": self.refused.timestamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "by_reason": self.rejected.by_reason().into_iter().collect::<BTreeMap<_, _>>(),
+                "timestamps": self.rejected.timestamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 "in_all": self.refused_in_all,
             },
             "unknown": self.unknown,
@@ -100,25 +101,25 @@ impl Report {
             "erased": self.erased,
             "unerased": self.unerased,
             "unscrubbed": self.unscrubbed,
-            "lost": self.lost,
-            "held": self.held(),
-            "exceptions": self.exceptions,
-            "obstacles": obstacles(&self.obstacles),
-            "adopted": self.adopted,
+            "lost": self.conflicts_count,
+            "held": self.hidden_rows_count(),
+            "exceptions": self.visibility_overrides,
+            "obstacles": obstacles(&self.schema_conflicts),
+            "adopted": self.created_tables,
             "left_out": self.left_out,
-            "renumbered": self.renumbered.iter().map(renumbered).collect::<Vec<_>>(),
+            "renumbered": self.renumbered_rows.iter().map(renumbered).collect::<Vec<_>>(),
             "joined": self.joined.iter().map(renumbered).collect::<Vec<_>>(),
-            "clock_off_ms": self.clock_off_ms,
+            "clock_off_ms": self.clock_offset_ms,
             "server_loss": self.server_loss,
         })
     }
 }
 
-impl Verification {
+impl TablesVerification {
     /// As in `warren status --verify --json`, under `verification`.
     pub fn to_json(&self) -> Value {
-        let one = |difference: &Difference| {
-            let Difference { table, key, kind, columns } = difference;
+        let one = |difference: &RowDifference| {
+            let RowDifference { table, key, kind, columns } = difference;
             json!({"table": table, "key": key, "kind": kind.name(), "columns": columns})
         };
         json!({
@@ -129,7 +130,7 @@ impl Verification {
     }
 }
 
-impl HeldRow {
+impl HiddenRow {
     /// As in `warren conflicts --json`.
     pub fn to_json(&self) -> Value {
         json!({
@@ -173,8 +174,8 @@ fn literals_by_column(cells: &[(String, String)]) -> Value {
     Value::Object(cells.collect())
 }
 
-fn renumbered(row: &Renumbered) -> Value {
-    json!({"table": row.table, "from": row.from, "to": row.to})
+fn renumbered(row: &RenumberedRow) -> Value {
+    json!({"table": row.table, "from": row.old_key, "to": row.new_key})
 }
 
 impl HistoryEntry {
@@ -183,16 +184,16 @@ impl HistoryEntry {
         let cells = self
             .cells
             .iter()
-            .map(|cell| json!({"column": cell.column, "value": cell.value, "shown": cell.shown}));
+            .map(|cell| json!({"column": cell.column, "value": cell.value, "shown": cell.visible}));
         json!({
             "timestamp": self.timestamp.to_string(),
             "at_ms": self.timestamp.millis(),
-            "device": self.device,
-            "node": self.timestamp.node().to_string(),
+            "device": self.device_name,
+            "node": self.timestamp.node_id().to_string(),
             "key": self.key,
             "deleted": self.deleted,
             "cells": cells.collect::<Vec<_>>(),
-            "shown": self.shown,
+            "shown": self.visible,
         })
     }
 }
@@ -211,17 +212,17 @@ impl Conflict {
     }
 }
 
-fn edit(edit: &Edit) -> Value {
+fn edit(edit: &ConflictEdit) -> Value {
     let value = match &edit.outcome {
-        Outcome::Value(literal) => Some(literal),
-        Outcome::Present | Outcome::Deleted => None,
+        ResolvedEdit::Value(literal) => Some(literal),
+        ResolvedEdit::Present | ResolvedEdit::Deleted => None,
     };
     json!({
         "timestamp": edit.timestamp.to_string(),
         "at_ms": edit.timestamp.millis(),
-        "device": edit.device,
-        "node": edit.timestamp.node().to_string(),
-        "deleted": edit.outcome == Outcome::Deleted,
+        "device": edit.device_name,
+        "node": edit.timestamp.node_id().to_string(),
+        "deleted": edit.outcome == ResolvedEdit::Deleted,
         "value": value,
     })
 }

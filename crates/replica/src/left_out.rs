@@ -9,10 +9,10 @@ use rusqlite::Connection;
 
 use crate::declaration::{self, tokens};
 use crate::error::{Error, Result};
-use crate::log::Log;
+use crate::message_log::MessageLog;
 use crate::meta;
-use crate::status::MissingConstraint;
-use crate::table::{Declared, Table};
+use crate::replica_status::MissingConstraint;
+use crate::tracked_table::{DeclaredTable, TrackedTable};
 
 /// Names that are sent of one table, or listed: fewer than a list of Format 2 may have.
 const NAMES_COUNT_MAX: usize = 1_000;
@@ -38,18 +38,18 @@ pub(crate) fn read(db: &Connection, table: &str, indexes: Vec<String>) -> Result
 /// The constraints that other devices' tables have and this file's have not.
 pub(crate) fn missing_constraints(
     db: &Connection,
-    tables: &[Table],
+    tables: &[TrackedTable],
 ) -> Result<Vec<MissingConstraint>> {
-    let (log, own_node) = (Log::open(db)?, meta::node(db)?);
+    let (log, own_node) = (MessageLog::open(db)?, meta::node_id(db)?);
     let mut missing = Vec::new();
     for table in tables {
-        let Some(declared) = Declared::read(db, &table.name)? else { continue };
+        let Some(declared) = DeclaredTable::read(db, &table.name)? else { continue };
         let folded = |one: &LeftOut| (one.kind, one.name.to_lowercase());
         let own = declaration::read(db, &declared)?.left_out;
         let mut known: BTreeSet<_> = own.iter().map(folded).collect();
         let mut others = match declaration::of_devices(&log, table.id) {
             // What the log lacks, the next sync brings.
-            Err(Error::Damaged { .. }) => continue,
+            Err(Error::CorruptMessage { .. }) => continue,
             others => others?,
         };
         others.remove(&own_node);

@@ -1,72 +1,72 @@
 //! The merge: takes messages that the server sent into the rows' state.
 //!
-//! Only state changes here; every touched row is noted as unsettled, and the tables follow later
+//! Only state changes here; every touched row is noted as dirty, and the tables follow later
 //! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of
 //! constraints.
 
 use std::collections::{BTreeSet, HashSet};
 
-use crdt::{Change, ColumnId, Row, Timestamp};
+use crdt::{Change, ColumnId, RowState, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::log::Log;
+use crate::message_log::MessageLog;
 use crate::meta;
-use crate::report::Refused;
-use crate::state::{self, Names, RowId};
-use crate::{declaration, form, log, parts, unseen};
+use crate::row_state::{self, NameResolver, RowId};
+use crate::sync_report::RejectedMessages;
+use crate::{account_encryption, declaration, message_log, unseen, value_chunks};
 
 /// What a merge found.
 #[derive(Default)]
-pub(crate) struct Merged {
-    pub(crate) refused: Refused,
+pub(crate) struct MergeOutcome {
+    pub(crate) rejected: RejectedMessages,
     /// Rows in which an edit met another that its author may not have seen.
     pub(crate) contested: HashSet<RowId>,
 }
 
 /// Merges everything in the log that the state does not have yet.
-pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Merged> {
-    let mut names = Names::new(db)?;
-    let Merged { mut refused, mut contested } = Merged::default();
-    // What is stamped from here on sorts after everything that was merged.
+pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<MergeOutcome> {
+    let mut names = NameResolver::new(db)?;
+    let MergeOutcome { mut rejected, mut contested } = MergeOutcome::default();
+    // What is timestamped from here on sorts after everything that was merged.
     let mut clock = meta::clock(db)?;
     let mut count = 0;
     loop {
-        let messages = log::unmerged_page(db)?;
+        let messages = message_log::unmerged_page(db)?;
         let Some(last) = messages.last() else { break };
         for message in &messages {
             let timestamp = message.timestamp;
             match names.log.decode(message) {
                 Ok(change) => {
-                    contested.extend(merge_one(&mut names, timestamp, &change)?);
-                    clock.receive(timestamp);
+                    contested.extend(merge_change(&mut names, timestamp, &change)?);
+                    clock.observe(timestamp);
                 }
                 Err(refusal) => {
-                    log::refuse(db, timestamp)?;
-                    refused.add(timestamp, refusal);
+                    message_log::mark_rejected(db, timestamp)?;
+                    rejected.add(timestamp, refusal);
                 }
             }
         }
-        log::mark_merged(db, last.timestamp)?;
+        message_log::mark_merged(db, last.timestamp)?;
         count += messages.len() as u64;
         progress(count);
     }
-    if count > refused.count() {
-        form::prove(db)?;
+    if count > rejected.count() {
+        account_encryption::mark_phrase_verified(db)?;
     }
     meta::set_clock(db, &clock)?;
-    Ok(Merged { refused, contested })
+    Ok(MergeOutcome { rejected, contested })
 }
 
 /// Takes one change into the state of its row; returns the row if something stands there that the
 /// change's author did not name.
-pub(crate) fn merge_one(
-    names: &mut Names<'_>,
+pub(crate) fn merge_change(
+    names: &mut NameResolver<'_>,
     timestamp: Timestamp,
     change: &Change,
 ) -> Result<Option<RowId>> {
     match change {
-        Change::Write { table, key, cells, deleted } => {
+        Change::Write { table, key, cells, replaced_tombstone: deleted } => {
             let id = RowId::new(names.table(table)?, key);
             let mut columns = Vec::with_capacity(cells.len());
             for cell in cells {
@@ -78,27 +78,27 @@ pub(crate) fn merge_one(
                     row.write_cell(column, timestamp);
                 }
             })?;
-            let Some(row) = before.filter(|_| !timestamp.is_baseline()) else { return Ok(None) };
+            let Some(row) = before.filter(|_| !timestamp.is_backfill()) else { return Ok(None) };
             let unseen = unseen_writes(&row, &columns);
             note_own_unseen(names.db, &id, timestamp, &unseen)?;
-            let is_delete_unseen = !row.is_live() && *deleted != Some(row.deleted());
+            let is_delete_unseen = !row.is_live() && *deleted != Some(row.tombstone());
             Ok((is_delete_unseen || !unseen.is_empty()).then_some(id))
         }
-        Change::Delete { table, key, seen } => {
+        Change::Delete { table, key, replaced: seen } => {
             let id = RowId::new(names.table(table)?, key);
             let before = update(names.db, &id, |row| row.delete(timestamp))?;
             let is_contested = before.is_some_and(|row| {
-                let all = row.cells().iter().map(|cell| cell.1).chain([row.written()]);
+                let all = row.cells().iter().map(|cell| cell.1).chain([row.newest_write()]);
                 all.into_iter().any(|there| is_edit(there) && !seen.contains(&there))
             });
             Ok(is_contested.then_some(id))
         }
-        Change::Schema { table, declaration } => {
-            declaration::note(names, table, timestamp, declaration)?;
+        Change::TableDeclaration { table, declaration } => {
+            declaration::record_declaration(names, table, timestamp, declaration)?;
             Ok(None)
         }
-        Change::Part { bytes } => {
-            parts::note(names.db, &crdt::part_digest(bytes), timestamp)?;
+        Change::Chunk { bytes } => {
+            value_chunks::record_chunk(names.db, &crdt::chunk_digest(bytes), timestamp)?;
             Ok(None)
         }
         Change::Erased => Ok(None),
@@ -106,7 +106,10 @@ pub(crate) fn merge_one(
 }
 
 /// The edits that stand in a row's cells and that the author of a write of these did not name.
-pub(crate) fn unseen_writes(row: &Row, cells: &[(ColumnId, Option<Timestamp>)]) -> Vec<Timestamp> {
+pub(crate) fn unseen_writes(
+    row: &RowState,
+    cells: &[(ColumnId, Option<Timestamp>)],
+) -> Vec<Timestamp> {
     let unseen = |&(column, replaced): &(ColumnId, Option<Timestamp>)| {
         row.cell(column).filter(|there| is_edit(*there) && Some(*there) != replaced)
     };
@@ -120,49 +123,53 @@ pub(crate) fn note_own_unseen(
     timestamp: Timestamp,
     unseen: &[Timestamp],
 ) -> Result<()> {
-    let is_own = unseen.iter().any(|there| there.node() == timestamp.node());
+    let is_own = unseen.iter().any(|there| there.node_id() == timestamp.node_id());
     if is_own { unseen::note(db, id) } else { Ok(()) }
 }
 
 /// The row that a change is about.
-pub(crate) fn row_of(names: &mut Names<'_>, change: &Change) -> Result<Option<RowId>> {
+pub(crate) fn row_of(names: &mut NameResolver<'_>, change: &Change) -> Result<Option<RowId>> {
     match change {
         Change::Write { table, key, .. } | Change::Delete { table, key, .. } => {
             Ok(Some(RowId::new(names.table(table)?, key)))
         }
-        Change::Schema { .. } | Change::Part { .. } | Change::Erased => Ok(None),
+        Change::TableDeclaration { .. } | Change::Chunk { .. } | Change::Erased => Ok(None),
     }
 }
 
 /// Makes the state of rows anew from what the log has of them.
-pub(crate) fn rebuild(names: &mut Names<'_>, rows: &BTreeSet<RowId>) -> Result<()> {
+pub(crate) fn rebuild(names: &mut NameResolver<'_>, rows: &BTreeSet<RowId>) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     for row in rows {
-        state::remove(names.db, row)?;
-        state::unsettle(names.db, row, true)?;
+        row_state::remove(names.db, row)?;
+        row_state::mark_dirty(names.db, row, true)?;
     }
-    let log = Log::open(names.db)?;
+    let log = MessageLog::open(names.db)?;
     log.for_each_change(|timestamp, change| match row_of(names, &change)? {
-        Some(row) if rows.contains(&row) => merge_one(names, timestamp, &change).map(drop),
+        Some(row) if rows.contains(&row) => merge_change(names, timestamp, &change).map(drop),
         _ => Ok(()),
     })
 }
 
 /// What was there before tracking began is none.
 fn is_edit(timestamp: Timestamp) -> bool {
-    timestamp != Timestamp::ZERO && !timestamp.is_baseline()
+    timestamp != Timestamp::ZERO && !timestamp.is_backfill()
 }
 
 /// Changes a row's state; returns what it was before, if the row was known.
-fn update(db: &Connection, id: &RowId, change: impl FnOnce(&mut Row)) -> Result<Option<Row>> {
-    let before = state::load(db, id)?;
+fn update(
+    db: &Connection,
+    id: &RowId,
+    change: impl FnOnce(&mut RowState),
+) -> Result<Option<RowState>> {
+    let before = row_state::load(db, id)?;
     let mut row = before.clone().unwrap_or_default();
     change(&mut row);
     if before.as_ref() != Some(&row) {
-        state::save(db, id, &row)?;
-        state::unsettle(db, id, true)?;
+        row_state::save(db, id, &row)?;
+        row_state::mark_dirty(db, id, true)?;
     }
     Ok(before)
 }

@@ -1,8 +1,8 @@
 //! The file's single values: who this device is, how far it has synced, where to.
 
-use crdt::{Clock, Fingerprint, Node, Timestamp};
+use crdt::{Fingerprint, HybridLogicalClock, NodeId, Timestamp};
 use prost::Message as _;
-use protocol::Loss;
+use protocol::ServerLoss;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
@@ -13,71 +13,71 @@ pub(crate) const FORMAT: i64 = 1;
 
 /// One single value of the file; the names are part of `docs/formats/5-replica.md`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Key {
+pub(crate) enum ReplicaMetaKey {
     Format,
-    Node,
+    NodeId,
     Clock,
-    ClockOff,
-    BaselineNext,
+    ClockOffset,
+    BackfillNext,
     Cursor,
     CursorSet,
-    Count,
+    MessagesCount,
     Digest,
     Identity,
-    Enrol,
-    Adopt,
+    RegisterCopy,
+    CreateMissing,
     Server,
     Login,
-    ClientId,
+    DeviceId,
     Token,
     DeviceName,
-    SyncedMs,
-    ServerCount,
+    LastSyncedMs,
+    ServerMessagesCount,
     ServerLoss,
-    Equal,
-    Secret,
-    SecretProved,
-    SecretGiven,
-    NextSecret,
-    NextSecretBegins,
-    Form,
-    AsksForm,
+    InSync,
+    RecoverySecret,
+    RecoverySecretVerified,
+    RecoverySecretEntered,
+    NextRecoverySecret,
+    NextSecretEnablesE2ee,
+    Encryption,
+    AccountUnconfirmed,
     Scrub,
     #[cfg(not(target_family = "wasm"))]
     Authorities,
 }
 
-impl Key {
+impl ReplicaMetaKey {
     fn name(self) -> &'static str {
         match self {
             Self::Format => "format",
-            Self::Node => "node",
+            Self::NodeId => "node",
             Self::Clock => "clock",
-            Self::ClockOff => "clock_off",
-            Self::BaselineNext => "baseline_next",
+            Self::ClockOffset => "clock_off",
+            Self::BackfillNext => "baseline_next",
             Self::Cursor => "cursor",
             Self::CursorSet => "cursor_set",
-            Self::Count => "count",
+            Self::MessagesCount => "count",
             Self::Digest => "digest",
             Self::Identity => "identity",
-            Self::Enrol => "enrol",
-            Self::Adopt => "adopt",
+            Self::RegisterCopy => "enrol",
+            Self::CreateMissing => "adopt",
             Self::Server => "server",
             Self::Login => "login",
-            Self::ClientId => "client_id",
+            Self::DeviceId => "client_id",
             Self::Token => "token",
             Self::DeviceName => "device_name",
-            Self::SyncedMs => "synced_ms",
-            Self::ServerCount => "server_count",
+            Self::LastSyncedMs => "synced_ms",
+            Self::ServerMessagesCount => "server_count",
             Self::ServerLoss => "server_loss",
-            Self::Equal => "equal",
-            Self::Secret => "secret",
-            Self::SecretProved => "secret_proved",
-            Self::SecretGiven => "secret_given",
-            Self::NextSecret => "next_secret",
-            Self::NextSecretBegins => "next_secret_begins",
-            Self::Form => "form",
-            Self::AsksForm => "asks_form",
+            Self::InSync => "equal",
+            Self::RecoverySecret => "secret",
+            Self::RecoverySecretVerified => "secret_proved",
+            Self::RecoverySecretEntered => "secret_given",
+            Self::NextRecoverySecret => "next_secret",
+            Self::NextSecretEnablesE2ee => "next_secret_begins",
+            Self::Encryption => "form",
+            Self::AccountUnconfirmed => "asks_form",
             Self::Scrub => "scrub",
             #[cfg(not(target_family = "wasm"))]
             Self::Authorities => "authorities",
@@ -85,69 +85,72 @@ impl Key {
     }
 }
 
-pub(crate) fn get<T: FromSql>(db: &Connection, key: Key) -> Result<Option<T>> {
+pub(crate) fn get<T: FromSql>(db: &Connection, key: ReplicaMetaKey) -> Result<Option<T>> {
     let mut statement = db.prepare_cached("SELECT value FROM warren_meta WHERE key = ?1")?;
     Ok(statement.query_row([key.name()], |row| row.get(0)).optional()?.flatten())
 }
 
-pub(crate) fn set(db: &Connection, key: Key, value: impl ToSql) -> Result<()> {
+pub(crate) fn set(db: &Connection, key: ReplicaMetaKey, value: impl ToSql) -> Result<()> {
     let sql = "INSERT INTO warren_meta VALUES (?1, ?2)
                ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     db.prepare_cached(sql)?.execute((key.name(), value))?;
     Ok(())
 }
 
-pub(crate) fn number(db: &Connection, key: Key) -> Result<u64> {
+pub(crate) fn number(db: &Connection, key: ReplicaMetaKey) -> Result<u64> {
     Ok(get::<i64>(db, key)?.unwrap_or(0).cast_unsigned())
 }
 
-pub(crate) fn set_number(db: &Connection, key: Key, value: u64) -> Result<()> {
+pub(crate) fn set_number(db: &Connection, key: ReplicaMetaKey, value: u64) -> Result<()> {
     set(db, key, value.cast_signed())
 }
 
 /// Notes that everything up to `cursor` of the set `set_id` is here.
 pub(crate) fn set_cursor(db: &Connection, set_id: u64, cursor: u64) -> Result<()> {
-    set_number(db, Key::CursorSet, set_id)?;
-    set_number(db, Key::Cursor, cursor)
+    set_number(db, ReplicaMetaKey::CursorSet, set_id)?;
+    set_number(db, ReplicaMetaKey::Cursor, cursor)
 }
 
 /// Draws a new node id: at the beginning, and when a file turns out to be a copy.
-pub(crate) fn new_node(db: &Connection) -> Result<Node> {
+pub(crate) fn draw_node_id(db: &Connection) -> Result<NodeId> {
     let node = getrandom::u64().expect("the system gives random numbers");
-    set_number(db, Key::Node, node)?;
-    Ok(Node(node))
+    set_number(db, ReplicaMetaKey::NodeId, node)?;
+    Ok(NodeId(node))
 }
 
-pub(crate) fn node(db: &Connection) -> Result<Node> {
-    Ok(Node(number(db, Key::Node)?))
+pub(crate) fn node_id(db: &Connection) -> Result<NodeId> {
+    Ok(NodeId(number(db, ReplicaMetaKey::NodeId)?))
 }
 
-pub(crate) fn clock(db: &Connection) -> Result<Clock> {
-    let last = get::<Vec<u8>>(db, Key::Clock)?;
+pub(crate) fn clock(db: &Connection) -> Result<HybridLogicalClock> {
+    let last = get::<Vec<u8>>(db, ReplicaMetaKey::Clock)?;
     let last = last.and_then(|bytes| Timestamp::from_bytes(&bytes).ok());
-    Ok(Clock::new(node(db)?, last.unwrap_or(Timestamp::ZERO)))
+    Ok(HybridLogicalClock::new(node_id(db)?, last.unwrap_or(Timestamp::ZERO)))
 }
 
-pub(crate) fn set_clock(db: &Connection, clock: &Clock) -> Result<()> {
-    set(db, Key::Clock, clock.last().to_bytes().as_slice())
+pub(crate) fn set_clock(db: &Connection, clock: &HybridLogicalClock) -> Result<()> {
+    set(db, ReplicaMetaKey::Clock, clock.last().to_bytes().as_slice())
 }
 
 pub(crate) fn fingerprint(db: &Connection) -> Result<Fingerprint> {
-    let digest = get::<[u8; 16]>(db, Key::Digest)?.unwrap_or_default();
-    Ok(Fingerprint { count: number(db, Key::Count)?, digest: u128::from_be_bytes(digest) })
+    let digest = get::<[u8; 16]>(db, ReplicaMetaKey::Digest)?.unwrap_or_default();
+    Ok(Fingerprint {
+        count: number(db, ReplicaMetaKey::MessagesCount)?,
+        digest: u128::from_be_bytes(digest),
+    })
 }
 
 pub(crate) fn set_fingerprint(db: &Connection, fingerprint: &Fingerprint) -> Result<()> {
-    set_number(db, Key::Count, fingerprint.count)?;
-    set(db, Key::Digest, fingerprint.digest_bytes().as_slice())
+    set_number(db, ReplicaMetaKey::MessagesCount, fingerprint.count)?;
+    set(db, ReplicaMetaKey::Digest, fingerprint.digest_bytes().as_slice())
 }
 
 /// What the server has lost, as the last sync heard.
-pub(crate) fn server_loss(db: &Connection) -> Result<Option<Loss>> {
-    let bytes = get::<Vec<u8>>(db, Key::ServerLoss)?;
-    Ok(bytes.and_then(|bytes| Loss::decode(bytes.as_slice()).ok()))
+pub(crate) fn server_loss(db: &Connection) -> Result<Option<ServerLoss>> {
+    let bytes = get::<Vec<u8>>(db, ReplicaMetaKey::ServerLoss)?;
+    Ok(bytes.and_then(|bytes| ServerLoss::decode(bytes.as_slice()).ok()))
 }
 
-pub(crate) fn set_server_loss(db: &Connection, loss: Option<&Loss>) -> Result<()> {
-    set(db, Key::ServerLoss, loss.map(Loss::encode_to_vec))
+pub(crate) fn set_server_loss(db: &Connection, loss: Option<&ServerLoss>) -> Result<()> {
+    set(db, ReplicaMetaKey::ServerLoss, loss.map(ServerLoss::encode_to_vec))
 }

@@ -6,19 +6,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::table::{self, ForeignKey, Table, quote};
+use crate::tracked_table::{self, ForeignKey, TrackedTable, quote};
 
 /// The keys that rows get, by table and old key.
 pub(crate) type NewKeys = HashMap<i64, BTreeMap<i64, i64>>;
 
 /// Which columns hold keys of which counting table, whether directly or of a table whose own key
 /// does.
-pub(crate) struct References {
+pub(crate) struct KeyReferences {
     targets: HashMap<(i64, String), i64>,
 }
 
-impl References {
-    pub(crate) fn new(tables: &[Table]) -> Self {
+impl KeyReferences {
+    pub(crate) fn new(tables: &[TrackedTable]) -> Self {
         let mut references = Self { targets: HashMap::new() };
         // Each round follows one more link of a chain of tables.
         while tables.iter().any(|table| references.add(table, tables)) {}
@@ -26,13 +26,14 @@ impl References {
     }
 
     /// Whether one was found that was not known.
-    fn add(&mut self, table: &Table, tables: &[Table]) -> bool {
+    fn add(&mut self, table: &TrackedTable, tables: &[TrackedTable]) -> bool {
         let before = self.targets.len();
         for ForeignKey { columns, parent, parent_columns, .. } in &table.foreign_keys {
             let parent = tables.iter().find(|table| table.name.eq_ignore_ascii_case(parent));
             let Some(parent) = parent else { continue };
             for (column, parent_column) in columns.iter().zip(parent_columns) {
-                let is_key = parent.counts && parent.key[0].eq_ignore_ascii_case(parent_column);
+                let is_key =
+                    parent.has_auto_key && parent.key[0].eq_ignore_ascii_case(parent_column);
                 let target = self.target(parent.id, parent_column);
                 if let Some(target) = target.or(is_key.then_some(parent.id)) {
                     self.targets.insert((table.id, column.to_ascii_lowercase()), target);
@@ -49,9 +50,9 @@ impl References {
 }
 
 /// Puts new keys into tables that do not sync; what SQLite refuses there stays as it is.
-pub(crate) fn follow_in_other_tables(
+pub(crate) fn update_untracked_tables(
     db: &Connection,
-    tables: &[Table],
+    tables: &[TrackedTable],
     new_keys: &NewKeys,
 ) -> Result<()> {
     let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
@@ -60,8 +61,8 @@ pub(crate) fn follow_in_other_tables(
     let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
     let is_tracked =
         |name: &String| tables.iter().any(|table| table.name.eq_ignore_ascii_case(name));
-    for name in names.iter().filter(|name| !table::is_internal(name) && !is_tracked(name)) {
-        for key in table::foreign_keys(db, name)? {
+    for name in names.iter().filter(|name| !tracked_table::is_internal(name) && !is_tracked(name)) {
+        for key in tracked_table::foreign_keys(db, name)? {
             let parent = tables.iter().find(|t| t.name.eq_ignore_ascii_case(&key.parent));
             let Some(moved) = parent.and_then(|parent| new_keys.get(&parent.id)) else { continue };
             let parent = &parent.expect("it has moves").key[0];

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use crate::connection_flags::ConnectionFlags;
 use crate::error::{Error, Result};
-use crate::key::{FileKey, check_key};
-use crate::meta::{self, Key};
-use crate::receive::become_device;
-use crate::rules::Rules;
-use crate::stamp::{self, Now};
-use crate::table::Table;
-use crate::track::{self, Tracked};
-use crate::{candidates, capture, counted, identity, log, schema_change};
+use crate::file_key::{FileKey, check_key};
+use crate::ingest::reassign_node_id;
+use crate::meta::{self, ReplicaMetaKey};
+use crate::timestamping::{self, CorrectedClock};
+use crate::tracked_table::TrackedTable;
+use crate::tracking::{self, TrackingResult};
+use crate::{
+    file_identity, message_log, provisional_keys, schema_change, trackable_tables, triggers,
+};
 
 /// How long to wait for another program's lock on the file.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -44,7 +46,7 @@ impl Replica {
             return Err(Error::NotTracked { path: path.display().to_string() });
         }
         replica.check_format()?;
-        replica.notice_copy(identity::of(path))?;
+        replica.detect_copy(file_identity::file_identity(path))?;
         Ok(replica)
     }
 
@@ -56,7 +58,7 @@ impl Replica {
     /// The same with a file that may be encrypted.
     pub fn prepare_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Self> {
         let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, key)?;
-        replica.install(identity::of(path))?;
+        replica.create_tables(file_identity::file_identity(path))?;
         drop(replica);
         Self::open_encrypted(path, key)
     }
@@ -71,7 +73,7 @@ impl Replica {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         drop(Self::connect(path, flags, key)?);
         let replica = Self::prepare_encrypted(path, key)?;
-        replica.transaction(|db| meta::set(db, Key::Adopt, true))?;
+        replica.transaction(|db| meta::set(db, ReplicaMetaKey::CreateMissing, true))?;
         Ok(replica)
     }
 
@@ -83,7 +85,8 @@ impl Replica {
         let sql = r"SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'warren\_%' ESCAPE '\'
                     AND name NOT LIKE 'sqlite\_%' ESCAPE '\'";
         let others: i64 = replica.db.query_row(sql, [], |row| row.get(0))?;
-        let is_synced = replica.has_tables()? && meta::number(&replica.db, Key::SyncedMs)? > 0;
+        let is_synced =
+            replica.has_tables()? && meta::number(&replica.db, ReplicaMetaKey::LastSyncedMs)? > 0;
         drop(replica);
         if others > 0 || is_synced {
             return Ok(None);
@@ -95,12 +98,12 @@ impl Replica {
     /// and no other. Between calls the connection's rules (triggers, foreign keys) are the program's.
     ///
     /// `identity` is another one in a copy of the file.
-    pub fn shared(db: Connection, name: &str, identity: &str) -> Result<Self> {
+    pub fn on_shared_connection(db: Connection, name: &str, identity: &str) -> Result<Self> {
         db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
         let replica = Self { db, path: name.into() };
-        replica.install(Some(identity.into()))?;
+        replica.create_tables(Some(identity.into()))?;
         replica.check_format()?;
-        replica.notice_copy(Some(identity.into()))?;
+        replica.detect_copy(Some(identity.into()))?;
         Ok(replica)
     }
 
@@ -111,15 +114,15 @@ impl Replica {
 
     fn connect(path: &Path, flags: OpenFlags, key: Option<&FileKey>) -> Result<Self> {
         if !flags.contains(OpenFlags::SQLITE_OPEN_CREATE) && !path.exists() {
-            return Err(Error::NoFile { path: path.display().to_string() });
+            return Err(Error::FileNotFound { path: path.display().to_string() });
         }
         let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        key.map_or(Ok(()), |key| key.unlock(&db))?;
+        key.map_or(Ok(()), |key| key.apply_to(&db))?;
         check_key(&db)?;
         db.busy_timeout(BUSY_TIMEOUT)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
         db.pragma_update(None, "cache_size", CACHE_KIB_NEGATIVE)?;
-        Rules::OWN.replace(Rules::of(&db)?, &db)?;
+        ConnectionFlags::DURING_SYNC.apply(ConnectionFlags::from_connection(&db)?, &db)?;
         Ok(Self { db, path: path.to_owned() })
     }
 
@@ -134,59 +137,59 @@ impl Replica {
             (2, 2) => Ok(true),
             _ => Err(Error::Untrackable {
                 table: "warren_meta".into(),
-                why: "Warren keeps a table of its own under this name: rename yours".into(),
+                reason: "Warren keeps a table of its own under this name: rename yours".into(),
             }),
         }
     }
 
     fn check_format(&self) -> Result<()> {
-        let found = meta::get(&self.db, Key::Format)?.unwrap_or(meta::FORMAT);
+        let found = meta::get(&self.db, ReplicaMetaKey::Format)?.unwrap_or(meta::FORMAT);
         if found > meta::FORMAT {
-            return Err(Error::TooNew { found, known: meta::FORMAT });
+            return Err(Error::FormatTooNew { found, known: meta::FORMAT });
         }
         Ok(())
     }
 
-    fn install(&self, identity: Option<String>) -> Result<()> {
+    fn create_tables(&self, identity: Option<String>) -> Result<()> {
         if self.has_tables()? {
             return Ok(());
         }
         self.transaction(|db| {
             db.execute_batch(include_str!("schema.sql"))?;
-            meta::set(db, Key::Format, meta::FORMAT)?;
-            meta::new_node(db)?;
-            meta::set(db, Key::Identity, identity)
+            meta::set(db, ReplicaMetaKey::Format, meta::FORMAT)?;
+            meta::draw_node_id(db)?;
+            meta::set(db, ReplicaMetaKey::Identity, identity)
         })
     }
 
     /// A copy becomes a device of its own: another node id at once, another registration at the
     /// next sync.
-    fn notice_copy(&self, found: Option<String>) -> Result<()> {
-        let known = meta::get::<String>(&self.db, Key::Identity)?;
+    fn detect_copy(&self, found: Option<String>) -> Result<()> {
+        let known = meta::get::<String>(&self.db, ReplicaMetaKey::Identity)?;
         if known == found || found.is_none() {
             return Ok(());
         }
         self.transaction(|db| {
-            meta::set(db, Key::Identity, found)?;
-            if known.is_some() && counted::is_any(db)? {
+            meta::set(db, ReplicaMetaKey::Identity, found)?;
+            if known.is_some() && provisional_keys::is_any(db)? {
                 // The messages that made such rows change, in each of the files in another way.
-                become_device(db)?;
+                reassign_node_id(db)?;
             } else {
-                meta::new_node(db)?;
+                meta::draw_node_id(db)?;
             }
-            meta::set(db, Key::Enrol, known.is_some())
+            meta::set(db, ReplicaMetaKey::RegisterCopy, known.is_some())
         })
     }
 
     /// Runs `work` in one write transaction, in which nothing is done but what it says.
     pub(crate) fn transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.transaction_under(Rules::OWN, work)
+        self.transaction_with_flags(ConnectionFlags::DURING_SYNC, work)
     }
 
     /// Runs `work` in one write transaction, under these rules from before its beginning.
-    pub(crate) fn transaction_under<T>(
+    pub(crate) fn transaction_with_flags<T>(
         &self,
-        rules: Rules,
+        rules: ConnectionFlags,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
         self.under(rules, |transaction| {
@@ -198,20 +201,20 @@ impl Replica {
 
     /// Runs `work` in a write transaction of which nothing stays.
     pub(crate) fn undone<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.under(Rules::OWN, |transaction| work(&transaction))
+        self.under(ConnectionFlags::DURING_SYNC, |transaction| work(&transaction))
     }
 
     fn under<T>(
         &self,
-        rules: Rules,
+        rules: ConnectionFlags,
         work: impl FnOnce(rusqlite::Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
-        let before = Rules::of(&self.db)?;
-        rules.replace(before, &self.db)?;
+        let before = ConnectionFlags::from_connection(&self.db)?;
+        rules.apply(before, &self.db)?;
         let behavior = TransactionBehavior::Immediate;
         let transaction = rusqlite::Transaction::new_unchecked(&self.db, behavior);
         let result = transaction.map_err(Error::from).and_then(work);
-        before.replace(rules, &self.db)?;
+        before.apply(rules, &self.db)?;
         result
     }
 
@@ -227,21 +230,21 @@ impl Replica {
     }
 
     /// Begins to track these tables, all or none.
-    pub fn track(&self, tables: &[String]) -> Result<Vec<Tracked>> {
+    pub fn track(&self, tables: &[String]) -> Result<Vec<TrackingResult>> {
         self.transaction(|db| {
             // What is in these tables refers to new rows by the keys that they will have.
-            stamp::move_from_known_keys(db, &Table::all(db)?)?;
+            timestamping::move_from_known_keys(db, &TrackedTable::all(db)?)?;
             let mut tracked = Vec::new();
             for name in tables {
-                tracked.push(track::track(db, &candidates::trackable(db, name)?)?);
+                tracked.push(tracking::track(db, &trackable_tables::check_trackable(db, name)?)?);
             }
             Ok(tracked)
         })
     }
 
     /// Begins to track every table that can be; the others come back with the reason.
-    pub fn track_all(&self) -> Result<(Vec<Tracked>, Vec<Error>)> {
-        let (can, cannot) = candidates::all(&self.db)?;
+    pub fn track_all(&self) -> Result<(Vec<TrackingResult>, Vec<Error>)> {
+        let (can, cannot) = trackable_tables::all(&self.db)?;
         Ok((self.track(&can)?, cannot))
     }
 
@@ -250,14 +253,18 @@ impl Replica {
     pub fn untrack(&self, tables: &[String], now_ms: u64) -> Result<()> {
         self.transaction(|db| {
             let mut readable = Vec::new();
-            for table in Table::all(db)? {
-                if schema_change::what_went_away(db, &table)?.is_none() {
-                    schema_change::follow_table(db, &table, now_ms)?;
-                    readable.push(track::find(db, table.id)?);
+            for table in TrackedTable::all(db)? {
+                if schema_change::incompatible_change(db, &table)?.is_none() {
+                    schema_change::follow_table_changes(db, &table, now_ms)?;
+                    readable.push(tracking::find(db, table.id)?);
                 }
             }
-            stamp::stamp(db, &readable, Now { device_ms: now_ms, offset_ms: 0 })?;
-            tables.iter().try_for_each(|name| track::untrack(db, name))
+            timestamping::timestamp_pending(
+                db,
+                &readable,
+                CorrectedClock { device_ms: now_ms, offset_ms: 0 },
+            )?;
+            tables.iter().try_for_each(|name| tracking::untrack(db, name))
         })
     }
 
@@ -265,13 +272,13 @@ impl Replica {
     /// has, unless `force`.
     pub fn untrack_all(self, force: bool) -> Result<()> {
         self.transaction(|db| {
-            let noted = capture::noted_count(db)?;
-            let signed_in = meta::get::<String>(db, Key::Token)?.is_some();
-            let count = noted + log::unsent_count(db)?;
+            let noted = triggers::pending_count(db)?;
+            let signed_in = meta::get::<String>(db, ReplicaMetaKey::Token)?.is_some();
+            let count = noted + message_log::unsent_count(db)?;
             if count > 0 && signed_in && !force {
-                return Err(Error::Unsent { count });
+                return Err(Error::UnsentChanges { count });
             }
-            track::remove_all(db)
+            tracking::remove_all(db)
         })
     }
 }

@@ -12,38 +12,42 @@
 use rusqlite::Connection;
 
 use crate::error::{Error, Result};
-use crate::table::{Column, Declared, DeclaredColumn, Table};
-use crate::track::find;
-use crate::{added_columns, capture, comparison};
+use crate::tracked_table::{CapturedColumn, DeclaredColumn, DeclaredTable, TrackedTable};
+use crate::tracking::find;
+use crate::{added_columns, comparison, triggers};
 
 /// Compares every tracked table with what was noted, and takes note of what was added.
 ///
 /// `at_ms` is the time that changes get whose own time no trigger noted.
-pub(crate) fn follow_schema(db: &Connection, at_ms: u64) -> Result<()> {
-    for table in Table::all(db)? {
-        if let Some(what) = what_went_away(db, &table)? {
+pub(crate) fn follow_schema_changes(db: &Connection, at_ms: u64) -> Result<()> {
+    for table in TrackedTable::all(db)? {
+        if let Some(what) = incompatible_change(db, &table)? {
             return Err(Error::SchemaChanged { table: table.name, what });
         }
-        follow_table(db, &table, at_ms)?;
+        follow_table_changes(db, &table, at_ms)?;
     }
     Ok(())
 }
 
 /// Compares one table, of which nothing went away.
-pub(crate) fn follow_table(db: &Connection, table: &Table, at_ms: u64) -> Result<()> {
-    let is_installed = capture::is_installed(db, table)?;
+pub(crate) fn follow_table_changes(
+    db: &Connection,
+    table: &TrackedTable,
+    at_ms: u64,
+) -> Result<()> {
+    let is_installed = triggers::is_installed(db, table)?;
     if !is_installed {
-        comparison::note_differences(db, table, at_ms)?;
+        comparison::insert_pending_differences(db, table, at_ms)?;
     }
     let added = added_columns(db, table)?;
     if !added.is_empty() {
         added_columns::capture_added(db, table, &added, at_ms)?;
         announce(db, table)?;
-        capture::install(db, &find(db, table.id)?)
+        triggers::install(db, &find(db, table.id)?)
     } else if !is_installed {
         // Its constraints may be others now.
         announce(db, table)?;
-        capture::install(db, table)
+        triggers::install(db, table)
     } else {
         Ok(())
     }
@@ -58,12 +62,12 @@ pub(crate) fn schema_version(db: &Connection) -> Result<i64> {
 /// until the next sync.
 pub(crate) fn uncaptured_tables(db: &Connection) -> Result<Vec<String>> {
     let mut uncaptured = Vec::new();
-    for table in Table::all(db)? {
+    for table in TrackedTable::all(db)? {
         // What stops the sync is for the sync to say.
-        if what_went_away(db, &table)?.is_some() {
+        if incompatible_change(db, &table)?.is_some() {
             continue;
         }
-        if !capture::is_installed(db, &table)? || !added_columns(db, &table)?.is_empty() {
+        if !triggers::is_installed(db, &table)? || !added_columns(db, &table)?.is_empty() {
             uncaptured.push(table.name);
         }
     }
@@ -71,28 +75,28 @@ pub(crate) fn uncaptured_tables(db: &Connection) -> Result<Vec<String>> {
 }
 
 /// What is no longer as it was noted, so that the table cannot be read as it was.
-pub(crate) fn what_went_away(db: &Connection, table: &Table) -> Result<Option<String>> {
-    let Some(declared) = Declared::read(db, &table.name)? else {
+pub(crate) fn incompatible_change(db: &Connection, table: &TrackedTable) -> Result<Option<String>> {
+    let Some(declared) = DeclaredTable::read(db, &table.name)? else {
         return Ok(Some("it was dropped or renamed".into()));
     };
     let key: Vec<_> = declared.key().iter().map(|column| column.name.clone()).collect();
     if key != table.key {
         return Ok(Some("its primary key is another one".into()));
     }
-    let is_declared = |c: &&Column| declared.captured().any(|d| d.name == c.name);
+    let is_declared = |c: &&CapturedColumn| declared.captured().any(|d| d.name == c.name);
     let gone = table.columns.iter().find(|column| !is_declared(column));
     Ok(gone.map(|column| format!("column {} was renamed or dropped", column.name)))
 }
 
-fn added_columns(db: &Connection, table: &Table) -> Result<Vec<DeclaredColumn>> {
+fn added_columns(db: &Connection, table: &TrackedTable) -> Result<Vec<DeclaredColumn>> {
     let is_new = |d: &&DeclaredColumn| !table.columns.iter().any(|c| c.name == d.name);
-    let declared = Declared::read(db, &table.name)?;
-    let declared = declared.iter().flat_map(Declared::captured);
+    let declared = DeclaredTable::read(db, &table.name)?;
+    let declared = declared.iter().flat_map(DeclaredTable::captured);
     Ok(declared.filter(is_new).cloned().collect())
 }
 
 /// The next sync sends the table's declaration, if it is another one.
-fn announce(db: &Connection, table: &Table) -> Result<()> {
+fn announce(db: &Connection, table: &TrackedTable) -> Result<()> {
     db.execute("UPDATE warren_table SET announce = 1 WHERE id = ?1", [table.id])?;
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! Registering a file as a device of an account.
 
-use protocol::{ClientRequest, ClientResponse};
+use protocol::{RegisterDeviceRequest, RegisterDeviceResponse};
 use rusqlite::Connection;
 
+use crate::account_encryption;
 use crate::error::Result;
-use crate::form;
-use crate::log;
-use crate::meta::{self, Key};
+use crate::message_log;
+use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::Replica;
-use crate::report::Report;
+use crate::sync_report::SyncReport;
 use crate::transport::AsyncTransport;
 
 impl Replica {
@@ -18,69 +18,71 @@ impl Replica {
         &self,
         transport: &mut dyn AsyncTransport,
         server: &str,
-        request: &ClientRequest,
+        request: &RegisterDeviceRequest,
     ) -> Result<()> {
         let registered = transport.register(None, request).await?;
         self.transaction(|db| {
-            let before = (meta::get(db, Key::Server)?, meta::get(db, Key::Login)?);
+            let before =
+                (meta::get(db, ReplicaMetaKey::Server)?, meta::get(db, ReplicaMetaKey::Login)?);
             if before != (Some(server.to_owned()), Some(request.login.clone())) {
                 // Another account's arrival numbers mean nothing to this one.
-                meta::set_number(db, Key::Cursor, 0)?;
-                form::forget(db)?;
-                log::mark_all_unsent(db)?;
+                meta::set_number(db, ReplicaMetaKey::Cursor, 0)?;
+                account_encryption::reset(db)?;
+                message_log::mark_all_unsent(db)?;
             }
-            form::note(db, registered.form.as_ref())?;
-            meta::set(db, Key::Server, server)?;
-            meta::set(db, Key::Login, request.login.as_str())?;
-            meta::set(db, Key::DeviceName, request.name.as_str())?;
+            account_encryption::record_server_mode(db, registered.form.as_ref())?;
+            meta::set(db, ReplicaMetaKey::Server, server)?;
+            meta::set(db, ReplicaMetaKey::Login, request.login.as_str())?;
+            meta::set(db, ReplicaMetaKey::DeviceName, request.name.as_str())?;
             remember(db, &registered)
         })
     }
 
     /// The server that this file syncs with, if it was told once.
     pub fn server(&self) -> Result<Option<String>> {
-        meta::get(&self.db, Key::Server)
+        meta::get(&self.db, ReplicaMetaKey::Server)
     }
 
     /// This device's secret, if it is registered.
     pub fn token(&self) -> Result<Option<String>> {
-        meta::get(&self.db, Key::Token)
+        meta::get(&self.db, ReplicaMetaKey::Token)
     }
 
     /// Forgets this device's token. Server and account are kept: whoever signs in to the same again
     /// goes on where this device was.
     pub fn sign_out(&self) -> Result<()> {
-        self.transaction(|db| meta::set(db, Key::Token, None::<String>))
+        self.transaction(|db| meta::set(db, ReplicaMetaKey::Token, None::<String>))
     }
 
     /// A copy asks with its original's token for one of its own.
-    pub(crate) async fn enrol_copy(
+    pub(crate) async fn register_copy(
         &self,
         transport: &mut dyn AsyncTransport,
-        report: &mut Report,
+        report: &mut SyncReport,
     ) -> Result<()> {
-        if !meta::get::<bool>(&self.db, Key::Enrol)?.unwrap_or(false) {
+        if !meta::get::<bool>(&self.db, ReplicaMetaKey::RegisterCopy)?.unwrap_or(false) {
             return Ok(());
         }
-        let token = meta::get::<String>(&self.db, Key::Token)?;
-        let name = meta::get::<String>(&self.db, Key::DeviceName)?.unwrap_or_default();
+        let token = meta::get::<String>(&self.db, ReplicaMetaKey::Token)?;
+        let name = meta::get::<String>(&self.db, ReplicaMetaKey::DeviceName)?.unwrap_or_default();
         let registered = match token {
             Some(token) => {
                 let name = format!("{name} (copy)");
-                let request = ClientRequest { login: String::new(), password: String::new(), name };
+                let request =
+                    RegisterDeviceRequest { login: String::new(), password: String::new(), name };
                 Some(transport.register(Some(&token), &request).await?)
             }
             None => None,
         };
-        report.became_device = true;
+        report.registered_copy = true;
         self.transaction(|db| {
             registered.map_or(Ok(()), |registered| remember(db, &registered))?;
-            meta::set(db, Key::Enrol, false)
+            meta::set(db, ReplicaMetaKey::RegisterCopy, false)
         })
     }
 }
 
-fn remember(db: &Connection, registered: &ClientResponse) -> Result<()> {
-    meta::set(db, Key::ClientId, registered.client_id.as_str())?;
-    meta::set(db, Key::Token, registered.token.as_str())
+fn remember(db: &Connection, registered: &RegisterDeviceResponse) -> Result<()> {
+    meta::set(db, ReplicaMetaKey::DeviceId, registered.client_id.as_str())?;
+    meta::set(db, ReplicaMetaKey::Token, registered.token.as_str())
 }

@@ -1,4 +1,4 @@
-//! The sync: drives `protocol::Round` with a transport and the file.
+//! The sync: drives `protocol::SyncRound` with a transport and the file.
 //!
 //! # Invariants
 //! - Each page is in the file before the next is asked for, and each acknowledgement before the
@@ -8,32 +8,34 @@
 //!   keys are sent.
 
 mod apply;
+mod enable_e2ee;
 mod push;
-mod turn;
 
 use std::collections::HashSet;
 
 use crdt::{Fingerprint, Timestamp};
-use protocol::{Device, ErrorCode, PullResponse, Pulled, Reconcile, Round, Step};
+use protocol::{
+    DeviceState, ErrorCode, PullOutcome, PullResponse, SetReconciler, SyncRound, SyncStep,
+};
 
 use rusqlite::Connection;
 
-use crate::devices::to_send;
+use crate::devices::pending_upload_count;
 use crate::error::{Error, Result};
-use crate::log;
-use crate::meta::{self, Key};
-use crate::receive::keep;
+use crate::ingest::append_received;
+use crate::message_log;
+use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::Replica;
-use crate::report::{Discrepancy, Report};
-use crate::stamp::{self, Now};
-use crate::table::Table;
-use crate::transport::{AsyncTransport, Pull};
-use crate::{form, schema_change};
+use crate::sync_report::{SetDiscrepancy, SyncReport};
+use crate::timestamping::{self, CorrectedClock};
+use crate::tracked_table::TrackedTable;
+use crate::transport::{AsyncTransport, PullParams};
+use crate::{account_encryption, schema_change};
 
 /// Messages of a page at most; the bytes bound is the protocol's.
 const PAGE_COUNT_MAX: usize = 10_000;
 /// A clock that is off by more than this is corrected by the server's; less may be the network.
-const CLOCK_OFF_MS_MAX: u64 = 60_000;
+const CLOCK_OFFSET_MS_MAX: u64 = 60_000;
 
 /// How often the account's messages may become another set during one sync: by a device that turns
 /// the account, or a server that is restored.
@@ -47,7 +49,7 @@ pub(crate) const PROGRESS_EVERY: usize = 1_000;
 
 /// How far a sync is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum SyncProgress {
     /// Messages received, of how many.
     Received(u64, u64),
     /// Messages sent, of how many.
@@ -57,14 +59,14 @@ pub enum Progress {
 }
 
 /// What a sync may do, and what it needs from outside.
-pub struct SyncOptions<'a> {
+pub struct SyncContext<'a> {
     /// Create tables and columns that other devices declared and this file lacks; a file made by
     /// [`Replica::create`] does so always.
-    pub adopt: bool,
+    pub create_missing: bool,
     /// The device's clock, milliseconds since 1970.
     pub now_ms: &'a dyn Fn() -> u64,
     /// Hears how far the sync is.
-    pub progress: &'a mut dyn FnMut(Progress),
+    pub progress: &'a mut dyn FnMut(SyncProgress),
 }
 
 impl Replica {
@@ -72,35 +74,36 @@ impl Replica {
     pub async fn sync_async(
         &self,
         transport: &mut dyn AsyncTransport,
-        options: SyncOptions<'_>,
-    ) -> Result<Report> {
+        options: SyncContext<'_>,
+    ) -> Result<SyncReport> {
         let at_ms = (options.now_ms)();
         let schema_version = self.transaction(|db| {
-            schema_change::follow_schema(db, at_ms)?;
+            schema_change::follow_schema_changes(db, at_ms)?;
             schema_change::schema_version(db)
         })?;
-        let mut report = Report::default();
-        self.enrol_copy(transport, &mut report).await?;
-        let token = meta::get::<String>(&self.db, Key::Token)?.ok_or(Error::NoServer)?;
-        let session = Session {
+        let mut report = SyncReport::default();
+        self.register_copy(transport, &mut report).await?;
+        let token = meta::get::<String>(&self.db, ReplicaMetaKey::Token)?
+            .ok_or(Error::ServerNotConfigured)?;
+        let session = SyncDriver {
             replica: self,
             transport,
             token,
-            now: Now { device_ms: at_ms, offset_ms: 0 },
+            now: CorrectedClock { device_ms: at_ms, offset_ms: 0 },
             page_count: PAGE_COUNT_MAX,
             page_count_before: None,
             schema_version,
             sent: 0,
             to_send: 0,
-            renames: 0,
-            turns: 0,
+            node_reassignments: 0,
+            e2ee_attempts: 0,
             sets: 0,
-            restamps: 0,
-            overtakings: 0,
+            retimestamps: 0,
+            overtaken_count: 0,
             server_ms: 0,
-            off_ms: 0,
-            off_before: meta::get(&self.db, Key::ClockOff)?,
-            repeats: 0,
+            clock_offset_ms: 0,
+            clock_offset_before_ms: meta::get(&self.db, ReplicaMetaKey::ClockOffset)?,
+            duplicates_count: 0,
             options,
             report,
         };
@@ -108,12 +111,12 @@ impl Replica {
     }
 }
 
-struct Session<'a, 'o> {
+struct SyncDriver<'a, 'o> {
     replica: &'a Replica,
     transport: &'a mut dyn AsyncTransport,
-    options: SyncOptions<'o>,
+    options: SyncContext<'o>,
     token: String,
-    now: Now,
+    now: CorrectedClock,
     page_count: usize,
     /// What it was before a message with an invalid timestamp was looked for.
     page_count_before: Option<usize>,
@@ -121,87 +124,95 @@ struct Session<'a, 'o> {
     schema_version: i64,
     sent: u64,
     to_send: u64,
-    renames: u32,
-    turns: u32,
+    node_reassignments: u32,
+    e2ee_attempts: u32,
     /// How often the server's answers were of another set than those before.
     sets: u32,
-    restamps: u32,
-    overtakings: u32,
+    retimestamps: u32,
+    overtaken_count: u32,
     /// The server's clock, as the last answer said.
     server_ms: u64,
     /// What that was minus the device's, and what the sync before found.
-    off_ms: i64,
-    off_before: Option<i64>,
+    clock_offset_ms: i64,
+    clock_offset_before_ms: Option<i64>,
     /// Messages of the pulls since the last comparison that were known here already.
-    repeats: u64,
-    report: Report,
+    duplicates_count: u64,
+    report: SyncReport,
 }
 
-impl Session<'_, '_> {
-    async fn run(mut self) -> Result<Report> {
-        self.turn().await?;
-        let mut round = Round::new();
+impl SyncDriver<'_, '_> {
+    async fn run(mut self) -> Result<SyncReport> {
+        self.enable_e2ee().await?;
+        let mut round = SyncRound::new();
         let outcome = loop {
             match round.next(&self.device()?) {
-                Step::Pull if self.pull(&mut round).await? => {}
-                Step::Pull => {
-                    let why = "it sends this device what is not encrypted".into();
-                    self.follow(Error::Unreachable(why), &mut round).await?;
+                SyncStep::Pull if self.pull(&mut round).await? => {}
+                SyncStep::Pull => {
+                    let reason = "it sends this device what is not encrypted".into();
+                    self.follow(Error::Unreachable(reason), &mut round).await?;
                 }
-                Step::Push => match self.push(&mut round).await {
-                    Err(error @ Error::Refused { code: ErrorCode::QuotaExceeded, .. }) => {
+                SyncStep::Push => match self.push(&mut round).await {
+                    Err(error @ Error::RejectedByServer { code: ErrorCode::QuotaExceeded, .. }) => {
                         // The account is full, but what others sent is here to be shown.
                         self.apply()?;
                         return Err(error);
                     }
                     pushed => pushed?,
                 },
-                Step::Reconcile => _ = self.reconcile().await?,
-                Step::Done(outcome) => break outcome,
+                SyncStep::Reconcile => _ = self.reconcile().await?,
+                SyncStep::Done(outcome) => break outcome,
             }
         };
         self.ask_for_loss().await;
-        self.report.equal = outcome.equal;
-        self.report.repaired = outcome.repaired;
-        self.report.discrepancy = Discrepancy::of(&outcome, self.device()?.fingerprint.count);
-        self.report.server_count = outcome.server.count;
+        self.report.in_sync = outcome.in_sync;
+        self.report.reconciled = outcome.reconciled;
+        self.report.discrepancy =
+            SetDiscrepancy::from_outcome(&outcome, self.device()?.fingerprint.count);
+        self.report.server_messages_count = outcome.server.count;
         self.apply()?;
         self.report.unscrubbed = self.replica.scrub()?;
         Ok(self.report)
     }
 
-    fn device(&self) -> Result<Device> {
+    fn device(&self) -> Result<DeviceState> {
         let db = &self.replica.db;
-        Ok(Device {
-            cursor: meta::number(db, Key::Cursor)?,
-            has_unsent: log::is_unsent(db)?,
+        Ok(DeviceState {
+            cursor: meta::number(db, ReplicaMetaKey::Cursor)?,
+            has_unsent: message_log::has_unsent(db)?,
             fingerprint: meta::fingerprint(db)?,
         })
     }
 
     /// Takes what arrived after the cursor. `false`, and nothing is taken: the file is sealed, and
     /// this is the plain set of its account.
-    async fn pull(&mut self, round: &mut Round) -> Result<bool> {
+    async fn pull(&mut self, round: &mut SyncRound) -> Result<bool> {
         let db = &self.replica.db;
-        let cursor = meta::number(db, Key::Cursor)?;
+        let cursor = meta::number(db, ReplicaMetaKey::Cursor)?;
         // A new device that lacks the phrase fetches nothing that it could not show: it asks whether
         // the account still is what it was.
-        let is_new = meta::number(db, Key::SyncedMs)? == 0 && form::pending(db)?.is_none();
-        let limit = if is_new && form::check(db).is_err() { 1 } else { self.page_count };
+        let is_new = meta::number(db, ReplicaMetaKey::LastSyncedMs)? == 0
+            && account_encryption::pending_phrase(db)?.is_none();
+        let limit = if is_new && account_encryption::require_matching_mode(db).is_err() {
+            1
+        } else {
+            self.page_count
+        };
         let answer = match self.ask(cursor, limit).await {
-            Err(error) => return self.smaller_pages(error, None).map(|()| true),
+            Err(error) => return self.shrink_pages(error, None).map(|()| true),
             Ok(answer) => answer,
         };
-        if form::is_news(db, answer.form.as_ref())? {
-            self.replica.transaction(|db| form::note(db, answer.form.as_ref()))?;
+        if account_encryption::is_news(db, answer.form.as_ref())? {
+            self.replica.transaction(|db| {
+                account_encryption::record_server_mode(db, answer.form.as_ref())
+            })?;
         }
-        if !form::may_take(&self.replica.db, answer.in_plain)? {
+        if !account_encryption::may_take(&self.replica.db, answer.in_plain)? {
             return Ok(false);
         }
         let is_far_behind = answer.more;
-        let is_taken = self.take(round, answer, cursor)?;
+        let is_taken = self.ingest_page(round, answer, cursor)?;
         if is_new {
-            form::check(&self.replica.db)?;
+            account_encryption::require_matching_mode(&self.replica.db)?;
         }
         if is_taken && is_far_behind {
             self.stream(round).await?;
@@ -212,16 +223,21 @@ impl Session<'_, '_> {
     /// A page of the set that the server has this device read.
     async fn ask(&mut self, cursor: u64, limit: usize) -> Result<PullResponse> {
         let db = &self.replica.db;
-        let pull = Pull { cursor, limit, node: meta::node(db)?, unsent: to_send(db)? };
+        let pull = PullParams {
+            cursor,
+            limit,
+            node: meta::node_id(db)?,
+            unsent: pending_upload_count(db)?,
+        };
         self.transport.pull(&self.token, &pull).await
     }
 
     /// What this sync has sent may be what the server lacked.
     async fn ask_for_loss(&mut self) {
-        if self.report.server_loss.is_none() || self.report.sent == 0 {
+        if self.report.server_loss.is_none() || self.report.sent_count == 0 {
             return;
         }
-        let Ok(cursor) = meta::number(&self.replica.db, Key::Cursor) else { return };
+        let Ok(cursor) = meta::number(&self.replica.db, ReplicaMetaKey::Cursor) else { return };
         // The sync is done; without an answer the next one asks.
         if let Ok(answer) = self.ask(cursor, 1).await {
             self.report.server_loss = answer.loss;
@@ -230,75 +246,84 @@ impl Session<'_, '_> {
 
     /// Takes all that follows in one answer: no page is waited for, and each is in the file before
     /// the next is read.
-    async fn stream(&mut self, round: &mut Round) -> Result<()> {
-        let mut cursor = meta::number(&self.replica.db, Key::Cursor)?;
+    async fn stream(&mut self, round: &mut SyncRound) -> Result<()> {
+        let mut cursor = meta::number(&self.replica.db, ReplicaMetaKey::Cursor)?;
         let mut pages = self.transport.stream(&self.token, cursor).await?;
         while let Some(answer) = pages.next().await? {
-            if !self.take(round, answer, cursor)? {
+            if !self.ingest_page(round, answer, cursor)? {
                 return Ok(());
             }
-            cursor = meta::number(&self.replica.db, Key::Cursor)?;
+            cursor = meta::number(&self.replica.db, ReplicaMetaKey::Cursor)?;
         }
         Ok(())
     }
 
     /// Keeps a page. `false`: it is of another set than the cursor, so the next one begins at 0.
-    fn take(&mut self, round: &mut Round, answer: PullResponse, cursor: u64) -> Result<bool> {
+    fn ingest_page(
+        &mut self,
+        round: &mut SyncRound,
+        answer: PullResponse,
+        cursor: u64,
+    ) -> Result<bool> {
         self.compare_clocks(answer.now_ms);
         self.report.server_loss = answer.loss;
         let db = &self.replica.db;
-        if meta::number(db, Key::CursorSet)? != answer.set_id {
+        if meta::number(db, ReplicaMetaKey::CursorSet)? != answer.set_id {
             self.replica.transaction(|db| enter(db, answer.set_id))?;
         }
-        if meta::number(db, Key::Cursor)? < cursor {
+        if meta::number(db, ReplicaMetaKey::Cursor)? < cursor {
             self.sets += 1;
             if self.sets > SETS_COUNT_MAX {
                 return Err(Error::Unreachable("it answers from another set each time".into()));
             }
-            self.repeats = 0;
-            *round = Round::new();
+            self.duplicates_count = 0;
+            *round = SyncRound::new();
             return Ok(false);
         }
-        let pulled = Pulled {
+        let pulled = PullOutcome {
             cursor: answer.cursor,
             more: answer.more,
             fingerprint: fingerprint(answer.fingerprint.as_ref())?,
         };
-        self.report.server_count = pulled.fingerprint.count;
+        self.report.server_messages_count = pulled.fingerprint.count;
         let now = self.now;
-        let node = meta::node(&self.replica.db)?;
+        let node = meta::node_id(&self.replica.db)?;
         let count = answer.messages.len() as u64;
         if answer.more && count == 0 {
             return Err(Error::Unreachable("it sends an empty page, and more to follow".into()));
         }
         let report = &mut self.report;
-        let refused_before = report.refused.count();
-        let received = report.received;
+        let refused_before = report.rejected.count();
+        let received = report.received_count;
         let total = pulled.fingerprint.count;
         let progress = &mut *self.options.progress;
         let mut tell = |received: u64| {
-            progress(Progress::Received(received, total.max(received)));
+            progress(SyncProgress::Received(received, total.max(received)));
         };
         let new = self.replica.transaction(|db| {
-            // The first pull tells the time; from then on local changes can be stamped.
-            report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
-            let new = keep(db, answer.messages, report, |new| tell(received + new))?;
-            meta::set_number(db, Key::Cursor, pulled.cursor.max(cursor))?;
+            // The first pull tells the time; from then on local changes can be timestamped.
+            report.add_renumbered(timestamping::timestamp_pending(
+                db,
+                &TrackedTable::all(db)?,
+                now,
+            )?);
+            let new = append_received(db, answer.messages, report, |new| tell(received + new))?;
+            meta::set_number(db, ReplicaMetaKey::Cursor, pulled.cursor.max(cursor))?;
             Ok(new)
         })?;
         tell(received + new);
-        self.report.received += new;
-        let refused = self.report.refused.count() - refused_before;
-        self.repeats += count - new - refused;
+        self.report.received_count += new;
+        let refused = self.report.rejected.count() - refused_before;
+        self.duplicates_count += count - new - refused;
         let known_count = meta::fingerprint(&self.replica.db)?.count;
-        if self.repeats > known_count {
+        if self.duplicates_count > known_count {
             return Err(Error::Unreachable("it sends the same changes again and again".into()));
         }
-        if self.report.refused.count() > known_count + REFUSALS_COUNT_MAX {
+        if self.report.rejected.count() > known_count + REFUSALS_COUNT_MAX {
             return Err(Error::Unreachable("it sends what nobody can read".into()));
         }
-        self.report.became_device |= meta::node(&self.replica.db)? != node;
-        round.pulled(pulled, cursor);
+        self.report.registered_copy |= meta::node_id(&self.replica.db)? != node;
+        round.handle_pull(pulled, cursor);
         Ok(true)
     }
 
@@ -306,54 +331,59 @@ impl Session<'_, '_> {
     fn compare_clocks(&mut self, server_ms: u64) {
         let device_ms = (self.options.now_ms)();
         let off = server_ms.cast_signed().saturating_sub(device_ms.cast_signed());
-        let confirms = |before: i64| off.abs_diff(before) <= CLOCK_OFF_MS_MAX;
-        let counts = off.unsigned_abs() > CLOCK_OFF_MS_MAX && self.off_before.is_some_and(confirms);
+        let confirms = |before: i64| off.abs_diff(before) <= CLOCK_OFFSET_MS_MAX;
+        let counts = off.unsigned_abs() > CLOCK_OFFSET_MS_MAX
+            && self.clock_offset_before_ms.is_some_and(confirms);
         let offset_ms = if counts { off } else { 0 };
-        self.off_ms = off;
+        self.clock_offset_ms = off;
         self.server_ms = server_ms;
-        self.report.clock_off_ms = offset_ms;
-        self.now = Now { device_ms, offset_ms };
+        self.report.clock_offset_ms = offset_ms;
+        self.now = CorrectedClock { device_ms, offset_ms };
     }
 
     /// Compares both sets, takes what this device lacks, and marks what the server lacks. Returns the
     /// fingerprint of the server's set, if all of it is here now.
     async fn reconcile(&mut self) -> Result<Option<Fingerprint>> {
-        self.repeats = 0;
+        self.duplicates_count = 0;
         // What is both here and there, in the end.
-        let (items, mut common) = log::items(&self.replica.db)?;
+        let (items, mut common) = message_log::entries(&self.replica.db)?;
         // What is recorded may be what is wrong.
         self.replica.transaction(|db| meta::set_fingerprint(db, &common))?;
-        let mut reconcile = Reconcile::new(items);
+        let mut reconcile = SetReconciler::new(items);
         let mut first = None;
         while let Some(request) = reconcile.request() {
             let answer = match self.transport.reconcile(&self.token, &request).await {
-                Err(error) if error.is_too_large() && reconcile.ask_less() => continue,
+                Err(error) if error.is_too_large() && reconcile.shrink_requests() => continue,
                 answer => answer?,
             };
             // Everything up to here was there to be compared.
             let server = fingerprint(answer.fingerprint.as_ref())?;
             first.get_or_insert((answer.set_id, answer.cursor, server));
-            let found = reconcile.answered(answer.findings);
+            let found = reconcile.handle_response(answer.findings);
             let found = found.map_err(|nonsense| Error::Unreachable(nonsense.to_string()))?;
             let (report, now) = (&mut self.report, self.now);
-            let received = report.received;
+            let received = report.received_count;
             let progress = &mut *self.options.progress;
-            let mut tell = |received| progress(Progress::Received(received, received));
+            let mut tell = |received| progress(SyncProgress::Received(received, received));
             let new = self.replica.transaction(|db| {
                 // What is erased changes the state of rows, to which local changes refer.
-                report.add_renumbered(stamp::stamp(db, &Table::all(db)?, now)?);
-                common -= log::fingerprint_of(db, &found.wanted)?;
+                report.add_renumbered(timestamping::timestamp_pending(
+                    db,
+                    &TrackedTable::all(db)?,
+                    now,
+                )?);
+                common -= message_log::fingerprint_of(db, &found.wanted)?;
                 found.missing.iter().filter_map(identity).for_each(|one| common += one);
-                let unsendable = log::mark_unsent(db, &found.wanted)?;
+                let unsendable = message_log::mark_unsent(db, &found.wanted)?;
                 let others = found.missing.iter().map(|one| one.timestamp.clone());
                 let others: HashSet<_> = others.collect();
                 let lacks = |timestamp: &Timestamp| !others.contains(&timestamp.to_bytes()[..]);
                 let lacking: Vec<_> = unsendable.into_iter().filter(lacks).collect();
-                log::forget_unsendable(db, &lacking, &mut report.refused)?;
-                keep(db, found.missing, report, |new| tell(received + new))
+                message_log::forget_unsendable(db, &lacking, &mut report.rejected)?;
+                append_received(db, found.missing, report, |new| tell(received + new))
             })?;
             tell(received + new);
-            self.report.received += new;
+            self.report.received_count += new;
         }
         let (set_id, cursor, server) = first.unwrap_or_default();
         self.replica.transaction(|db| {
@@ -367,19 +397,19 @@ impl Session<'_, '_> {
 /// The cursor in this set: 0 in another one than before, whose server is asked again about what is
 /// set aside.
 fn enter(db: &Connection, set_id: u64) -> Result<u64> {
-    if meta::number(db, Key::CursorSet)? != set_id {
+    if meta::number(db, ReplicaMetaKey::CursorSet)? != set_id {
         meta::set_cursor(db, set_id, 0)?;
-        log::take_all_back(db)?;
+        message_log::take_all_back(db)?;
     }
-    meta::number(db, Key::Cursor)
+    meta::number(db, ReplicaMetaKey::Cursor)
 }
 
-fn identity(message: &protocol::Message) -> Option<Fingerprint> {
+fn identity(message: &protocol::WireMessage) -> Option<Fingerprint> {
     let timestamp = Timestamp::from_bytes(&message.timestamp).ok()?;
-    Some(Fingerprint::of(timestamp, &message.content))
+    Some(Fingerprint::from_message(timestamp, &message.content))
 }
 
-fn fingerprint(wire: Option<&protocol::Fingerprint>) -> Result<Fingerprint> {
-    let fingerprint = wire.and_then(protocol::Fingerprint::to_crdt);
+fn fingerprint(wire: Option<&protocol::WireFingerprint>) -> Result<Fingerprint> {
+    let fingerprint = wire.and_then(protocol::WireFingerprint::to_crdt);
     fingerprint.ok_or_else(|| Error::Unreachable("its answer has no fingerprint".into()))
 }

@@ -4,9 +4,10 @@
 //! once, so a program needs no runtime (`docs/decisions/13-a-sync-of-futures.md`).
 
 use async_trait::async_trait;
-use crdt::Node;
+use crdt::NodeId;
 use protocol::{
-    ClientRequest, ClientResponse, EncryptRequest, PullResponse, PushRequest, PushResponse,
+    EnableE2eeRequest, PullResponse, PushRequest, PushResponse, RegisterDeviceRequest,
+    RegisterDeviceResponse,
 };
 use protocol::{ReconcileRequest, ReconcileResponse};
 
@@ -18,18 +19,18 @@ pub const ANSWER_BYTES_MAX: u64 = 32 << 20;
 
 /// What a pull asks for, and what the device says of itself with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pull {
+pub struct PullParams {
     /// The arrival number up to which it has everything.
     pub cursor: u64,
     /// Messages in the answer at most.
     pub limit: usize,
-    /// Under which name it stamps its changes.
-    pub node: Node,
+    /// Under which name it timestamps its changes.
+    pub node: NodeId,
     /// Changes that it has yet to send.
     pub unsent: u64,
 }
 
-impl Pull {
+impl PullParams {
     /// Path and query of the request.
     pub fn path(&self) -> String {
         let Self { cursor, limit, node, unsent } = self;
@@ -44,12 +45,12 @@ pub trait AsyncTransport {
     async fn register(
         &mut self,
         token: Option<&str>,
-        request: &ClientRequest,
-    ) -> Result<ClientResponse>;
+        request: &RegisterDeviceRequest,
+    ) -> Result<RegisterDeviceResponse>;
     /// `GET /v1/sync/delta`.
-    async fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse>;
+    async fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse>;
     /// `GET /v1/sync/full`.
-    async fn stream(&mut self, token: &str, cursor: u64) -> Result<Box<dyn AsyncPages>>;
+    async fn stream(&mut self, token: &str, cursor: u64) -> Result<Box<dyn AsyncPageStream>>;
     /// `POST /v1/sync/delta`; `unsent` is how many changes there are to send after these.
     async fn push(
         &mut self,
@@ -64,12 +65,12 @@ pub trait AsyncTransport {
         request: &ReconcileRequest,
     ) -> Result<ReconcileResponse>;
     /// `POST /v1/sync/encrypt`.
-    async fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()>;
+    async fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()>;
 }
 
 /// Pages one after the other.
 #[async_trait(?Send)]
-pub trait AsyncPages {
+pub trait AsyncPageStream {
     /// The next page; `None` at the end. After an error, which says that the stream broke off,
     /// comes nothing more.
     async fn next(&mut self) -> Result<Option<PullResponse>>;
@@ -84,13 +85,13 @@ mod blocking {
     use std::task::{Context, Poll, Waker};
 
     use super::{
-        AsyncPages, AsyncTransport, ClientRequest, ClientResponse, EncryptRequest, Pull,
-        PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse, Result,
-        async_trait,
+        AsyncPageStream, AsyncTransport, EnableE2eeRequest, PullParams, PullResponse, PushRequest,
+        PushResponse, ReconcileRequest, ReconcileResponse, RegisterDeviceRequest,
+        RegisterDeviceResponse, Result, async_trait,
     };
     use crate::replica::Replica;
-    use crate::report::Report;
-    use crate::sync::SyncOptions;
+    use crate::sync::SyncContext;
+    use crate::sync_report::SyncReport;
 
     /// Pages one after the other; ends with an error if the stream broke off.
     pub type PageStream = Box<dyn Iterator<Item = Result<PullResponse>>>;
@@ -101,9 +102,9 @@ mod blocking {
         fn register(
             &mut self,
             token: Option<&str>,
-            request: &ClientRequest,
-        ) -> Result<ClientResponse>;
-        fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse>;
+            request: &RegisterDeviceRequest,
+        ) -> Result<RegisterDeviceResponse>;
+        fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse>;
         fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream>;
         fn push(&mut self, token: &str, request: &PushRequest, unsent: u64)
         -> Result<PushResponse>;
@@ -112,7 +113,7 @@ mod blocking {
             token: &str,
             request: &ReconcileRequest,
         ) -> Result<ReconcileResponse>;
-        fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()>;
+        fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()>;
     }
 
     impl Replica {
@@ -121,38 +122,38 @@ mod blocking {
             &self,
             transport: &mut dyn Transport,
             server: &str,
-            request: &ClientRequest,
+            request: &RegisterDeviceRequest,
         ) -> Result<()> {
-            wait(self.sign_in_async(&mut Waiting(transport), server, request))
+            block_on_ready(self.sign_in_async(&mut BlockingAdapter(transport), server, request))
         }
 
         /// [`Self::sync_async`], waiting.
         pub fn sync(
             &self,
             transport: &mut dyn Transport,
-            options: SyncOptions<'_>,
-        ) -> Result<Report> {
-            wait(self.sync_async(&mut Waiting(transport), options))
+            options: SyncContext<'_>,
+        ) -> Result<SyncReport> {
+            block_on_ready(self.sync_async(&mut BlockingAdapter(transport), options))
         }
     }
 
-    struct Waiting<'a>(&'a mut dyn Transport);
+    struct BlockingAdapter<'a>(&'a mut dyn Transport);
 
     #[async_trait(?Send)]
-    impl AsyncTransport for Waiting<'_> {
+    impl AsyncTransport for BlockingAdapter<'_> {
         async fn register(
             &mut self,
             token: Option<&str>,
-            request: &ClientRequest,
-        ) -> Result<ClientResponse> {
+            request: &RegisterDeviceRequest,
+        ) -> Result<RegisterDeviceResponse> {
             self.0.register(token, request)
         }
 
-        async fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+        async fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse> {
             self.0.pull(token, pull)
         }
 
-        async fn stream(&mut self, token: &str, cursor: u64) -> Result<Box<dyn AsyncPages>> {
+        async fn stream(&mut self, token: &str, cursor: u64) -> Result<Box<dyn AsyncPageStream>> {
             Ok(Box::new(self.0.stream(token, cursor)?))
         }
 
@@ -173,20 +174,20 @@ mod blocking {
             self.0.reconcile(token, request)
         }
 
-        async fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+        async fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()> {
             self.0.encrypt(token, request)
         }
     }
 
     #[async_trait(?Send)]
-    impl AsyncPages for PageStream {
+    impl AsyncPageStream for PageStream {
         async fn next(&mut self) -> Result<Option<PullResponse>> {
             Iterator::next(self).transpose()
         }
     }
 
     /// Runs a future that is ready at once.
-    fn wait<T>(future: impl Future<Output = T>) -> T {
+    fn block_on_ready<T>(future: impl Future<Output = T>) -> T {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(output) => output,
             Poll::Pending => unreachable!("a transport that waits is never pending"),

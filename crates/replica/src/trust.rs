@@ -4,7 +4,7 @@
 use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 
 use crate::error::{Error, Result};
-use crate::meta::{self, Key};
+use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::Replica;
 
 /// The authorities that a server's certificate has to come from.
@@ -26,12 +26,12 @@ impl TrustedRoots {
             match item {
                 Ok(PemItem::Certificate(certificate)) => certificates.push(certificate),
                 Ok(_) => {}
-                Err(error) => return Err(Error::InvalidCertificate { why: error.to_string() }),
+                Err(error) => return Err(Error::InvalidCertificate { reason: error.to_string() }),
             }
         }
         if certificates.is_empty() {
-            let why = "there is no `BEGIN CERTIFICATE` in it".to_owned();
-            return Err(Error::InvalidCertificate { why });
+            let reason = "there is no `BEGIN CERTIFICATE` in it".to_owned();
+            return Err(Error::InvalidCertificate { reason });
         }
         Ok(Self(certificates.into()))
     }
@@ -45,13 +45,13 @@ impl Replica {
     /// The authorities that the user named for this file's server, as a PEM text. `None`: those of
     /// the machine.
     pub fn authorities(&self) -> Result<Option<String>> {
-        meta::get(&self.db, Key::Authorities)
+        meta::get(&self.db, ReplicaMetaKey::Authorities)
     }
 
     /// Remembers them, or to go by the machine's again.
     pub fn set_authorities(&self, pem: Option<&str>) -> Result<()> {
         let certificates = pem.map(certificates_of);
-        self.transaction(|db| meta::set(db, Key::Authorities, certificates))
+        self.transaction(|db| meta::set(db, ReplicaMetaKey::Authorities, certificates))
     }
 
     /// The authorities for this file's server.

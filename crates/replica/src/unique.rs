@@ -7,18 +7,18 @@
 //! `OR REPLACE` deletes the row that stands there, and no delete trigger fires
 //! (<https://sqlite.org/lang_conflict.html>).
 
-use crdt::{DefaultValue, Value};
+use crdt::{ColumnDefault, Value};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::affinity::Affinity;
 use crate::declaration;
 use crate::error::Result;
-use crate::table::{counts, quote};
-use crate::value::literal;
+use crate::sql_value::to_literal;
+use crate::tracked_table::{is_rowid_alias, quote};
 
 /// Where rows of a table with different names can collide, in the words of a BEFORE trigger.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Uniques {
+pub(crate) struct UniqueIndexes {
     /// For each index a condition: a row of the table shares the index's value with `new`.
     pub(crate) conditions: Vec<String>,
     /// An UPDATE that sets none of these columns makes no row collide.
@@ -33,12 +33,12 @@ pub(crate) struct Uniques {
 /// The names of the rowid, but for those that a column has.
 pub(crate) const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
-impl Uniques {
+impl UniqueIndexes {
     /// `key`: the affinities of the key's columns.
     pub(crate) fn read(db: &Connection, table: &str, key: &[Affinity]) -> Result<Self> {
-        let all = Column::all(db, table)?;
-        let indexes = Index::all(db, table)?;
-        let indexes = indexes.iter().filter(|index| !index.tells_names_apart(key));
+        let all = UniqueColumn::all(db, table)?;
+        let indexes = UniqueIndex::all(db, table)?;
+        let indexes = indexes.iter().filter(|index| !index.distinguishes_row_ids(key));
         let conditions = indexes.clone().map(|index| index.condition(db, &all)).collect();
         let mut columns: Vec<_> =
             all.iter().filter(|c| indexes.clone().any(|index| index.depends_on(c))).collect();
@@ -50,20 +50,20 @@ impl Uniques {
             before_update = Some(format!("SELECT {}; ", new.join(",")));
         }
         let columns = columns.into_iter().map(|column| column.name.clone()).collect();
-        Ok(Self { conditions, columns, before_update, rowid: rowid(db, table, &all)? })
+        Ok(Self { conditions, columns, before_update, rowid: rowid_name(db, table, &all)? })
     }
 }
 
 /// A UNIQUE index.
-struct Index {
+struct UniqueIndex {
     is_key: bool,
-    terms: Vec<Term>,
+    terms: Vec<IndexTerm>,
     /// The rows that it is about, if not all.
     condition: Option<String>,
 }
 
 /// A column or an expression of an index.
-struct Term {
+struct IndexTerm {
     /// In SQL: the column's name, or the expression in parentheses.
     text: String,
     /// The column's name, if it is one.
@@ -71,7 +71,7 @@ struct Term {
     collation: String,
 }
 
-impl Index {
+impl UniqueIndex {
     fn all(db: &Connection, table: &str) -> Result<Vec<Self>> {
         let sql = "SELECT i.name, i.origin = 'pk', s.sql FROM pragma_index_list(?1) i
                    LEFT JOIN sqlite_schema s ON s.type = 'index' AND s.name = i.name
@@ -82,26 +82,26 @@ impl Index {
         while let Some(row) = rows.next()? {
             let (name, is_key, sql): (String, _, Option<String>) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
-            let (texts, condition) = sql.as_deref().map(parts).unwrap_or_default();
-            let terms = Term::all(db, &name, &texts)?;
+            let (texts, condition) = sql.as_deref().map(split_index_sql).unwrap_or_default();
+            let terms = IndexTerm::all(db, &name, &texts)?;
             indexes.push(Self { is_key, terms, condition: condition.map(str::to_owned) });
         }
         Ok(indexes)
     }
 
     /// Whether rows that it takes for one have one name.
-    fn tells_names_apart(&self, key: &[Affinity]) -> bool {
-        let is_binary = |term: &Term| term.collation.eq_ignore_ascii_case("BINARY");
+    fn distinguishes_row_ids(&self, key: &[Affinity]) -> bool {
+        let is_binary = |term: &IndexTerm| term.collation.eq_ignore_ascii_case("BINARY");
         self.is_key && self.terms.iter().all(is_binary) && !key.contains(&Affinity::None)
     }
 
     /// Whether its values may be others when the column's is.
-    fn depends_on(&self, column: &Column) -> bool {
+    fn depends_on(&self, column: &UniqueColumn) -> bool {
         let mut texts = self.terms.iter().map(|term| &term.text).chain(&self.condition);
         texts.any(|text| column.may_be_in(text))
     }
 
-    fn condition(&self, db: &Connection, columns: &[Column]) -> String {
+    fn condition(&self, db: &Connection, columns: &[UniqueColumn]) -> String {
         let terms = self.terms.iter().map(|term| term.condition(db, columns));
         // A comment may stand at its end.
         let condition = self.condition.iter().map(|condition| format!("({condition}\n)"));
@@ -109,7 +109,7 @@ impl Index {
     }
 }
 
-impl Term {
+impl IndexTerm {
     /// `texts`: the terms as they are written, if a statement made the index.
     fn all(db: &Connection, index: &str, texts: &[&str]) -> Result<Vec<Self>> {
         let sql =
@@ -132,20 +132,25 @@ impl Term {
     }
 
     /// A row of the table has the same value here as `new`.
-    fn condition(&self, db: &Connection, columns: &[Column]) -> String {
-        format!("{} = {} COLLATE {}", self.text, self.of_new(db, columns), quote(&self.collation))
+    fn condition(&self, db: &Connection, columns: &[UniqueColumn]) -> String {
+        format!(
+            "{} = {} COLLATE {}",
+            self.text,
+            self.new_value_sql(db, columns),
+            quote(&self.collation)
+        )
     }
 
     /// The value of `new` here.
-    fn of_new(&self, db: &Connection, columns: &[Column]) -> String {
-        let is_it = |column: &&Column| self.column.as_ref() == Some(&column.name);
+    fn new_value_sql(&self, db: &Connection, columns: &[UniqueColumn]) -> String {
+        let is_it = |column: &&UniqueColumn| self.column.as_ref() == Some(&column.name);
         if let Some(column) = columns.iter().find(is_it) {
             return column.new_value(db);
         }
         // The expression as it is, of a row whose values have the columns' names.
         let named = columns.iter().filter(|column| column.may_be_in(&self.text));
         let value =
-            |column: &Column| format!("{} AS {}", column.new_value(db), quote(&column.name));
+            |column: &UniqueColumn| format!("{} AS {}", column.new_value(db), quote(&column.name));
         let row = named.map(value).collect::<Vec<_>>().join(",");
         let row = if row.is_empty() { "1" } else { &row };
         format!("(SELECT {} FROM (SELECT {row}))", self.text)
@@ -153,14 +158,14 @@ impl Term {
 }
 
 /// A column, also one that is generated.
-struct Column {
+struct UniqueColumn {
     name: String,
     /// What it gets in the place of NULL, if it cannot be that.
     default: Option<String>,
     is_generated: bool,
 }
 
-impl Column {
+impl UniqueColumn {
     fn all(db: &Connection, table: &str) -> Result<Vec<Self>> {
         let sql = "SELECT name, iif(\"notnull\", dflt_value, NULL), hidden <> 0
                    FROM pragma_table_xinfo(?1) ORDER BY cid";
@@ -184,8 +189,8 @@ impl Column {
         let new = format!("new.{}", quote(&self.name));
         let default = self.default.as_deref().map(declaration::default);
         let default = match default {
-            Some(DefaultValue::Literal(Value::Null)) | None => None,
-            Some(DefaultValue::Literal(value)) => Some(literal(&value)),
+            Some(ColumnDefault::Literal(Value::Null)) | None => None,
+            Some(ColumnDefault::Literal(value)) => Some(to_literal(&value)),
             Some(_) => {
                 // A word without quotes, which is a text there, is none here.
                 let text = format!("({}\n)", self.default.as_deref().unwrap_or_default());
@@ -197,11 +202,15 @@ impl Column {
 }
 
 /// What the rowid is called that the table has next to its key, if a program can name it.
-fn rowid(db: &Connection, table: &str, columns: &[Column]) -> Result<Option<&'static str>> {
+fn rowid_name(
+    db: &Connection,
+    table: &str,
+    columns: &[UniqueColumn],
+) -> Result<Option<&'static str>> {
     let sql = "SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main'";
     let is_without: Option<bool> =
         db.prepare_cached(sql)?.query_row([table], |row| row.get(0)).optional()?;
-    if is_without.unwrap_or(true) || counts(db, table)? {
+    if is_without.unwrap_or(true) || is_rowid_alias(db, table)? {
         return Ok(None);
     }
     let is_free =
@@ -211,7 +220,7 @@ fn rowid(db: &Connection, table: &str, columns: &[Column]) -> Result<Option<&'st
 
 /// What stands between an index's parentheses, and after its WHERE. It has no other WHERE: its
 /// expressions have no queries.
-fn parts(sql: &str) -> (Vec<&str>, Option<&str>) {
+fn split_index_sql(sql: &str) -> (Vec<&str>, Option<&str>) {
     let (mut terms, mut depth, mut start) = (Vec::new(), 0_u32, 0);
     for token in declaration::tokens(sql) {
         let at = token.as_ptr().addr() - sql.as_ptr().addr();

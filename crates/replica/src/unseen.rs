@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::state::RowId;
+use crate::row_state::RowId;
 
 pub(crate) fn note(db: &Connection, id: &RowId) -> Result<()> {
     let sql = "INSERT OR IGNORE INTO warren_unseen VALUES (?1, ?2)";

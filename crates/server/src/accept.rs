@@ -27,11 +27,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use crate::admission::connections::{ConnectionPlace, OpenConnection, answer_body, request_body};
-use crate::app::App;
-use crate::extract::Peer;
-use crate::gateway::Address;
-use crate::socket::{self, Socket};
+use crate::admission::connections::{
+    ConnectionPermit, OpenConnection, request_body, response_body,
+};
+use crate::app_state::AppState;
+use crate::extract::RequestPeer;
+use crate::gateway::GatewayPeer;
+use crate::socket::{self, ClientSocket};
 use crate::tls;
 
 /// Less than the 30 seconds that orchestrators wait before they kill.
@@ -49,15 +51,19 @@ const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     {\"error\":{\"code\":\"busy\",\"message\":\"too many connections are open\"}}";
 
 /// A socket, and what answers on it.
-pub(crate) struct Listener {
+pub(crate) struct HttpListener {
     pub(crate) socket: TcpListener,
     pub(crate) router: Router,
     /// A connection closes if in this time no head arrives.
     pub(crate) idle_max: Duration,
 }
 
-pub(crate) async fn serve(listener: Listener, app: &Arc<App>, shutdown: impl Future<Output = ()>) {
-    let Listener { socket, router, idle_max } = listener;
+pub(crate) async fn serve(
+    listener: HttpListener,
+    app: &Arc<AppState>,
+    shutdown: impl Future<Output = ()>,
+) {
+    let HttpListener { socket, router, idle_max } = listener;
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).max_buf_size(BUFFER_BYTES_MAX);
     http.max_header_size(HEAD_BYTES_MAX).header_read_timeout(idle_max);
@@ -74,17 +80,23 @@ pub(crate) async fn serve(listener: Listener, app: &Arc<App>, shutdown: impl Fut
                     // It takes what fits its buffer, which is new, or it has gone.
                     drop(stream.try_write(TOO_MANY_CONNECTIONS));
                 }
-                app.metrics.connection_refused();
+                app.metrics.record_refused_connection();
             }
             Ok(NewConnection { stream, peer, place: Some(place) }) => {
                 let (app, router, http) = (Arc::clone(app), router.clone(), http.clone());
                 let watcher = graceful.watcher();
                 tokio::spawn(async move {
-                    app.metrics.connected();
+                    app.metrics.record_connect();
                     let open = Arc::clone(&place.connection);
                     let counted = Arc::clone(&app);
-                    let connection =
-                        Connection { http, watcher, peer, router, app, open: Arc::clone(&open) };
+                    let connection = HttpConnection {
+                        http,
+                        watcher,
+                        peer,
+                        router,
+                        app,
+                        open: Arc::clone(&open),
+                    };
                     tokio::select! {
                         ended = connection.answer(stream, idle_max) => {
                             if let Err(error) = ended {
@@ -93,7 +105,7 @@ pub(crate) async fn serve(listener: Listener, app: &Arc<App>, shutdown: impl Fut
                         }
                         () = open.closed() => {}
                     }
-                    counted.metrics.disconnected();
+                    counted.metrics.record_disconnect();
                     drop(place);
                 });
             }
@@ -114,35 +126,39 @@ struct NewConnection {
     stream: TcpStream,
     peer: IpAddr,
     /// If there is one for it.
-    place: Option<ConnectionPlace>,
+    place: Option<ConnectionPermit>,
 }
 
-async fn accept(socket: &TcpListener, app: &App) -> std::io::Result<NewConnection> {
+async fn accept(socket: &TcpListener, app: &AppState) -> std::io::Result<NewConnection> {
     let (stream, peer) = socket.accept().await?;
     let peer = peer.ip().to_canonical();
-    let place = app.connections.admit(peer, &app.proxies).await;
+    let place = app.connections.acquire(peer, &app.proxies).await;
     Ok(NewConnection { stream, peer, place })
 }
 
 /// One connection, and what answers on it.
-struct Connection {
+struct HttpConnection {
     http: http1::Builder,
     watcher: Watcher,
     peer: IpAddr,
     router: Router,
-    app: Arc<App>,
+    app: Arc<AppState>,
     open: Arc<OpenConnection>,
 }
 
-type Broken = Box<dyn Error + Send + Sync>;
+type ConnectionError = Box<dyn Error + Send + Sync>;
 
-impl Connection {
+impl HttpConnection {
     /// Answers requests until it closes.
-    async fn answer(self, stream: TcpStream, handshake_max: Duration) -> Result<(), Broken> {
+    async fn answer(
+        self,
+        stream: TcpStream,
+        handshake_max: Duration,
+    ) -> Result<(), ConnectionError> {
         // It may have gone before it was accepted.
         socket::prepare(&stream)?;
         let is_refused = Arc::new(AtomicBool::new(false));
-        let socket = Socket::new(stream, Arc::clone(&is_refused));
+        let socket = ClientSocket::new(stream, Arc::clone(&is_refused));
         let Some(tls) = &self.app.tls else { return self.answer_on(socket, is_refused).await };
         let handshake = tls.acceptor().await.accept(socket);
         let stream =
@@ -154,20 +170,20 @@ impl Connection {
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
         is_refused: Arc<AtomicBool>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ConnectionError> {
         let Self { http, watcher, peer, router, app, open } = self;
         let is_proxy = app.proxies.is_trusted(peer);
         let service = service_fn(move |request: Request<Incoming>| {
             let client = app.proxies.client(peer, request.headers());
             let is_refused = Arc::clone(&is_refused);
             let mut request = request.map(|body| request_body(body, Arc::clone(&open)));
-            request.extensions_mut().insert(Address { client, is_proxied: is_proxy });
-            request.extensions_mut().insert(Peer { address: client, is_proxy, is_refused });
+            request.extensions_mut().insert(GatewayPeer { address: client, is_proxied: is_proxy });
+            request.extensions_mut().insert(RequestPeer { address: client, is_proxy, is_refused });
             let entry = is_proxy.then(|| app.connections.enter(&open, client));
             let (router, open) = (router.clone(), Arc::clone(&open));
             async move {
                 let answer = router.oneshot(request).await?;
-                Ok::<_, Infallible>(answer.map(|body| answer_body(body, open, entry)))
+                Ok::<_, Infallible>(answer.map(|body| response_body(body, open, entry)))
             }
         });
         Ok(watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await?)

@@ -4,7 +4,7 @@
 //! | what | counts against | module |
 //! |---|---|---|
 //! | failed logins, registrations | login and network, network | `throttle` |
-//! | hashing passwords, comparing sets | network, account | `turns` |
+//! | hashing passwords, comparing sets | network, account | `fair_semaphore` |
 //! | bytes in memory | account, network, all | `memory`, `body` |
 //! | connections | network, all | `connections` |
 //!
@@ -12,15 +12,15 @@
 //! proxy that the operator has named, that of the proxy's client (`proxies`).
 
 pub(crate) mod body;
-pub(crate) mod body_rest;
 pub(crate) mod client_delay;
 pub(crate) mod connections;
+pub(crate) mod fair_semaphore;
 mod group_counts;
 pub(crate) mod hosts;
+mod keyed_semaphores;
 pub(crate) mod logins;
 pub(crate) mod memory;
-pub(crate) mod network;
+pub(crate) mod peer_network;
 pub(crate) mod proxies;
-mod shares;
-pub(crate) mod throttle;
-pub(crate) mod turns;
+pub(crate) mod rate_limiter;
+pub(crate) mod unread_body;

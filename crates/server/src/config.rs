@@ -4,14 +4,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accounts::{CLIENTS_COUNT_DEFAULT, KdfCost};
+use accounts::{DEVICES_COUNT_DEFAULT, KdfCost};
 use subtle::ConstantTimeEq;
-use sync_store::RepairRecord;
+use sync_store::RepairStateFn;
 use zeroize::Zeroizing;
 
 use crate::admission::hosts::HostName;
 use crate::admission::proxies::TrustedProxy;
-use crate::origin::Origin;
+use crate::cors::AllowedOrigin;
 use crate::site::Asset;
 use crate::tls::TlsFiles;
 
@@ -33,7 +33,7 @@ pub struct Config {
     /// Who has it may make accounts all the same.
     pub admin_token: Option<AdminToken>,
     /// Other origins whose pages may call the API.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<AllowedOrigin>,
     /// Names that the server is asked under; without any, all of them, or where it listens on a
     /// loopback address, `localhost` and addresses.
     pub hosts: Vec<HostName>,
@@ -53,15 +53,15 @@ pub struct Config {
     /// Connections at one time; further ones wait in the system's queue.
     pub connections_max: usize,
     /// Devices of one account that listen at one time.
-    pub account_listeners_max: usize,
+    pub account_subscribers_max: usize,
     /// What an account may hold, unless it has limits of its own.
-    pub limits: Limits,
+    pub limits: DefaultAccountLimits,
     /// What hashing a password costs.
     pub kdf: KdfCost,
     /// Open vaults, their memory, and the threads that write.
-    pub databases: engine::Limits,
+    pub databases: engine::EngineLimits,
     /// What the records of gateways are made anew with, in vaults that were damaged.
-    pub repair_record: RepairRecord,
+    pub repair_gateway_state: RepairStateFn,
 }
 
 impl Default for Config {
@@ -84,37 +84,37 @@ impl Default for Config {
             // Thousands of devices that listen; at a descriptor each, which the program sees to.
             connections_max: 10_000,
             // As many as an account has devices.
-            account_listeners_max: 500,
-            limits: Limits::default(),
+            account_subscribers_max: 500,
+            limits: DefaultAccountLimits::default(),
             kdf: KdfCost::DEFAULT,
-            databases: engine::Limits::default(),
-            repair_record: |record, _| Ok(record.to_vec()),
+            databases: engine::EngineLimits::default(),
+            repair_gateway_state: |record, _| Ok(record.to_vec()),
         }
     }
 }
 
 impl Config {
     /// Devices that listen at one time. A tenth of the connections stays with requests that end.
-    pub(crate) fn listeners_max(&self) -> usize {
+    pub(crate) fn subscribers_max(&self) -> usize {
         self.connections_max - self.connections_max.div_ceil(10)
     }
 }
 
 /// How much an account may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct DefaultAccountLimits {
     /// Messages in the vault.
     pub messages_max: u64,
     /// Bytes of their contents.
     pub bytes_max: u64,
     /// Devices.
-    pub clients_max: u32,
+    pub devices_max: u32,
 }
 
-impl Default for Limits {
+impl Default for DefaultAccountLimits {
     fn default() -> Self {
-        let clients_max = CLIENTS_COUNT_DEFAULT;
-        Self { messages_max: u64::MAX, bytes_max: u64::MAX, clients_max }
+        let devices_max = DEVICES_COUNT_DEFAULT;
+        Self { messages_max: u64::MAX, bytes_max: u64::MAX, devices_max }
     }
 }
 

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use protocol::ErrorCode;
 
 use crate::admission::body::BodyError;
-use crate::admission::throttle::TooManyAttempts;
+use crate::admission::rate_limiter::TooManyAttempts;
 use crate::tls::TlsError;
 
 /// The crate's result.
@@ -42,7 +42,7 @@ pub(crate) const RETRY_AFTER_S: u64 = 2;
 
 /// Why the server does not get to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Overload {
+pub enum OverloadError {
     /// Others wait already: try again.
     #[error("{0}")]
     Busy(&'static str),
@@ -50,29 +50,29 @@ pub enum Overload {
     Stopping,
 }
 
-impl From<Overload> for Refusal {
-    fn from(overload: Overload) -> Self {
+impl From<OverloadError> for ApiError {
+    fn from(overload: OverloadError) -> Self {
         match overload {
-            Overload::Busy(what) => {
+            OverloadError::Busy(what) => {
                 Self { retry_after_s: Some(RETRY_AFTER_S), ..Self::new(ErrorCode::Busy, what) }
             }
-            Overload::Stopping => Self::new(ErrorCode::Unavailable, overload.to_string()),
+            OverloadError::Stopping => Self::new(ErrorCode::Unavailable, overload.to_string()),
         }
     }
 }
 
-impl From<TooManyAttempts> for Refusal {
+impl From<TooManyAttempts> for ApiError {
     fn from(error: TooManyAttempts) -> Self {
         let refusal = Self::new(ErrorCode::TooManyAttempts, error.to_string());
         Self { retry_after_s: Some(error.retry_after_s), ..refusal }
     }
 }
 
-impl From<BodyError> for Refusal {
+impl From<BodyError> for ApiError {
     fn from(error: BodyError) -> Self {
         match error {
             BodyError::TooLarge(_) => Self::new(ErrorCode::TooLarge, error.to_string()),
-            BodyError::Timeout => Self::of(ErrorCode::Timeout),
+            BodyError::Timeout => Self::from_code(ErrorCode::Timeout),
             BodyError::Overload(error) => error.into(),
             BodyError::Broken(error) => Self::new(ErrorCode::Malformed, error.to_string()),
         }
@@ -81,7 +81,7 @@ impl From<BodyError> for Refusal {
 
 /// Why a request is refused.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct ApiError {
     pub(crate) code: ErrorCode,
     pub(crate) message: Cow<'static, str>,
     pub(crate) retry_after_s: Option<u64>,
@@ -89,37 +89,37 @@ pub(crate) struct Refusal {
     pub(crate) cause: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-impl Refusal {
+impl ApiError {
     pub(crate) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), retry_after_s: None, cause: None }
     }
 
     /// With the code's own meaning as its message.
-    pub(crate) fn of(code: ErrorCode) -> Self {
+    pub(crate) fn from_code(code: ErrorCode) -> Self {
         Self::new(code, code.meaning())
     }
 
     pub(crate) fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { cause: Some(cause.into()), ..Self::of(ErrorCode::Internal) }
+        Self { cause: Some(cause.into()), ..Self::from_code(ErrorCode::Internal) }
     }
 
     fn caused(code: ErrorCode, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { cause: Some(cause.into()), ..Self::of(code) }
+        Self { cause: Some(cause.into()), ..Self::from_code(code) }
     }
 }
 
-impl From<accounts::Error> for Refusal {
+impl From<accounts::Error> for ApiError {
     fn from(error: accounts::Error) -> Self {
         use accounts::Error as E;
         match error {
-            E::AccountExists => Self::of(ErrorCode::AccountExists),
-            E::InvalidLogin => Self::of(ErrorCode::InvalidLogin),
-            E::InvalidPassword => Self::of(ErrorCode::InvalidPassword),
-            E::InvalidToken => Self::of(ErrorCode::InvalidToken),
-            E::NotFound => Self::of(ErrorCode::NotFound),
-            E::WrongPassword => Self::of(ErrorCode::WrongPassword),
-            E::OtherKey => Self::new(ErrorCode::FormMismatch, error.to_string()),
-            E::TooManyClients { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
+            E::AccountExists => Self::from_code(ErrorCode::AccountExists),
+            E::InvalidLogin => Self::from_code(ErrorCode::InvalidLogin),
+            E::InvalidPassword => Self::from_code(ErrorCode::InvalidPassword),
+            E::InvalidToken => Self::from_code(ErrorCode::InvalidToken),
+            E::NotFound => Self::from_code(ErrorCode::NotFound),
+            E::WrongPassword => Self::from_code(ErrorCode::WrongPassword),
+            E::KeyMismatch => Self::new(ErrorCode::FormMismatch, error.to_string()),
+            E::TooManyDevices { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
             // Nothing repairs the accounts' file.
             E::Engine(error) if error.is_damage() => Self::caused(ErrorCode::ServerDamaged, error),
             E::Engine(error) => error.into(),
@@ -128,11 +128,11 @@ impl From<accounts::Error> for Refusal {
     }
 }
 
-impl From<sync_store::Error> for Refusal {
+impl From<sync_store::Error> for ApiError {
     fn from(error: sync_store::Error) -> Self {
         use sync_store::Error as E;
         match error {
-            E::Behind => Self::new(ErrorCode::Behind, error.to_string()),
+            E::StaleCursor => Self::new(ErrorCode::Behind, error.to_string()),
             E::TimestampConflict { .. } => {
                 Self::new(ErrorCode::TimestampConflict, error.to_string())
             }
@@ -145,23 +145,23 @@ impl From<sync_store::Error> for Refusal {
     }
 }
 
-impl From<engine::Error> for Refusal {
+impl From<engine::Error> for ApiError {
     fn from(error: engine::Error) -> Self {
         use engine::Error as E;
         match error {
-            E::Busy => Self::of(ErrorCode::Busy),
+            E::Busy => Self::from_code(ErrorCode::Busy),
             E::Closed => Self::new(ErrorCode::Unavailable, "the server is stopping"),
             E::DiskFull { .. } => Self::caused(ErrorCode::DiskFull, error),
-            E::PutAsideBefore { .. } => Self::caused(ErrorCode::ServerDamaged, error),
+            E::AlreadyQuarantined { .. } => Self::caused(ErrorCode::ServerDamaged, error),
             error if error.is_temporary() => Self::caused(ErrorCode::Unavailable, error),
             error => Self::internal(error),
         }
     }
 }
 
-/// The response is empty: `respond::finish` writes the body, in the encoding that the request
+/// The response is empty: `response::finish` writes the body, in the encoding that the request
 /// accepts.
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = Response::default();
         response.extensions_mut().insert(Arc::new(self));

@@ -14,17 +14,17 @@ use axum::middleware::from_fn_with_state;
 use sync_store::Vaults;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::admission::hosts::Hosts;
+use crate::admission::hosts::AllowedHosts;
 use crate::admission::logins::LoginError;
-use crate::admission::memory::{Holder, Room};
-use crate::admission::throttle::TooManyAttempts;
-use crate::app::{self, App};
-use crate::error::Overload;
-use crate::{clock, respond};
+use crate::admission::memory::{MemoryOwner, MemoryReservation};
+use crate::admission::rate_limiter::TooManyAttempts;
+use crate::app_state::{self, AppState};
+use crate::error::OverloadError;
+use crate::{clock, response};
 
 /// Where a gateway is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum GatewayMount {
     /// On a listener of its own; port 0 lets the system choose.
     Listener(SocketAddr),
     /// On the server's listener, under a path that begins with a slash and ends without one.
@@ -34,15 +34,15 @@ pub enum Place {
 /// A router, where it is, and how long its apps' connections may be idle.
 pub struct Gateway {
     pub router: Router,
-    pub place: Place,
+    pub mount: GatewayMount,
     pub idle_max: Duration,
 }
 
 /// Who asks. In each request's extensions.
 #[derive(Clone, Copy, Debug)]
-pub struct Address {
+pub struct GatewayPeer {
     /// The other side of the connection, or the client of a trusted proxy.
-    pub client: IpAddr,
+    pub address: IpAddr,
     /// Whether the other side of the connection is a trusted proxy: then its headers are its own
     /// word.
     pub is_proxied: bool,
@@ -51,13 +51,13 @@ pub struct Address {
 /// In an answer's extensions: the request's body was not read to its end, so the connection closes
 /// after it, and the peer is listened to for a moment longer.
 #[derive(Clone, Copy, Debug)]
-pub struct Unread;
+pub struct UnreadBodyMarker;
 
 /// The server's accounts and vaults, and turns for what is dear. Cheap to clone.
 #[derive(Clone)]
-pub struct Services(pub(crate) Arc<App>);
+pub struct GatewayServices(pub(crate) Arc<AppState>);
 
-impl Services {
+impl GatewayServices {
     pub fn accounts(&self) -> &Accounts {
         &self.0.accounts
     }
@@ -67,13 +67,13 @@ impl Services {
     }
 
     /// Runs work that reads files or takes more than a moment.
-    pub async fn blocking<T, F>(&self, work: F) -> Result<T, Overload>
+    pub async fn blocking<T, F>(&self, work: F) -> Result<T, OverloadError>
     where
         F: FnOnce(&Self) -> T + Send + 'static,
         T: Send + 'static,
     {
         let services = self.clone();
-        app::detached(move || work(&services)).await
+        app_state::run_blocking(move || work(&services)).await
     }
 
     /// Runs work that shows whether a login's password is right, when its turn comes.
@@ -88,28 +88,36 @@ impl Services {
         F: FnOnce(&Accounts, &Login, &Password) -> Result<T, accounts::Error> + Send + 'static,
         T: Send + 'static,
     {
-        let work = move |app: &App, login: &Login, password: &Password| {
+        let work = move |app: &AppState, login: &Login, password: &Password| {
             work(&app.accounts, login, password)
         };
         self.0.log_in(login, password, address, work).await
     }
 
     /// Runs work that hashes a new password of somebody who has proven who they are.
-    pub async fn hash_known<T, F>(&self, address: IpAddr, work: F) -> Result<T, Overload>
+    pub async fn hash_for_authenticated<T, F>(
+        &self,
+        address: IpAddr,
+        work: F,
+    ) -> Result<T, OverloadError>
     where
         F: FnOnce(&Accounts) -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.0.hash_known(address, move |app| work(&app.accounts)).await
+        self.0.hash_for_authenticated(address, move |app| work(&app.accounts)).await
     }
 
     /// Runs work that hashes the password of a new account.
-    pub async fn hash_new<T, F>(&self, address: IpAddr, work: F) -> Result<T, Overload>
+    pub async fn hash_for_registration<T, F>(
+        &self,
+        address: IpAddr,
+        work: F,
+    ) -> Result<T, OverloadError>
     where
         F: FnOnce(&Accounts) -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.0.hash_new(address, move |app| work(&app.accounts)).await
+        self.0.hash_for_registration(address, move |app| work(&app.accounts)).await
     }
 
     /// Counts an account that somebody makes.
@@ -118,13 +126,13 @@ impl Services {
     }
 
     /// Notes that a device of this account was here.
-    pub fn note(&self, login: &Login, address: IpAddr) {
-        self.0.logins.note(login, address);
+    pub fn record_use(&self, login: &Login, address: IpAddr) {
+        self.0.logins.record_use(login, address);
     }
 
     /// An empty room in memory.
-    pub fn room(&self, holder: Holder) -> Room {
-        self.0.room(holder)
+    pub fn memory_reservation(&self, holder: MemoryOwner) -> MemoryReservation {
+        self.0.memory_reservation(holder)
     }
 
     /// Whether what stores new data is to be refused: the disk is full.
@@ -143,21 +151,21 @@ impl Services {
     }
 
     /// Counts messages that came.
-    pub fn stored(&self, stored: u64, known: u64) {
-        self.0.metrics.pushed(stored, known);
+    pub fn record_push(&self, stored: u64, known: u64) {
+        self.0.metrics.record_push(stored, known);
     }
 
     /// Counts messages that left.
-    pub fn sent(&self, count: usize) {
-        self.0.metrics.pulled(count);
+    pub fn record_pull(&self, count: usize) {
+        self.0.metrics.record_pull(count);
     }
 }
 
 /// Routes within what surrounds every handler: requests are counted, refusals written, panics
 /// caught, other hosts' requests refused.
-pub(crate) fn surround(router: Router, app: &Arc<App>, hosts: Arc<Hosts>) -> Router {
+pub(crate) fn wrap_router(router: Router, app: &Arc<AppState>, hosts: Arc<AllowedHosts>) -> Router {
     router
-        .layer(CatchPanicLayer::custom(respond::panicked))
-        .layer(from_fn_with_state(hosts, respond::check_host))
-        .layer(from_fn_with_state(Arc::clone(app), respond::finish))
+        .layer(CatchPanicLayer::custom(response::panic_response))
+        .layer(from_fn_with_state(hosts, response::check_host))
+        .layer(from_fn_with_state(Arc::clone(app), response::finish))
 }

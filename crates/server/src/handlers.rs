@@ -2,7 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod admin;
-pub(crate) mod clients;
+pub(crate) mod devices;
 pub(crate) mod encryption;
 pub(crate) mod erase;
 pub(crate) mod events;

@@ -17,48 +17,48 @@
 
 mod accept;
 mod admission;
-mod app;
-mod census;
+mod app_state;
 mod clock;
 mod config;
+mod cors;
 mod error;
 mod extract;
 mod gateway;
 mod handlers;
-mod listeners;
 mod metrics;
 mod openapi;
-mod origin;
 mod readiness;
-mod respond;
+mod response;
 mod revocations;
 mod router;
 mod site;
 mod socket;
-pub mod stream;
+pub mod stream_body;
+mod subscribers;
 mod tls;
+mod vault_sizes;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use sync_store::Postgres;
+use sync_store::PostgresDatabase;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::accept::Listener;
-pub use crate::admission::body::{BodyError, BodyLimits, Incoming};
+use crate::accept::HttpListener;
+pub use crate::admission::body::{BodyError, BodyLimits, IncomingBody};
 pub use crate::admission::hosts::{HostName, InvalidHost};
 pub use crate::admission::logins::LoginError;
-pub use crate::admission::memory::{Holder, MESSAGE_BYTES, Room, page_bytes};
+pub use crate::admission::memory::{MESSAGE_BYTES, MemoryOwner, MemoryReservation, page_bytes};
 pub use crate::admission::proxies::{InvalidProxy, TrustedProxy};
-pub use crate::admission::throttle::TooManyAttempts;
-use crate::app::App;
-pub use crate::config::{AdminToken, Config, InvalidAdminToken, Limits};
-pub use crate::error::{Error, Overload, Result};
-pub use crate::gateway::{Address, Gateway, Place, Services, Unread};
-pub use crate::origin::{InvalidOrigin, Origin};
-pub use crate::site::{Asset, Site};
+pub use crate::admission::rate_limiter::TooManyAttempts;
+use crate::app_state::AppState;
+pub use crate::config::{AdminToken, Config, DefaultAccountLimits, InvalidAdminToken};
+pub use crate::cors::{AllowedOrigin, InvalidOrigin};
+pub use crate::error::{Error, OverloadError, Result};
+pub use crate::gateway::{Gateway, GatewayMount, GatewayPeer, GatewayServices, UnreadBodyMarker};
+pub use crate::site::{Asset, StaticSite};
 pub use crate::tls::{TlsError, TlsFiles};
 
 /// Connections that the system holds until they are accepted. More than these it lets wait by
@@ -66,45 +66,45 @@ pub use crate::tls::{TlsError, TlsFiles};
 const UNACCEPTED_COUNT_MAX: u32 = 4_096;
 
 /// A server that listens, and answers once it runs.
-pub struct Server {
+pub struct SyncServer {
     socket: TcpListener,
     address: SocketAddr,
     gateways: Vec<Gateway>,
     /// Of gateways that have their own.
-    listeners: Vec<Listener>,
-    app: Arc<App>,
+    listeners: Vec<HttpListener>,
+    app: Arc<AppState>,
 }
 
-impl Server {
+impl SyncServer {
     /// Opens the data directory and takes the address.
     pub async fn bind(config: Config) -> Result<Self> {
         let (address, socket) = listen(config.listen)?;
         let postgres = match &config.postgres {
-            Some(url) => Some(Postgres::connect(url).await?),
+            Some(url) => Some(PostgresDatabase::connect(url).await?),
             None => None,
         };
-        let app = tokio::task::spawn_blocking(|| App::open(config, postgres)).await;
+        let app = tokio::task::spawn_blocking(|| AppState::open(config, postgres)).await;
         let app = app.expect("opening does not panic")?;
-        let (gateways, listeners, app) = (Vec::new(), Vec::new(), Arc::new(app));
+        let (gateways, subscribers, app) = (Vec::new(), Vec::new(), Arc::new(app));
         revocations::apply(&app).await?;
-        Ok(Self { socket, address, gateways, listeners, app })
+        Ok(Self { socket, address, gateways, listeners: subscribers, app })
     }
 
     /// What a gateway is made of.
-    pub fn services(&self) -> Services {
-        Services(Arc::clone(&self.app))
+    pub fn services(&self) -> GatewayServices {
+        GatewayServices(Arc::clone(&self.app))
     }
 
     /// Lets other servers' apps in; returns where they find it.
     pub fn add_gateway(&mut self, gateway: Gateway) -> Result<SocketAddr> {
-        let Place::Listener(address) = gateway.place else {
+        let GatewayMount::Listener(address) = gateway.mount else {
             self.gateways.push(gateway);
             return Ok(self.address);
         };
         let Gateway { router, idle_max, .. } = gateway;
         let (address, socket) = listen(address)?;
-        let router = gateway::surround(router, &self.app, self.app.hosts(address));
-        self.listeners.push(Listener { socket, router, idle_max });
+        let router = gateway::wrap_router(router, &self.app, self.app.hosts(address));
+        self.listeners.push(HttpListener { socket, router, idle_max });
         Ok(address)
     }
 
@@ -121,15 +121,15 @@ impl Server {
     /// Answers requests until `shutdown` is ready, then finishes those that it has taken, and
     /// closes every vault.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
-        let Self { socket, address, gateways, mut listeners, app } = self;
+        let Self { socket, address, gateways, listeners: mut subscribers, app } = self;
         let router = router::router(&app, &gateways, app.hosts(address));
         let idles = gateways.iter().map(|gateway| gateway.idle_max);
         let idle_max = idles.fold(app.config.request_timeout, Ord::max);
-        listeners.push(Listener { socket, router, idle_max });
+        subscribers.push(HttpListener { socket, router, idle_max });
         let upkeep = tokio::spawn(metrics::upkeep(Arc::clone(&app)));
         let (stop, stopped) = watch::channel(());
         let mut serving = JoinSet::new();
-        for listener in listeners {
+        for listener in subscribers {
             let (app, mut stopped) = (Arc::clone(&app), stopped.clone());
             // An error says that the sender is gone, which is the end, too.
             let shutdown = async move { drop(stopped.changed().await) };
@@ -137,7 +137,7 @@ impl Server {
         }
         shutdown.await;
         // Nobody's answer is waited for that ends by itself never.
-        app.listeners.close();
+        app.subscribers.close();
         drop(stop);
         while let Some(served) = serving.join_next().await {
             served.expect("accepting does not panic");
@@ -166,5 +166,5 @@ fn listen(address: SocketAddr) -> Result<(SocketAddr, TcpListener)> {
 
 /// Binds and runs.
 pub async fn serve(config: Config, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
-    Server::bind(config).await?.run(shutdown).await
+    SyncServer::bind(config).await?.run(shutdown).await
 }

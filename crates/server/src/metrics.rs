@@ -20,10 +20,10 @@ use engine::MaintenanceStats;
 use metrics::{counter, gauge, histogram, with_local_recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::app::App;
-use crate::handlers::admin::vault_of;
-use crate::metrics::totals::Totals;
-pub(crate) use crate::metrics::totals::{DURATION_BOUNDS_S, Seen};
+use crate::app_state::AppState;
+use crate::handlers::admin::vault_id_from_path;
+use crate::metrics::totals::RequestTotals;
+pub(crate) use crate::metrics::totals::{DURATION_BOUNDS_S, TotalsSnapshot};
 use crate::readiness::Readiness;
 
 /// How often samples are folded into their buckets, so that they do not pile up when nobody
@@ -33,7 +33,7 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) struct Metrics {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
-    pub(crate) totals: Totals,
+    pub(crate) totals: RequestTotals,
 }
 
 impl Metrics {
@@ -41,10 +41,10 @@ impl Metrics {
         let builder = PrometheusBuilder::new().set_buckets(&DURATION_BOUNDS_S);
         let recorder = builder.expect("there are buckets").build_recorder();
         let handle = recorder.handle();
-        Self { recorder, handle, totals: Totals::new() }
+        Self { recorder, handle, totals: RequestTotals::new() }
     }
 
-    pub(crate) fn answered(
+    pub(crate) fn record_response(
         &self,
         method: &Method,
         route: &str,
@@ -64,40 +64,40 @@ impl Metrics {
         });
     }
 
-    pub(crate) fn pushed(&self, stored: u64, known: u64) {
+    pub(crate) fn record_push(&self, stored: u64, known: u64) {
         self.totals.pushed(stored, known);
     }
 
-    pub(crate) fn pulled(&self, count: usize) {
+    pub(crate) fn record_pull(&self, count: usize) {
         self.totals.pulled(count as u64);
     }
 
-    pub(crate) fn connected(&self) {
+    pub(crate) fn record_connect(&self) {
         self.totals.connected();
     }
 
-    pub(crate) fn disconnected(&self) {
+    pub(crate) fn record_disconnect(&self) {
         self.totals.disconnected();
     }
 
-    pub(crate) fn connection_refused(&self) {
+    pub(crate) fn record_refused_connection(&self) {
         with_local_recorder(&self.recorder, || {
             counter!("warren_connections_refused_total").increment(1);
         });
     }
 
-    pub(crate) fn login_refused(&self) {
+    pub(crate) fn record_refused_login(&self) {
         with_local_recorder(&self.recorder, || {
             counter!("warren_logins_refused_total").increment(1);
         });
     }
 
     /// Asks the file system for the size of each open vault's WAL.
-    pub(crate) fn render(&self, app: &App) -> String {
+    pub(crate) fn render(&self, app: &AppState) -> String {
         self.set("warren_databases_open", app.databases.open_count());
         self.set("warren_cache_bytes", app.databases.cache_bytes());
-        self.set("warren_listeners", app.listeners.count());
-        let readiness = Readiness::of(app);
+        self.set("warren_listeners", app.subscribers.count());
+        let readiness = Readiness::from_app(app);
         let Readiness { disk_full, accounts_refuse_writes, accounts_damaged, .. } = readiness;
         self.set("warren_backups_stalled", readiness.backups_stalled);
         self.set("warren_accounts_damaged", accounts_damaged.into());
@@ -106,13 +106,14 @@ impl Metrics {
         self.set_totals(app.databases.totals(), app.connections.displaced_count());
         self.set_maintenance(app.databases.maintenance());
         let health = app.databases.health().into_iter();
-        let vaults: Vec<_> =
-            health.filter_map(|(path, health)| Some((vault_of(&path)?, health))).collect();
+        let vaults: Vec<_> = health
+            .filter_map(|(path, health)| Some((vault_id_from_path(&path)?, health)))
+            .collect();
         self.handle.render() + &vaults::text(&vaults)
     }
 
-    fn set_totals(&self, of_databases: engine::Totals, displaced_count: u64) {
-        let seen = self.totals.seen();
+    fn set_totals(&self, of_databases: engine::EngineTotals, displaced_count: u64) {
+        let seen = self.totals.snapshot();
         with_local_recorder(&self.recorder, || {
             counter!("warren_messages_stored_total").absolute(seen.stored);
             counter!("warren_messages_known_total").absolute(seen.known);
@@ -144,7 +145,7 @@ impl Metrics {
     }
 }
 
-pub(crate) async fn upkeep(app: Arc<App>) {
+pub(crate) async fn upkeep(app: Arc<AppState>) {
     let mut ticks = tokio::time::interval(UPKEEP_INTERVAL);
     loop {
         ticks.tick().await;

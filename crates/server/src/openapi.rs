@@ -24,10 +24,10 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::app_state::AppState;
 use crate::config::Config;
-use crate::handlers::clients::NAME_CHARACTERS_MAX;
-use crate::respond::to_json;
+use crate::handlers::devices::NAME_CHARACTERS_MAX;
+use crate::response::to_json;
 
 /// Why any call may be refused.
 const ALWAYS: &[ErrorCode] = &[
@@ -49,7 +49,7 @@ pub(crate) const TOKEN: &[ErrorCode] = &[ErrorCode::Busy, ErrorCode::InvalidToke
 
 /// `refusals!(Name: GROUP, …, [Code, …])`: the responses that an operation documents beside its
 /// success.
-macro_rules! refusals {
+macro_rules! error_responses {
     ($name:ident: $($group:ident,)* [$($code:ident),*]) => {
         struct $name;
 
@@ -63,7 +63,7 @@ macro_rules! refusals {
         }
     };
 }
-pub(crate) use refusals;
+pub(crate) use error_responses;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -74,7 +74,7 @@ pub(crate) use refusals;
             Clients decide on an error's code; its message is for people.",
     ),
     components(schemas(ErrorResponse, VaultState)),
-    modifiers(&Security),
+    modifiers(&SecuritySchemes),
     tags(
         (name = "accounts", description = "A login, a password, a vault"),
         (name = "clients", description = "The devices of an account, each with a token"),
@@ -83,11 +83,11 @@ pub(crate) use refusals;
         (name = "operation", description = "For operators and visitors"),
     ),
 )]
-struct Base;
+struct BaseDocument;
 
-struct Security;
+struct SecuritySchemes;
 
-impl Modify for Security {
+impl Modify for SecuritySchemes {
     fn modify(&self, document: &mut openapi::OpenApi) {
         let bearer = |about: &str| {
             let http = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(about));
@@ -100,10 +100,10 @@ impl Modify for Security {
 }
 
 pub(crate) fn base() -> openapi::OpenApi {
-    Base::openapi()
+    BaseDocument::openapi()
 }
 
-pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new().routes(routes!(document))
 }
 
@@ -112,15 +112,15 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
     get, path = "/v1/openapi.json", tag = "operation", operation_id = "openapi",
     responses((status = 200, description = "OpenAPI 3.1", body = Object, content_type = "application/json")),
 )]
-async fn document(Extension(document): Extension<Document>) -> impl IntoResponse {
+async fn document(Extension(document): Extension<OpenApiDocument>) -> impl IntoResponse {
     ([(CONTENT_TYPE, HeaderValue::from_static(protocol::JSON))], document.0)
 }
 
 /// The document as it is served.
 #[derive(Clone)]
-pub(crate) struct Document(Bytes);
+pub(crate) struct OpenApiDocument(Bytes);
 
-impl Document {
+impl OpenApiDocument {
     pub(crate) fn new(routes: &openapi::OpenApi, config: &Config) -> Self {
         let mut document = serde_json::to_value(routes).expect("utoipa's types have a JSON form");
         for (schema, property, keyword, value) in grammar() {

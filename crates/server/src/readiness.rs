@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::handlers::admin::vault_of;
+use crate::app_state::AppState;
+use crate::handlers::admin::vault_id_from_path;
 
 /// Of the open vaults, one in so many may recover without the server counting as not ready: a
 /// damaged file of one account is no reason to send everybody else away.
@@ -34,14 +34,14 @@ pub(crate) struct Readiness {
 }
 
 impl Readiness {
-    pub(crate) fn of(app: &App) -> Self {
-        let refusing = app.databases.refusing();
-        let is_vault = |path: &std::path::Path| vault_of(path).is_some();
+    pub(crate) fn from_app(app: &AppState) -> Self {
+        let refusing = app.databases.list_poisoned();
+        let is_vault = |path: &std::path::Path| vault_id_from_path(path).is_some();
         let vaults_refusing_writes = refusing.iter().filter(|(path, _)| is_vault(path)).count();
         let accounts_refuse_writes = refusing.len() > vaults_refusing_writes;
         let disk_full = app.is_disk_full();
         let is_share = vaults_refusing_writes * VAULTS_PER_REFUSING > app.databases.open_count();
-        let damaged = app.databases.damaged();
+        let damaged = app.databases.list_damaged();
         let vaults_damaged = damaged.iter().filter(|path| is_vault(path)).count();
         let accounts_damaged = damaged.len() > vaults_damaged;
         let ready = !disk_full && !accounts_refuse_writes && !accounts_damaged && !is_share;

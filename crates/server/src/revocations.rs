@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use accounts::REVOCATIONS;
+use accounts::REVOCATIONS_FILE;
 
-use crate::app::App;
+use crate::app_state::AppState;
 use crate::error::Result;
 
 /// Applies the list to the accounts file, which may have been put back from an older copy. The vaults
 /// of accounts that were removed stay on the disk: whoever put them back may want them.
-pub(crate) async fn apply(app: &Arc<App>) -> Result<()> {
+pub(crate) async fn apply(app: &Arc<AppState>) -> Result<()> {
     let applying = Arc::clone(app);
     let applied = tokio::task::spawn_blocking(move || applying.accounts.apply_revocations()).await;
     let applied = applied.expect("applying the list does not panic")?;
-    let path = app.config.data.join(REVOCATIONS);
+    let path = app.config.data.join(REVOCATIONS_FILE);
     let path = path.display();
     if !applied.damaged_lines.is_empty() {
         tracing::warn!(

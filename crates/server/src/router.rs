@@ -5,20 +5,24 @@ use std::sync::Arc;
 use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::admission::hosts::Hosts;
-use crate::app::App;
-use crate::gateway::{self, Gateway, Place};
+use crate::admission::hosts::AllowedHosts;
+use crate::app_state::AppState;
+use crate::gateway::{self, Gateway, GatewayMount};
 use crate::handlers::{
-    accounts, admin, clients, encryption, erase, events, health, reconcile, sync,
+    accounts, admin, devices, encryption, erase, events, health, reconcile, sync,
 };
-use crate::{openapi, origin, respond, site};
+use crate::{cors, openapi, response, site};
 
 /// The API, the gateways that are under a path, and where neither is, the site.
-pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway], hosts: Arc<Hosts>) -> Router {
+pub(crate) fn router(
+    app: &Arc<AppState>,
+    gateways: &[Gateway],
+    hosts: Arc<AllowedHosts>,
+) -> Router {
     let calls = OpenApiRouter::with_openapi(openapi::base())
         .merge(accounts::router())
         .merge(admin::router())
-        .merge(clients::router())
+        .merge(devices::router())
         .merge(sync::router())
         .merge(reconcile::router())
         .merge(encryption::router())
@@ -26,22 +30,22 @@ pub(crate) fn router(app: &Arc<App>, gateways: &[Gateway], hosts: Arc<Hosts>) ->
         .merge(events::router())
         .merge(openapi::router());
     let (mut calls, mut document) = calls.split_for_parts();
-    if let Some(layer) = origin::layer(&app.config.origins) {
+    if let Some(layer) = cors::layer(&app.config.origins) {
         // Set before the layer, or else it would answer preflights instead.
-        calls = calls.method_not_allowed_fallback(respond::method_not_allowed).layer(layer);
+        calls = calls.method_not_allowed_fallback(response::method_not_allowed).layer(layer);
     }
     let (operation, operation_document) = health::router().split_for_parts();
     document.merge(operation_document);
-    let document = openapi::Document::new(&document, &app.config);
+    let document = openapi::OpenApiDocument::new(&document, &app.config);
     let router = calls
         .merge(operation)
         .fallback(site::answer)
-        .method_not_allowed_fallback(respond::method_not_allowed)
+        .method_not_allowed_fallback(response::method_not_allowed)
         .layer(Extension(document))
         .with_state(Arc::clone(app));
-    let under_path = |router: Router, gateway: &Gateway| match gateway.place {
-        Place::Path(path) => router.nest(path, gateway.router.clone()),
-        Place::Listener(_) => router,
+    let under_path = |router: Router, gateway: &Gateway| match gateway.mount {
+        GatewayMount::Path(path) => router.nest(path, gateway.router.clone()),
+        GatewayMount::Listener(_) => router,
     };
-    gateway::surround(gateways.iter().fold(router, under_path), app, hosts)
+    gateway::wrap_router(gateways.iter().fold(router, under_path), app, hosts)
 }

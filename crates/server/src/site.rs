@@ -22,8 +22,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use protocol::ErrorCode;
 
-use crate::app::App;
-use crate::error::Refusal;
+use crate::app_state::AppState;
+use crate::error::ApiError;
 
 /// A file of the site.
 #[derive(Clone, Copy, Debug)]
@@ -64,9 +64,9 @@ const ASK_AGAIN: &str = "no-cache";
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 /// Files by their paths.
-pub struct Site(HashMap<&'static str, &'static Asset>);
+pub struct StaticSite(HashMap<&'static str, &'static Asset>);
 
-impl Site {
+impl StaticSite {
     pub fn new(assets: &'static [Asset]) -> Self {
         Self(assets.iter().map(|asset| (asset.path, asset)).collect())
     }
@@ -114,15 +114,15 @@ impl Asset {
 }
 
 /// What no call of the API answers.
-pub(crate) async fn answer(State(app): State<Arc<App>>, request: Request) -> Response {
+pub(crate) async fn answer(State(app): State<Arc<AppState>>, request: Request) -> Response {
     let Some(asset) = app.site.find(request.uri().path()) else {
-        return Refusal::of(ErrorCode::NotFound).into_response();
+        return ApiError::from_code(ErrorCode::NotFound).into_response();
     };
     if [Method::GET, Method::HEAD].contains(request.method()) {
         return asset.answer(request.headers());
     }
     let allowed = [(ALLOW, HeaderValue::from_static("GET,HEAD"))];
-    (allowed, Refusal::of(ErrorCode::MethodNotAllowed)).into_response()
+    (allowed, ApiError::from_code(ErrorCode::MethodNotAllowed)).into_response()
 }
 
 /// The items of a header that is a list, on however many lines.

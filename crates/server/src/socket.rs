@@ -49,35 +49,35 @@ pub(crate) fn prepare(stream: &TcpStream) -> Result<()> {
     stream.set_nodelay(true)
 }
 
-pub(crate) struct Socket {
+pub(crate) struct ClientSocket {
     stream: TcpStream,
     is_refused: Arc<AtomicBool>,
-    stall: Stall,
+    stall: StallTimer,
     /// There once our side is closed.
-    linger: Option<Linger>,
+    linger: Option<LingeringClose>,
 }
 
 /// How long the peer keeps writes waiting.
 #[derive(Default)]
-struct Stall {
+struct StallTimer {
     delay: ClientDelay,
     /// What ends a write that waits.
     end: Option<Pin<Box<Sleep>>>,
 }
 
-struct Linger {
+struct LingeringClose {
     quiet: Pin<Box<Sleep>>,
     end: Instant,
     bytes: usize,
 }
 
-impl Socket {
+impl ClientSocket {
     pub(crate) fn new(stream: TcpStream, is_refused: Arc<AtomicBool>) -> Self {
-        Self { stream, is_refused, stall: Stall::default(), linger: None }
+        Self { stream, is_refused, stall: StallTimer::default(), linger: None }
     }
 }
 
-impl Stall {
+impl StallTimer {
     fn watch(
         &mut self,
         context: &mut Context<'_>,
@@ -95,7 +95,7 @@ impl Stall {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for ClientSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -105,7 +105,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for ClientSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -140,7 +140,7 @@ impl AsyncWrite for Socket {
         if !is_refused.load(Ordering::Relaxed) {
             return Poll::Ready(Ok(()));
         }
-        let linger = linger.get_or_insert_with(|| Linger {
+        let linger = linger.get_or_insert_with(|| LingeringClose {
             quiet: Box::pin(sleep(LINGER_QUIET_MAX)),
             end: Instant::now() + LINGER_MAX,
             bytes: 0,
@@ -149,7 +149,7 @@ impl AsyncWrite for Socket {
     }
 }
 
-impl Linger {
+impl LingeringClose {
     /// Ready when the peer has closed, or has said nothing for a while, or far too much.
     fn poll(&mut self, stream: &mut TcpStream, context: &mut Context<'_>) -> Poll<()> {
         let mut scratch = [0; 16 << 10];

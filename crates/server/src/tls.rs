@@ -16,7 +16,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use crate::app::detached;
+use crate::app_state::run_blocking;
 use crate::clock;
 
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -42,27 +42,27 @@ pub enum TlsError {
 }
 
 /// The certificate that is in use.
-pub(crate) struct Tls {
+pub(crate) struct TlsReloader {
     files: TlsFiles,
     config: RwLock<Arc<ServerConfig>>,
-    looked: Mutex<Looked>,
+    looked: Mutex<TlsFilesCheck>,
 }
 
 /// What was there when the files were last looked at.
-struct Looked {
+struct TlsFilesCheck {
     at: Instant,
-    versions: [Option<Version>; 2],
+    versions: [Option<FileRevision>; 2],
 }
 
 /// When a file was changed, and its size.
-type Version = (SystemTime, u64);
+type FileRevision = (SystemTime, u64);
 
-impl Tls {
+impl TlsReloader {
     pub(crate) fn load(files: TlsFiles) -> Result<Self, TlsError> {
         // Before they are read: what changes meanwhile is read again.
         let versions = files.versions();
         let config = RwLock::new(Arc::new(files.read()?));
-        Ok(Self { files, config, looked: Mutex::new(Looked { at: clock::now(), versions }) })
+        Ok(Self { files, config, looked: Mutex::new(TlsFilesCheck { at: clock::now(), versions }) })
     }
 
     /// What answers a new connection.
@@ -70,7 +70,7 @@ impl Tls {
         if self.is_time_to_look() {
             let this = Arc::clone(self);
             // Where the server is stopping, what is there will do.
-            detached(move || this.look()).await.unwrap_or_default();
+            run_blocking(move || this.reload_if_changed()).await.unwrap_or_default();
         }
         let config = self.config.read().expect("no code panics while it holds this lock");
         TlsAcceptor::from(Arc::clone(&config))
@@ -86,7 +86,7 @@ impl Tls {
         is_time
     }
 
-    fn look(&self) {
+    fn reload_if_changed(&self) {
         let versions = self.files.versions();
         {
             let mut looked = self.looked.lock().expect("no code panics while it holds this lock");
@@ -107,10 +107,10 @@ impl Tls {
 }
 
 impl TlsFiles {
-    fn versions(&self) -> [Option<Version>; 2] {
+    fn versions(&self) -> [Option<FileRevision>; 2] {
         [&self.certificates, &self.key].map(|path| {
             let version = |metadata: fs::Metadata| Ok((metadata.modified()?, metadata.len()));
-            fs::metadata(path).and_then(version).ok() as Option<Version>
+            fs::metadata(path).and_then(version).ok() as Option<FileRevision>
         })
     }
 

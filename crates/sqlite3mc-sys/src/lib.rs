@@ -31,7 +31,7 @@ pub use overlay::overlay;
 #[cfg(not(target_family = "wasm"))]
 pub use page_filter::FilteredConnection;
 #[cfg(not(target_family = "wasm"))]
-pub use recovery::{RecoveredValue, Recovery, RecoveryOptions, stand_in_collation};
+pub use recovery::{DatabaseRecovery, RecoveredValue, RecoveryOptions, stand_in_collation};
 use rusqlite::{Connection, ffi};
 #[cfg(target_family = "wasm")]
 use sqlite_wasm_rs as _;
@@ -63,20 +63,20 @@ const RAW_KEY_SIZE: usize = 4 + 32;
 ///
 /// `aes256cbc` knows no raw keys: it derives one from the first 32 bytes of what it is given,
 /// prefix included, so 28 bytes of the key count there.
-pub fn key(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
-    unlock(db, &*prefixed(raw_key))
+pub fn set_key(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
+    unlock(db, &*raw_key_bytes(raw_key))
 }
 
 /// Gives the main database a passphrase, from which the cipher derives the key: some 50 ms of
 /// processor time for `chacha20`, four times that for `sqlcipher`. A wrong one is noticed at the
 /// first read.
-pub fn passphrase(db: &Connection, passphrase: &[u8]) -> rusqlite::Result<()> {
+pub fn set_passphrase(db: &Connection, passphrase: &[u8]) -> rusqlite::Result<()> {
     unlock(db, passphrase)
 }
 
 /// Makes files of another VFS encryptable: registers `multipleciphers-NAME` on top of it, as the
 /// default VFS.
-pub fn encrypt_vfs(name: &CStr) -> rusqlite::Result<()> {
+pub fn register_encrypted_vfs(name: &CStr) -> rusqlite::Result<()> {
     // SAFETY: the name ends in a NUL and outlives the call, which copies it.
     check(unsafe { sqlite3mc_vfs_create(name.as_ptr(), 1) })
 }
@@ -110,7 +110,7 @@ fn unlock(db: &Connection, key: &[u8]) -> rusqlite::Result<()> {
 /// Encrypts the main database anew under `raw_key`. Needs a connection with no transaction open, and
 /// a file that is not in WAL mode if it was not encrypted.
 pub fn rekey(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
-    encrypt_anew(db, &*prefixed(raw_key))
+    encrypt_anew(db, &*raw_key_bytes(raw_key))
 }
 
 /// The same under a key that the cipher derives from a passphrase.
@@ -212,7 +212,7 @@ fn status(db: &Connection, what: c_int) -> rusqlite::Result<c_int> {
     Ok(current)
 }
 
-fn prefixed(raw_key: &[u8; 32]) -> Zeroizing<[u8; RAW_KEY_SIZE]> {
+fn raw_key_bytes(raw_key: &[u8; 32]) -> Zeroizing<[u8; RAW_KEY_SIZE]> {
     let mut key = Zeroizing::new([0; RAW_KEY_SIZE]);
     key[..RAW_PREFIX.len()].copy_from_slice(RAW_PREFIX);
     key[RAW_PREFIX.len()..].copy_from_slice(raw_key);

@@ -103,16 +103,16 @@ pub struct RecoveryOptions<'a> {
 type SeenValues = Arc<Mutex<Vec<RecoveredValue>>>;
 
 /// Takes a statement and its parameters, the first for `?1`. `false`: that is enough.
-type Take<'a> = dyn FnMut(&str, &[RecoveredValue]) -> bool + 'a;
+type StatementHandler<'a> = dyn FnMut(&str, &[RecoveredValue]) -> bool + 'a;
 
 /// What the extension's callback gets.
 struct StatementSink<'a> {
     values: SeenValues,
-    take: Box<Take<'a>>,
+    take: Box<StatementHandler<'a>>,
 }
 
 /// A recovery under way.
-pub struct Recovery<'a> {
+pub struct DatabaseRecovery<'a> {
     handle: *mut RecoverHandle,
     /// From `Box::into_raw`, until this is dropped: the extension has its address.
     sink: *mut StatementSink<'a>,
@@ -133,7 +133,7 @@ struct FirstStep {
     attached_count: u32,
 }
 
-impl<'a> Recovery<'a> {
+impl<'a> DatabaseRecovery<'a> {
     /// Prepares the recovery of `input`'s main database. Each statement goes to `take`.
     pub fn new(
         input: &'a Connection,
@@ -216,7 +216,7 @@ impl<'a> Recovery<'a> {
     }
 }
 
-impl Drop for Recovery<'_> {
+impl Drop for DatabaseRecovery<'_> {
     fn drop(&mut self) {
         // Before the extension closes it.
         self.workspace = None;

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 fn open(path: &std::path::Path, key: &[u8; 32]) -> Connection {
     let db = Connection::open(path).expect("opens");
-    sqlite3mc_sys::key(&db, key).expect("takes a key");
+    sqlite3mc_sys::set_key(&db, key).expect("takes a key");
     db
 }
 
@@ -41,7 +41,7 @@ fn a_file_without_a_key_gets_a_passphrase_and_loses_it_again() {
 
     read(&Connection::open(&path).unwrap()).unwrap_err();
     let db = Connection::open(&path).unwrap();
-    sqlite3mc_sys::passphrase(&db, b"open sesame").unwrap();
+    sqlite3mc_sys::set_passphrase(&db, b"open sesame").unwrap();
     assert_eq!(read(&db), Ok(42));
     sqlite3mc_sys::remove_key(&db).unwrap();
     drop(db);

@@ -3,15 +3,15 @@
 use std::cell::RefCell;
 
 use rusqlite::Connection;
-use sqlite3mc_sys::{RecoveredValue, Recovery, RecoveryOptions};
+use sqlite3mc_sys::{DatabaseRecovery, RecoveredValue, RecoveryOptions};
 
-type Statements = Vec<(String, Vec<RecoveredValue>)>;
+type RecoveredStatements = Vec<(String, Vec<RecoveredValue>)>;
 
-fn recover(input: &Connection, at_first: impl FnOnce(&Connection)) -> Statements {
-    let statements = RefCell::new(Statements::new());
+fn recover(input: &Connection, at_first: impl FnOnce(&Connection)) -> RecoveredStatements {
+    let statements = RefCell::new(RecoveredStatements::new());
     let options =
         RecoveryOptions { lost_and_found: Some(c"lost_and_found"), includes_free_pages: false };
-    let mut recovery = Recovery::new(input, options, |sql, values| {
+    let mut recovery = DatabaseRecovery::new(input, options, |sql, values| {
         statements.borrow_mut().push((sql.to_owned(), values.to_vec()));
         true
     })
@@ -70,7 +70,7 @@ fn it_ends_when_nothing_more_is_taken_and_when_it_is_dropped() {
     let input = Connection::open_in_memory().unwrap();
     input.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)").unwrap();
     let mut taken = 0;
-    let mut recovery = Recovery::new(&input, RecoveryOptions::default(), |_, _| {
+    let mut recovery = DatabaseRecovery::new(&input, RecoveryOptions::default(), |_, _| {
         taken += 1;
         taken < 3
     })
@@ -85,7 +85,8 @@ fn it_ends_when_nothing_more_is_taken_and_when_it_is_dropped() {
     drop(recovery);
     assert_eq!(taken, 3);
 
-    let mut recovery = Recovery::new(&input, RecoveryOptions::default(), |_, _| true).unwrap();
+    let mut recovery =
+        DatabaseRecovery::new(&input, RecoveryOptions::default(), |_, _| true).unwrap();
     assert!(!recovery.step().unwrap());
     drop(recovery);
     input.execute_batch("INSERT INTO t VALUES (3)").unwrap();

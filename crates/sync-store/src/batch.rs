@@ -1,34 +1,34 @@
 //! Messages on their way into a vault: in order, hashed, each timestamp once.
 
-use crdt::{Fingerprint, Message, Timestamp, Window};
+use crdt::{Fingerprint, FingerprintWindow, Message, Timestamp};
 
 use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
 
 /// Messages to store. Making one sorts and hashes: some milliseconds for a full request.
 #[derive(Clone, Debug, Default)]
-pub struct Batch {
+pub struct MessageBatch {
     /// By timestamp, each once: neighbouring inserts touch the same page of the index, and writers
     /// of one vault take its rows in the same order.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<BatchEntry>,
     /// What the entries add to each window, by window.
-    pub(crate) windows: Vec<(Window, Fingerprint)>,
+    pub(crate) windows: Vec<(FingerprintWindow, Fingerprint)>,
     pub(crate) sum: Fingerprint,
     /// Of all contents.
     pub(crate) bytes: u64,
     /// Messages that were in the request once more.
     pub(crate) repeated: u64,
     /// The arrival number after which nothing may have arrived, if that matters.
-    pub(crate) after: Option<u64>,
+    pub(crate) expected_cursor: Option<u64>,
 }
 
-/// A message with its hash ([`Fingerprint::of`]).
+/// A message with its hash ([`Fingerprint::from_message`]).
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct BatchEntry {
     pub(crate) message: Message,
     pub(crate) fingerprint: Fingerprint,
 }
 
-impl Batch {
+impl MessageBatch {
     /// [`Error::TimestampConflict`] if one timestamp comes with two contents.
     pub fn new(mut messages: Vec<Message>) -> Result<Self> {
         messages.sort_by_key(|message| message.timestamp);
@@ -51,14 +51,14 @@ impl Batch {
         }
     }
 
-    /// To be stored only if nothing has arrived after this cursor: else [`Error::Behind`].
+    /// To be stored only if nothing has arrived after this cursor: else [`Error::StaleCursor`].
     #[must_use]
-    pub fn only_after(self, cursor: Option<u64>) -> Self {
-        Self { after: cursor, ..self }
+    pub fn with_expected_cursor(self, cursor: Option<u64>) -> Self {
+        Self { expected_cursor: cursor, ..self }
     }
 
     /// Of messages with one timestamp the first stays, whatever the others say.
-    pub fn of_first(mut messages: Vec<Message>) -> Self {
+    pub fn new_keeping_first(mut messages: Vec<Message>) -> Self {
         let count = messages.len();
         // Stable: what came first stays first.
         messages.sort_by_key(|message| message.timestamp);
@@ -78,15 +78,15 @@ impl Batch {
     }
 
     fn push(&mut self, message: Message) {
-        let fingerprint = Fingerprint::of(message.timestamp, &message.content);
-        let entry = Entry { message, fingerprint };
+        let fingerprint = Fingerprint::from_message(message.timestamp, &message.content);
+        let entry = BatchEntry { message, fingerprint };
         self.add(&entry);
         self.entries.push(entry);
     }
 
     /// Adds an entry, later than those before it, to the sums.
-    pub(crate) fn add(&mut self, entry: &Entry) {
-        let window = Window::of(entry.message.timestamp);
+    pub(crate) fn add(&mut self, entry: &BatchEntry) {
+        let window = FingerprintWindow::for_timestamp(entry.message.timestamp);
         match self.windows.last_mut() {
             Some((last, sum)) if *last == window => *sum += entry.fingerprint,
             _ => self.windows.push((window, entry.fingerprint)),

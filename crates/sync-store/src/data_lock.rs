@@ -13,14 +13,14 @@ use crate::error::{Error, Result};
 
 /// A data directory for oneself, until dropped.
 #[derive(Debug)]
-pub struct DataLock(#[expect(dead_code, reason = "held for its lock")] File);
+pub struct DataDirLock(#[expect(dead_code, reason = "held for its lock")] File);
 
-impl DataLock {
+impl DataDirLock {
     /// Takes the directory, which is made if it is not there, for `what`: the name of a command.
     ///
     /// [`Error::DataInUse`] if another process has it. Where the file system has no such locks, the
     /// directory is taken without, and the log says so.
-    pub fn take(data: &Path, what: &str) -> Result<Self> {
+    pub fn acquire(data: &Path, what: &str) -> Result<Self> {
         accounts::make_data_directory(data)?;
         let path = data.join("lock");
         let mut options = OpenOptions::new();
@@ -66,19 +66,19 @@ mod tests {
     #[test]
     fn a_directory_has_one_holder_and_names_it() {
         let data = tempfile::tempdir().unwrap();
-        let held = DataLock::take(data.path(), "warren serve").unwrap();
-        let refused = DataLock::take(data.path(), "warren vault move").unwrap_err();
+        let held = DataDirLock::acquire(data.path(), "warren serve").unwrap();
+        let refused = DataDirLock::acquire(data.path(), "warren vault move").unwrap_err();
         let Error::DataInUse { holder, .. } = refused else { panic!("{refused}") };
         assert_eq!(holder, format!("warren serve, process {}", std::process::id()));
         drop(held);
-        drop(DataLock::take(data.path(), "warren vault move").unwrap());
+        drop(DataDirLock::acquire(data.path(), "warren vault move").unwrap());
     }
 
     #[test]
     fn what_a_killed_process_has_left_is_nobodys() {
         let data = tempfile::tempdir().unwrap();
         std::fs::write(data.path().join("lock"), "warren serve, process 1, and more\n").unwrap();
-        let _held = DataLock::take(data.path(), "warren serve").unwrap();
+        let _held = DataDirLock::acquire(data.path(), "warren serve").unwrap();
         let text = std::fs::read_to_string(data.path().join("lock")).unwrap();
         assert_eq!(text, format!("warren serve, process {}\n", std::process::id()));
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crdt::{OpenError, Timestamp};
+use crdt::{Timestamp, UnsealError};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -11,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub const TIMESTAMPS_NAMED_MAX: usize = 100;
 
 /// What lies behind an error, for the log.
-pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub enum Error {
     },
     /// Something has arrived after the cursor that the batch names. Nothing of the request is stored.
     #[error("something has arrived that the device has not pulled")]
-    Behind,
+    StaleCursor,
     /// The new messages do not fit into what the account may hold. Nothing of the request is stored.
     #[error("the account may hold {limit} {what}, and this would make it {wanted}")]
     QuotaExceeded {
@@ -35,22 +35,22 @@ pub enum Error {
     },
     /// The gateway would not have it. Nothing of the request is stored.
     #[error("declined: {0}")]
-    Declined(Cause),
-    /// Not all pieces of a blob are there that a record was to name. Nothing of the request is
+    Declined(BoxError),
+    /// Not all chunks of a blob are there that a record was to name. Nothing of the request is
     /// stored.
     #[error("another upload has taken this one's place")]
     BlobIncomplete,
     /// The database server has too much to do, or another transaction was in the way: try again.
     #[error("PostgreSQL is busy: {}", chain(&**.0))]
-    Busy(Cause),
+    Busy(BoxError),
     /// The database server does not answer, or ended the connection: try again. What was asked for
     /// may have been done.
     #[error("PostgreSQL is unavailable: {}", chain(&**.0))]
-    Unavailable(Cause),
+    Unavailable(BoxError),
     /// Something sealed that is not what was stored: somebody without the key changed it. `verify`
     /// finds all messages' contents that are so, `rebuild` drops them.
     #[error("{what} does not open: {source}")]
-    Unreadable { what: String, source: OpenError },
+    Unreadable { what: String, source: UnsealError },
     /// Another process has the data directory.
     #[error("{} is in use by {holder}", path.display())]
     DataInUse {

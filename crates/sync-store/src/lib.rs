@@ -19,11 +19,11 @@
 #![forbid(unsafe_code)]
 
 mod batch;
-mod client;
 mod data_lock;
+mod device;
 mod error;
 mod gateway;
-mod newest;
+mod newest_timestamp;
 mod reconcile;
 
 mod postgres;
@@ -32,21 +32,22 @@ mod store;
 mod transfer;
 mod vaults;
 
-pub use batch::Batch;
-pub use client::{Client, Seen};
-pub use data_lock::DataLock;
-pub use error::{Cause, Error, Result, TIMESTAMPS_NAMED_MAX};
+pub use batch::MessageBatch;
+pub use data_lock::DataDirLock;
+pub use device::{DeviceActivity, VaultDevice};
+pub use error::{BoxError, Error, Result, TIMESTAMPS_NAMED_MAX};
 pub use gateway::{
-    Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, RepairRecord, WholeBlob,
+    BlobChunkId, BlobId, CompleteBlob, ExchangeOutcome, GatewaySnapshot, GatewayStore,
+    RepairStateFn, UpdateStateFn,
 };
 
-pub use newest::newest;
-pub use postgres::{Postgres, plproxy_sql, schema_sql};
-pub use reconcile::{Claim, Finding, Holds, reconcile};
-pub use sqlite::{APPLICATION_ID, FileSizes, Files, VaultDamage};
+pub use newest_timestamp::newest_timestamp;
+pub use postgres::{PostgresDatabase, plproxy_sql, schema_sql};
+pub use reconcile::{RangeClaim, RangeDiff, RangeSummary, reconcile};
+pub use sqlite::{APPLICATION_ID, VaultDamage, VaultFileSizes, VaultFiles};
 pub use store::{
-    Erasure, Item, Loss, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault,
-    Verification,
+    FingerprintCheck, LostMessages, MessageEntry, MessageErasure, MessagePage, Quota, RangeBucket,
+    StoreOutcome, SyncStore, Vault, VaultLocation, VaultStatus, VaultSummary,
 };
-pub use transfer::copy;
+pub use transfer::copy_vault;
 pub use vaults::Vaults;

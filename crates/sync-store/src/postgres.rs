@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! - Nothing but timestamps, sizes, hashes and what devices say of their progress is readable in
-//!   the database: contents, names, records and pieces are sealed with the vault's key.
+//!   the database: contents, names, records and chunks are sealed with the vault's key.
 //! - No lock is held while an answer travels, and none beyond a transaction.
 //! - What PostgreSQL acknowledged is as safe as its `synchronous_commit` says; only notes about
 //!   devices are written with less.
@@ -16,49 +16,49 @@ mod gateway;
 mod install;
 mod pool;
 mod rows;
-mod sealed;
-mod upkeep;
+mod sealing;
+mod verification;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use accounts::{ClientId, VaultId};
+use accounts::{DeviceId, VaultId};
 use async_trait::async_trait;
-use crdt::{Fingerprint, Message, Node, Timestamp, Window};
-use engine::Key;
+use crdt::{Fingerprint, FingerprintWindow, Message, NodeId, Timestamp};
+use engine::DatabaseKey;
 use tokio::task::spawn_blocking;
 use tokio_postgres::types::Type;
 
-use self::columns::Columns;
+use self::columns::MessageColumns;
 pub use self::install::{plproxy_sql, schema_sql};
-pub use self::pool::Postgres;
-use self::rows::{Uuid, bigint, fingerprint, state};
-use self::sealed::Keys;
-use crate::batch::Batch;
-use crate::client::{Client, Seen};
+pub use self::pool::PostgresDatabase;
+use self::rows::{SqlUuid, bigint, fingerprint, state};
+use self::sealing::VaultSealKeys;
+use crate::batch::MessageBatch;
+use crate::device::{DeviceActivity, VaultDevice};
 use crate::error::{Error, Result};
 use crate::store::{
-    Erasure, Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Vault,
-    Verification,
+    FingerprintCheck, MessageEntry, MessageErasure, MessagePage, Quota, RangeBucket, StoreOutcome,
+    SyncStore, Vault, VaultLocation, VaultStatus, VaultSummary,
 };
 
 /// A vault, and the keys that open what is in it.
 struct PostgresStore {
-    postgres: Postgres,
-    vault: Uuid,
-    keys: Arc<Keys>,
+    postgres: PostgresDatabase,
+    vault: SqlUuid,
+    keys: Arc<VaultSealKeys>,
 }
 
-impl Postgres {
-    pub(crate) fn open(&self, vault: &VaultId, key: &Key) -> Vault {
-        let keys = Arc::new(Keys::of(key));
+impl PostgresDatabase {
+    pub(crate) fn open(&self, vault: &VaultId, key: &DatabaseKey) -> Vault {
+        let keys = Arc::new(VaultSealKeys::from_vault_key(key));
         Arc::new(PostgresStore { postgres: self.clone(), vault: vault.into(), keys })
     }
 
     /// [`crate::Vaults::remove`]
     pub(crate) async fn remove(&self, vault: &VaultId) -> Result<()> {
-        let vault = (&Uuid::from(vault) as _, Type::UUID);
-        self.all("SELECT warren.remove($1)", &[vault]).await.map(drop)
+        let vault = (&SqlUuid::from(vault) as _, Type::UUID);
+        self.query_all("SELECT warren.remove($1)", &[vault]).await.map(drop)
     }
 }
 
@@ -88,44 +88,44 @@ fn place(row: &tokio_postgres::Row) -> Result<usize> {
 }
 
 impl PostgresStore {
-    fn vault(&self) -> pool::Parameter<'_> {
+    fn vault(&self) -> pool::PostgresParameter<'_> {
         (&self.vault, Type::UUID)
     }
 
     async fn insert(
         &self,
-        columns: &Columns,
+        columns: &MessageColumns,
         (sent, after): (u64, Option<u64>),
         quota: Quota,
-        seen: Option<&Seen>,
-    ) -> Result<(Stored, bool)> {
-        let client = seen.map(|seen| seen.client.as_str());
-        let (now_ms, unsent) =
-            (seen.map_or(0, |seen| seen.now_ms), seen.and_then(|seen| seen.unsent));
+        seen: Option<&DeviceActivity>,
+    ) -> Result<(StoreOutcome, bool)> {
+        let device = seen.map(|seen| seen.device.as_str());
+        let (now_ms, unsent_count) =
+            (seen.map_or(0, |seen| seen.now_ms), seen.and_then(|seen| seen.unsent_count));
         let (messages_max, bytes_max) = (bigint(quota.messages_max), bigint(quota.bytes_max));
-        let (now_ms, unsent, all) = (bigint(now_ms), unsent.map(bigint), bigint(sent));
+        let (now_ms, unsent_count, all) = (bigint(now_ms), unsent_count.map(bigint), bigint(sent));
         let after = after.map(bigint);
-        let rest: [pool::Parameter<'_>; 7] = [
+        let rest: [pool::PostgresParameter<'_>; 7] = [
             (&messages_max, Type::INT8),
             (&bytes_max, Type::INT8),
-            (&client, Type::TEXT),
+            (&device, Type::TEXT),
             (&now_ms, Type::INT8),
             (&all, Type::INT8),
-            (&unsent, Type::INT8),
+            (&unsent_count, Type::INT8),
             (&after, Type::INT8),
         ];
         let parameters = [&[self.vault()], &columns.parameters()[..], &rest].concat();
         let sql =
             "SELECT * FROM warren.store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
         let limits = (quota.messages_max, quota.bytes_max);
-        let stored = self.postgres.one(sql, &parameters).await;
+        let stored = self.postgres.query_one(sql, &parameters).await;
         let row = stored.map_err(|error| rows::stored_error(error, limits))?;
         let stored = row.try_get::<_, i64>(0)?.cast_unsigned();
-        Ok((Stored { stored, known: sent - stored, after: state(&row, 1)? }, row.try_get(5)?))
+        Ok((StoreOutcome { stored, known: sent - stored, after: state(&row, 1)? }, row.try_get(5)?))
     }
 
     /// Calls a function of a vault, ranges of moments and a count.
-    async fn of_ranges(
+    async fn query_ranges(
         &self,
         sql: &str,
         ranges: &[Range<u64>],
@@ -139,25 +139,30 @@ impl PostgresStore {
             (&ends as _, Type::BYTEA_ARRAY),
             (&count as _, Type::INT8),
         ];
-        self.postgres.all(sql, &parameters).await
+        self.postgres.query_all(sql, &parameters).await
     }
 }
 
 #[async_trait]
 impl SyncStore for PostgresStore {
-    async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored> {
-        let sent = (batch.sum.count + batch.repeated, batch.after);
+    async fn store(
+        &self,
+        batch: MessageBatch,
+        quota: Quota,
+        seen: Option<DeviceActivity>,
+    ) -> Result<StoreOutcome> {
+        let sent = (batch.sum.count + batch.repeated, batch.expected_cursor);
         let keys = Arc::clone(&self.keys);
-        let seal = move || Columns::new(&batch.entries.iter().collect::<Vec<_>>(), &keys);
+        let seal = move || MessageColumns::new(&batch.entries.iter().collect::<Vec<_>>(), &keys);
         let columns = blocking(seal).await?;
         let (stored, is_damaged) = self.insert(&columns, sent, quota, seen.as_ref()).await?;
         // Reading it mends it.
-        let after = if is_damaged { self.state().await? } else { stored.after };
-        Ok(Stored { after, ..stored })
+        let after = if is_damaged { self.summary().await? } else { stored.after };
+        Ok(StoreOutcome { after, ..stored })
     }
 
-    async fn erase(&self, erasures: Vec<Erasure>, quota: Quota) -> Result<Stored> {
-        upkeep::erase(self, erasures, quota).await
+    async fn erase(&self, erasures: Vec<MessageErasure>, quota: Quota) -> Result<StoreOutcome> {
+        verification::erase(self, erasures, quota).await
     }
 
     async fn page(
@@ -165,23 +170,24 @@ impl SyncStore for PostgresStore {
         cursor: u64,
         count_max: usize,
         bytes_max: usize,
-        seen: Option<Seen>,
-    ) -> Result<Page> {
-        let node = seen.as_ref().and_then(|seen| seen.node).map(|node| node.0.cast_signed());
-        let unsent = seen.as_ref().and_then(|seen| seen.unsent).map(bigint);
+        seen: Option<DeviceActivity>,
+    ) -> Result<MessagePage> {
+        let node_id =
+            seen.as_ref().and_then(|seen| seen.node_id).map(|node_id| node_id.0.cast_signed());
+        let unsent_count = seen.as_ref().and_then(|seen| seen.unsent_count).map(bigint);
         let row = self
             .postgres
-            .one(
+            .query_one(
                 "SELECT * FROM warren.page($1, $2, $3, $4, $5, $6, $7, $8)",
                 &[
                     self.vault(),
                     (&bigint(cursor), Type::INT8),
                     (&i32::try_from(count_max).unwrap_or(i32::MAX), Type::INT4),
                     (&bigint(bytes_max as u64), Type::INT8),
-                    (&seen.as_ref().map(|seen| seen.client.as_str()), Type::TEXT),
+                    (&seen.as_ref().map(|seen| seen.device.as_str()), Type::TEXT),
                     (&bigint(seen.as_ref().map_or(0, |seen| seen.now_ms)), Type::INT8),
-                    (&node, Type::INT8),
-                    (&unsent, Type::INT8),
+                    (&node_id, Type::INT8),
+                    (&unsent_count, Type::INT8),
                 ],
             )
             .await?;
@@ -193,39 +199,45 @@ impl SyncStore for PostgresStore {
             let newest = row.try_get::<_, i64>(4)?.cast_unsigned();
             let messages = messages(&row, 1, &timestamps, &keys)?;
             let fingerprint = fingerprint(&row, 5)?;
-            Ok(Page { messages, cursor, more: cursor < newest, fingerprint, loss: None })
+            Ok(MessagePage { messages, cursor, more: cursor < newest, fingerprint, loss: None })
         })
         .await?
     }
 
-    async fn state(&self) -> Result<State> {
-        let row = self.postgres.one("SELECT * FROM warren.state($1)", &[self.vault()]).await?;
+    async fn summary(&self) -> Result<VaultSummary> {
+        let row =
+            self.postgres.query_one("SELECT * FROM warren.state($1)", &[self.vault()]).await?;
         state(&row, 0)
     }
 
-    async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>> {
-        let rows = self.postgres.all("SELECT * FROM warren.windows($1)", &[self.vault()]).await?;
+    async fn windows(&self) -> Result<Vec<(FingerprintWindow, Fingerprint)>> {
+        let rows =
+            self.postgres.query_all("SELECT * FROM warren.windows($1)", &[self.vault()]).await?;
         let window = |row: &tokio_postgres::Row| {
-            Ok((Window(row.try_get::<_, i32>(0)?.cast_unsigned()), fingerprint(row, 1)?))
+            Ok((FingerprintWindow(row.try_get::<_, i32>(0)?.cast_unsigned()), fingerprint(row, 1)?))
         };
         rows.iter().map(window).collect()
     }
 
-    async fn parts(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<Part>>> {
+    async fn buckets(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<RangeBucket>>> {
         let sql = "SELECT * FROM warren.parts($1, $2, $3, $4)";
-        let rows = self.of_ranges(sql, &ranges, count).await?;
+        let rows = self.query_ranges(sql, &ranges, count).await?;
         let mut parts = vec![Vec::new(); ranges.len()];
         for row in rows {
             let end: &[u8] = row.try_get(1)?;
             let end = u64::from_be_bytes(end.try_into().expect("a moment has 8 bytes"));
-            parts[place(&row)?].push(Part { end, fingerprint: fingerprint(&row, 2)? });
+            parts[place(&row)?].push(RangeBucket { end, fingerprint: fingerprint(&row, 2)? });
         }
         Ok(parts)
     }
 
-    async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>> {
+    async fn entries(
+        &self,
+        ranges: Vec<Range<u64>>,
+        count_max: usize,
+    ) -> Result<Vec<Vec<MessageEntry>>> {
         let sql = "SELECT * FROM warren.items($1, $2, $3, $4)";
-        let rows = self.of_ranges(sql, &ranges, count_max as u64).await?;
+        let rows = self.query_ranges(sql, &ranges, count_max as u64).await?;
         rows.iter().map(items).collect()
     }
 
@@ -234,60 +246,63 @@ impl SyncStore for PostgresStore {
         let bytes_max = bigint(bytes_max as u64);
         let parameters = [self.vault(), (&list as _, Type::BYTEA), (&bytes_max as _, Type::INT8)];
         let sql = "SELECT * FROM warren.messages($1, $2, $3)";
-        let row = self.postgres.one(sql, &parameters).await?;
+        let row = self.postgres.query_one(sql, &parameters).await?;
         let keys = Arc::clone(&self.keys);
         blocking(move || messages(&row, 0, &timestamps, &keys)).await?
     }
 
-    async fn add_client(&self, client: Client) -> Result<()> {
-        let name = self.keys.seal_name(&client.id, &client.name);
+    async fn add_device(&self, device: VaultDevice) -> Result<()> {
+        let name = self.keys.seal_name(&device.id, &device.name);
         let sql = "SELECT warren.add_client($1, $2, $3, $4, $5, $6, $7, $8)";
         self.postgres
-            .all(
+            .query_all(
                 sql,
                 &[
                     self.vault(),
-                    (&client.id.as_str(), Type::TEXT),
+                    (&device.id.as_str(), Type::TEXT),
                     (&&name[..], Type::BYTEA),
-                    (&client.node.map(|node| node.0.cast_signed()), Type::INT8),
-                    (&bigint(client.cursor), Type::INT8),
-                    (&bigint(client.unsent), Type::INT8),
-                    (&bigint(client.seen_ms), Type::INT8),
-                    (&bigint(client.created_ms), Type::INT8),
+                    (&device.node_id.map(|node_id| node_id.0.cast_signed()), Type::INT8),
+                    (&bigint(device.cursor), Type::INT8),
+                    (&bigint(device.unsent_count), Type::INT8),
+                    (&bigint(device.last_seen_ms), Type::INT8),
+                    (&bigint(device.created_ms), Type::INT8),
                 ],
             )
             .await
             .map(drop)
     }
 
-    async fn clients(&self) -> Result<Vec<Client>> {
-        let rows = self.postgres.all("SELECT * FROM warren.clients($1)", &[self.vault()]).await?;
-        let client = |row: &tokio_postgres::Row| {
+    async fn devices(&self) -> Result<Vec<VaultDevice>> {
+        let rows =
+            self.postgres.query_all("SELECT * FROM warren.clients($1)", &[self.vault()]).await?;
+        let device = |row: &tokio_postgres::Row| {
             let number = |column| row.try_get::<_, i64>(column).map(i64::cast_unsigned);
-            let id: ClientId =
+            let id: DeviceId =
                 row.try_get::<_, &str>(0)?.parse().expect("only `add_client` writes ids");
             let name = self.keys.open_name(&id, row.try_get(1)?)?;
-            let node = row.try_get::<_, Option<i64>>(2)?.map(|node| Node(node.cast_unsigned()));
-            let (cursor, unsent) = (number(3)?, number(4)?);
-            let (seen_ms, created_ms) = (number(5)?, number(6)?);
-            Ok(Client { id, name, node, cursor, unsent, seen_ms, created_ms })
+            let node_id =
+                row.try_get::<_, Option<i64>>(2)?.map(|node_id| NodeId(node_id.cast_unsigned()));
+            let (cursor, unsent_count) = (number(3)?, number(4)?);
+            let (last_seen_ms, created_ms) = (number(5)?, number(6)?);
+            Ok(VaultDevice { id, name, node_id, cursor, unsent_count, last_seen_ms, created_ms })
         };
-        rows.iter().map(client).collect()
+        rows.iter().map(device).collect()
     }
 
-    async fn remove_clients(&self, ids: Vec<ClientId>) -> Result<()> {
-        let ids: Vec<_> = ids.iter().map(ClientId::as_str).collect();
+    async fn remove_devices(&self, ids: Vec<DeviceId>) -> Result<()> {
+        let ids: Vec<_> = ids.iter().map(DeviceId::as_str).collect();
         let ids = (&ids as _, Type::TEXT_ARRAY);
         let sql = "SELECT warren.remove_clients($1, $2)";
-        self.postgres.all(sql, &[self.vault(), ids]).await.map(drop)
+        self.postgres.query_all(sql, &[self.vault(), ids]).await.map(drop)
     }
 
-    async fn status(&self) -> Result<Status> {
-        let row = self.postgres.one("SELECT * FROM warren.status($1)", &[self.vault()]).await?;
-        Ok(Status {
+    async fn status(&self) -> Result<VaultStatus> {
+        let row =
+            self.postgres.query_one("SELECT * FROM warren.status($1)", &[self.vault()]).await?;
+        Ok(VaultStatus {
             state: state(&row, 0)?,
-            clients_count: row.try_get::<_, i64>(4)?.cast_unsigned(),
-            storage: Storage::Postgres {
+            devices_count: row.try_get::<_, i64>(4)?.cast_unsigned(),
+            storage: VaultLocation::Postgres {
                 address: self.postgres.name().to_owned(),
                 database: row.try_get(5)?,
                 version: row.try_get(6)?,
@@ -296,24 +311,24 @@ impl SyncStore for PostgresStore {
         })
     }
 
-    async fn verify(&self) -> Result<Verification> {
-        upkeep::verify(self).await
+    async fn verify(&self) -> Result<FingerprintCheck> {
+        verification::verify(self).await
     }
 
     async fn rebuild(&self) -> Result<()> {
-        upkeep::rebuild(self).await
+        verification::rebuild(self).await
     }
 }
 
 /// Column `list`: timestamps and hashes, 16 bytes each.
-fn items(row: &tokio_postgres::Row) -> Result<Vec<Item>> {
+fn items(row: &tokio_postgres::Row) -> Result<Vec<MessageEntry>> {
     let (list, []) = row.try_get::<_, &[u8]>(0)?.as_chunks::<32>() else {
         unreachable!("an item has 32 bytes")
     };
     let item = |item: &[u8; 32]| {
         let (timestamp, hash) = item.split_at(Timestamp::BYTES);
         let hash = u128::from_be_bytes(hash.try_into().expect("the other 16"));
-        Item { timestamp: rows::timestamp(timestamp), hash }
+        MessageEntry { timestamp: rows::timestamp(timestamp), hash }
     };
     Ok(list.iter().map(item).collect())
 }
@@ -323,7 +338,7 @@ fn messages(
     row: &tokio_postgres::Row,
     first: usize,
     timestamps: &[Timestamp],
-    keys: &Keys,
+    keys: &VaultSealKeys,
 ) -> Result<Vec<Message>> {
     let places: Vec<i32> = row.try_get(first)?;
     let contents: Vec<&[u8]> = row.try_get(first + 1)?;

@@ -12,10 +12,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use crdt::{Fingerprint, Message, Window};
+use crdt::{Fingerprint, FingerprintWindow, Message};
 
 use crate::error::Result;
-use crate::store::{Item, Part, SyncStore};
+use crate::store::{MessageEntry, RangeBucket, SyncStore};
 
 /// Messages of a part at least: below that, the ids of a part's messages say no less than more
 /// parts would.
@@ -29,27 +29,27 @@ const RANGES_COUNT_MAX: usize = 1_000;
 
 /// What a device says that it holds in a range of moments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    pub moments: Range<u64>,
-    pub holds: Holds,
+pub struct RangeClaim {
+    pub time_range: Range<u64>,
+    pub summary: RangeSummary,
 }
 
-/// Messages, as one number or one by one. The numbers are [`Fingerprint::short`].
+/// Messages, as one number or one by one. The numbers are [`Fingerprint::short_digest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Holds {
-    Sum { count: u64, digest: u64 },
+pub enum RangeSummary {
+    Fingerprint { count: u64, digest: u64 },
     Ids(Vec<u64>),
 }
 
 /// What the server says to a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum RangeDiff {
     /// Both hold the same.
     Equal,
     /// To a sum: what is here, from the range's start to the end of the last part.
-    Parts(Vec<Part>),
+    Buckets(Vec<RangeBucket>),
     /// To ids.
-    Listed {
+    Difference {
         /// What the device lacks, in order of time.
         messages: Vec<Message>,
         /// What is lacking here.
@@ -64,20 +64,20 @@ pub enum Finding {
 /// the contents of the messages in them reach `bytes_max`.
 pub async fn reconcile(
     store: &dyn SyncStore,
-    claims: &[Claim],
+    claims: &[RangeClaim],
     bytes_max: usize,
-) -> Result<Vec<Finding>> {
+) -> Result<Vec<RangeDiff>> {
     let mut sums = compare_sums(store, claims).await?.into_iter();
     let mut findings = Vec::with_capacity(claims.len());
-    let mut listed = Listed { store, bytes_left: bytes_max, items_left: ITEMS_COUNT_MAX };
+    let mut listed = IdClaimResolver { store, bytes_left: bytes_max, items_left: ITEMS_COUNT_MAX };
     let mut rest = claims;
     while let Some((claim, after)) = rest.split_first() {
-        if let Holds::Sum { .. } = claim.holds {
+        if let RangeSummary::Fingerprint { .. } = claim.summary {
             findings.push(sums.next().expect("one for each claim of a sum"));
             rest = after;
             continue;
         }
-        let is_listed = |claim: &&Claim| matches!(claim.holds, Holds::Ids(_));
+        let is_listed = |claim: &&RangeClaim| matches!(claim.summary, RangeSummary::Ids(_));
         let count = rest.iter().take(RANGES_COUNT_MAX).take_while(is_listed).count();
         let (run, after) = rest.split_at(count);
         let found = listed.answer(run).await?;
@@ -91,28 +91,30 @@ pub async fn reconcile(
     Ok(findings)
 }
 
-async fn compare_sums(store: &dyn SyncStore, claims: &[Claim]) -> Result<Vec<Finding>> {
+async fn compare_sums(store: &dyn SyncStore, claims: &[RangeClaim]) -> Result<Vec<RangeDiff>> {
     let asked: Vec<_> = claims
         .iter()
-        .filter_map(|claim| match claim.holds {
-            Holds::Sum { count, digest } => Some((claim.moments.clone(), (count, digest))),
-            Holds::Ids(_) => None,
+        .filter_map(|claim| match claim.summary {
+            RangeSummary::Fingerprint { count, digest } => {
+                Some((claim.time_range.clone(), (count, digest)))
+            }
+            RangeSummary::Ids(_) => None,
         })
         .collect();
-    let ranges: Vec<_> = asked.iter().map(|(moments, _)| moments.clone()).collect();
+    let ranges: Vec<_> = asked.iter().map(|(time_range, _)| time_range.clone()).collect();
     let here = fingerprints(store, &ranges).await?;
-    let mut findings = vec![Finding::Equal; asked.len()];
+    let mut findings = vec![RangeDiff::Equal; asked.len()];
     let differing: Vec<usize> = (0..asked.len())
-        .filter(|&index| (here[index].count, here[index].short()) != asked[index].1)
+        .filter(|&index| (here[index].count, here[index].short_digest()) != asked[index].1)
         .collect();
     let messages: u64 = differing.iter().map(|&index| here[index].count).sum();
     let part_messages = PART_MESSAGES_MIN.max(messages / PARTS_COUNT_MAX);
     let ranges = differing.iter().map(|&index| ranges[index].clone()).collect();
-    let parts = store.parts(ranges, part_messages).await?;
+    let parts = store.buckets(ranges, part_messages).await?;
     let mut is_wrong = false;
     for (index, parts) in differing.into_iter().zip(parts) {
         is_wrong |= sum(parts.iter().map(|part| part.fingerprint)) != here[index];
-        findings[index] = Finding::Parts(parts);
+        findings[index] = RangeDiff::Buckets(parts);
     }
     if is_wrong {
         // Somebody may also have stored something between the two looks: then it is only work.
@@ -123,20 +125,26 @@ async fn compare_sums(store: &dyn SyncStore, claims: &[Claim]) -> Result<Vec<Fin
 
 /// The fingerprints of ranges, from the recorded windows where these begin and end with windows.
 async fn fingerprints(store: &dyn SyncStore, ranges: &[Range<u64>]) -> Result<Vec<Fingerprint>> {
-    let windows: BTreeMap<Window, Fingerprint> = store.windows().await?.into_iter().collect();
-    let is_start = |moment: u64| Window::at(moment).moments().start == moment;
+    let windows: BTreeMap<FingerprintWindow, Fingerprint> =
+        store.windows().await?.into_iter().collect();
+    let is_start =
+        |moment: u64| FingerprintWindow::for_hybrid_time(moment).time_range().start == moment;
     let is_whole = |range: &Range<u64>| {
         is_start(range.start) && (range.end == u64::MAX || is_start(range.end))
     };
     let others: Vec<_> = ranges.iter().filter(|range| !is_whole(range)).cloned().collect();
-    let mut computed = store.parts(others, u64::MAX).await?.into_iter();
+    let mut computed = store.buckets(others, u64::MAX).await?.into_iter();
     let fingerprint = |range: &Range<u64>| {
         if !is_whole(range) {
             let parts = computed.next().expect("one for each of the others");
             return sum(parts.iter().map(|part| part.fingerprint));
         }
-        let first = Window::at(range.start);
-        let end = if range.end == u64::MAX { Window(u32::MAX) } else { Window::at(range.end) };
+        let first = FingerprintWindow::for_hybrid_time(range.start);
+        let end = if range.end == u64::MAX {
+            FingerprintWindow(u32::MAX)
+        } else {
+            FingerprintWindow::for_hybrid_time(range.end)
+        };
         sum(windows.range(first..end).map(|(_, recorded)| *recorded))
     };
     Ok(ranges.iter().map(fingerprint).collect())
@@ -150,16 +158,16 @@ fn sum(fingerprints: impl Iterator<Item = Fingerprint>) -> Fingerprint {
 }
 
 /// Answers claims of ids as long as there is room.
-struct Listed<'a> {
+struct IdClaimResolver<'a> {
     store: &'a dyn SyncStore,
     bytes_left: usize,
     items_left: usize,
 }
 
-impl Listed<'_> {
-    async fn answer(&mut self, claims: &[Claim]) -> Result<Vec<Finding>> {
-        let ranges: Vec<_> = claims.iter().map(|claim| claim.moments.clone()).collect();
-        let lists = self.store.items(ranges, self.items_left).await?;
+impl IdClaimResolver<'_> {
+    async fn answer(&mut self, claims: &[RangeClaim]) -> Result<Vec<RangeDiff>> {
+        let ranges: Vec<_> = claims.iter().map(|claim| claim.time_range.clone()).collect();
+        let lists = self.store.entries(ranges, self.items_left).await?;
         let mut findings = Vec::new();
         for (claim, items) in claims.iter().zip(lists) {
             if self.bytes_left == 0 {
@@ -167,27 +175,32 @@ impl Listed<'_> {
             }
             self.items_left -= items.len();
             // What is of the last moment may not be all of it.
-            let last = items.last().map(|item| item.timestamp.moment());
+            let last = items.last().map(|item| item.timestamp.hybrid_time());
             let end = last.filter(|_| self.items_left == 0);
-            let Holds::Ids(ids) = &claim.holds else { continue };
+            let RangeSummary::Ids(ids) = &claim.summary else { continue };
             findings.push(self.find(ids, &items, end).await?);
         }
         Ok(findings)
     }
 
-    async fn find(&mut self, ids: &[u64], items: &[Item], end: Option<u64>) -> Result<Finding> {
+    async fn find(
+        &mut self,
+        ids: &[u64],
+        items: &[MessageEntry],
+        end: Option<u64>,
+    ) -> Result<RangeDiff> {
         let there: HashSet<u64> = ids.iter().copied().collect();
-        let here: HashSet<u64> = items.iter().map(Item::short).collect();
-        let missing = items.iter().filter(|item| !there.contains(&item.short()));
+        let here: HashSet<u64> = items.iter().map(MessageEntry::short_digest).collect();
+        let missing = items.iter().filter(|item| !there.contains(&item.short_digest()));
         let missing: Vec<_> = missing.map(|item| item.timestamp).collect();
         let wanted: Vec<_> = ids.iter().copied().filter(|id| !here.contains(id)).collect();
         if missing.is_empty() && wanted.is_empty() && end.is_none() {
-            return Ok(Finding::Equal);
+            return Ok(RangeDiff::Equal);
         }
         let messages = self.store.messages(missing.clone(), self.bytes_left).await?;
         let bytes: usize = messages.iter().map(|message| message.content.len()).sum();
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
-        let first_left = missing.get(messages.len()).map(|timestamp| timestamp.moment());
-        Ok(Finding::Listed { messages, wanted, end: first_left.or(end) })
+        let first_left = missing.get(messages.len()).map(|timestamp| timestamp.hybrid_time());
+        Ok(RangeDiff::Difference { messages, wanted, end: first_left.or(end) })
     }
 }

@@ -5,7 +5,7 @@
 //! - A page and the fingerprint that comes with it are of one moment: one read transaction.
 //! - Reads run on blocking threads, writes on the engine's: no async task touches a file.
 
-mod clients;
+mod devices;
 mod erase;
 mod files;
 mod gateway;
@@ -19,22 +19,23 @@ mod windows;
 use std::ops::Range;
 use std::sync::Arc;
 
-use accounts::ClientId;
+use accounts::DeviceId;
 use async_trait::async_trait;
-use crdt::{Fingerprint, Message, Timestamp, Window};
+use crdt::{Fingerprint, FingerprintWindow, Message, Timestamp};
 use engine::{Database, Durability, Transaction};
 use rusqlite::Connection;
 use tokio::task::spawn_blocking;
 
-pub use self::files::Files;
+pub use self::files::VaultFiles;
 pub use self::repair::VaultDamage;
 pub use self::schema::APPLICATION_ID;
-pub use self::sizes::FileSizes;
-use crate::batch::Batch;
-use crate::client::{Client, Seen};
+pub use self::sizes::VaultFileSizes;
+use crate::batch::MessageBatch;
+use crate::device::{DeviceActivity, VaultDevice};
 use crate::error::{Error, Result};
 use crate::store::{
-    Erasure, Item, Page, Part, Quota, State, Status, Storage, Stored, SyncStore, Verification,
+    FingerprintCheck, MessageEntry, MessageErasure, MessagePage, Quota, RangeBucket, StoreOutcome,
+    SyncStore, VaultLocation, VaultStatus, VaultSummary,
 };
 
 /// An open vault; the file stays open while one is held.
@@ -75,33 +76,38 @@ impl SqliteStore {
         self.explain(self.database.write(durability, work).await)
     }
 
-    /// [`engine::Error::PutAsideBefore`] where something damaged was met that nothing repairs.
+    /// [`engine::Error::AlreadyQuarantined`] where something damaged was met that nothing repairs.
     fn explain<T>(&self, result: Result<T>) -> Result<T> {
         match result {
             Err(Error::Engine(error))
                 if error.is_damage() && self.database.unrepaired_damage().is_some() =>
             {
                 let path = self.database.path().to_owned();
-                Err(engine::Error::PutAsideBefore { path }.into())
+                Err(engine::Error::AlreadyQuarantined { path }.into())
             }
             result => result,
         }
     }
 
     /// Rebuilds what is recorded, if somebody changed messages by hand.
-    async fn mend(&self) -> Result<()> {
+    async fn rebuild_if_damaged(&self) -> Result<()> {
         if self.read(messages::is_damaged).await? { self.rebuild().await } else { Ok(()) }
     }
 }
 
 #[async_trait]
 impl SyncStore for SqliteStore {
-    async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored> {
+    async fn store(
+        &self,
+        batch: MessageBatch,
+        quota: Quota,
+        seen: Option<DeviceActivity>,
+    ) -> Result<StoreOutcome> {
         let durability = if batch.is_empty() { Durability::Os } else { Durability::Disk };
         self.write(durability, move |db| messages::store(db, &batch, quota, seen.as_ref())).await
     }
 
-    async fn erase(&self, erasures: Vec<Erasure>, quota: Quota) -> Result<Stored> {
+    async fn erase(&self, erasures: Vec<MessageErasure>, quota: Quota) -> Result<StoreOutcome> {
         let erased =
             self.write(Durability::Disk, move |db| erase::erase(db, &erasures, quota)).await?;
         let database = Arc::clone(&self.database);
@@ -114,22 +120,22 @@ impl SyncStore for SqliteStore {
         cursor: u64,
         count_max: usize,
         bytes_max: usize,
-        seen: Option<Seen>,
-    ) -> Result<Page> {
-        self.mend().await?;
+        seen: Option<DeviceActivity>,
+    ) -> Result<MessagePage> {
+        self.rebuild_if_damaged().await?;
         let database = Arc::clone(&self.database);
         let page = blocking(move || {
             let (page, stale) = database.read(|db| {
                 let mut page = messages::page(db, cursor, count_max, bytes_max)?;
                 page.loss = seen.as_ref().map(|seen| loss::of(db, seen)).transpose()?.flatten();
-                let is_stale = |seen: &Seen| clients::is_stale(db, seen, page.cursor);
+                let is_stale = |seen: &DeviceActivity| devices::is_stale(db, seen, page.cursor);
                 let stale = seen.as_ref().map(is_stale).transpose()?.unwrap_or(false);
                 Ok::<_, Error>((page, stale))
             })?;
             if let Some(seen) = seen.filter(|_| stale) {
                 let cursor = page.cursor;
                 // Nobody waits for the note: losing it loses a line in a list of devices.
-                let note = move |db: &Transaction<'_>| clients::pulled(db, &seen, cursor);
+                let note = move |db: &Transaction<'_>| devices::record_pull(db, &seen, cursor);
                 drop(database.write(Durability::Os, note));
             }
             Ok(page)
@@ -138,47 +144,51 @@ impl SyncStore for SqliteStore {
         self.explain(page)
     }
 
-    async fn state(&self) -> Result<State> {
-        self.mend().await?;
+    async fn summary(&self) -> Result<VaultSummary> {
+        self.rebuild_if_damaged().await?;
         self.read(messages::state).await
     }
 
-    async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>> {
-        self.mend().await?;
+    async fn windows(&self) -> Result<Vec<(FingerprintWindow, Fingerprint)>> {
+        self.rebuild_if_damaged().await?;
         if !self.read(windows::add_up).await? {
             self.rebuild().await?;
         }
         self.read(windows::recorded).await
     }
 
-    async fn parts(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<Part>>> {
-        self.read(move |db| windows::parts(db, &ranges, count)).await
+    async fn buckets(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<RangeBucket>>> {
+        self.read(move |db| windows::buckets(db, &ranges, count)).await
     }
 
-    async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>> {
-        self.read(move |db| windows::items(db, &ranges, count_max)).await
+    async fn entries(
+        &self,
+        ranges: Vec<Range<u64>>,
+        count_max: usize,
+    ) -> Result<Vec<Vec<MessageEntry>>> {
+        self.read(move |db| windows::entries(db, &ranges, count_max)).await
     }
 
     async fn messages(&self, timestamps: Vec<Timestamp>, bytes_max: usize) -> Result<Vec<Message>> {
         self.read(move |db| messages::find(db, &timestamps, bytes_max)).await
     }
 
-    async fn add_client(&self, client: Client) -> Result<()> {
-        self.write(Durability::Disk, move |db| clients::add(db, &client)).await
+    async fn add_device(&self, device: VaultDevice) -> Result<()> {
+        self.write(Durability::Disk, move |db| devices::add(db, &device)).await
     }
 
-    async fn clients(&self) -> Result<Vec<Client>> {
-        self.read(clients::list).await
+    async fn devices(&self) -> Result<Vec<VaultDevice>> {
+        self.read(devices::list).await
     }
 
-    async fn remove_clients(&self, ids: Vec<ClientId>) -> Result<()> {
-        self.write(Durability::Disk, move |db| clients::remove(db, &ids)).await
+    async fn remove_devices(&self, ids: Vec<DeviceId>) -> Result<()> {
+        self.write(Durability::Disk, move |db| devices::remove(db, &ids)).await
     }
 
-    async fn status(&self) -> Result<Status> {
+    async fn status(&self) -> Result<VaultStatus> {
         let (path, profile) = (self.database.path().to_owned(), self.database.profile().name);
         let cipher = self.database.cipher().map_or("none", engine::Cipher::name);
-        self.mend().await?;
+        self.rebuild_if_damaged().await?;
         let database = Arc::clone(&self.database);
         self.read(move |db| {
             let number = |sql: &str| {
@@ -188,10 +198,10 @@ impl SyncStore for SqliteStore {
             let file_bytes = number("PRAGMA page_count")? * page_bytes;
             let free_bytes = number("PRAGMA freelist_count")? * page_bytes;
             let wal_bytes = database.health().wal_bytes;
-            Ok(Status {
+            Ok(VaultStatus {
                 state: messages::state(db)?,
-                clients_count: number("SELECT count(*) FROM client")?,
-                storage: Storage::Sqlite {
+                devices_count: number("SELECT count(*) FROM client")?,
+                storage: VaultLocation::Sqlite {
                     path,
                     file_bytes,
                     free_bytes,
@@ -204,7 +214,7 @@ impl SyncStore for SqliteStore {
         .await
     }
 
-    async fn verify(&self) -> Result<Verification> {
+    async fn verify(&self) -> Result<FingerprintCheck> {
         self.read(windows::verify).await
     }
 

@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accounts::ClientId;
+use accounts::DeviceId;
 use async_trait::async_trait;
-use crdt::{Fingerprint, Message, Timestamp, Window};
+use crdt::{Fingerprint, FingerprintWindow, Message, Timestamp};
 
-use crate::batch::Batch;
-use crate::client::{Client, Seen};
+use crate::batch::MessageBatch;
+use crate::device::{DeviceActivity, VaultDevice};
 use crate::error::Result;
 use crate::gateway::GatewayStore;
 
@@ -22,16 +22,22 @@ pub trait SyncStore: GatewayStore {
     /// Stores what is new, all or nothing, and answers when it is on the disk.
     ///
     /// `TimestampConflict` if a timestamp has another content already, `QuotaExceeded` if the new
-    /// messages do not fit, `Behind` if something has arrived that the batch does not follow.
-    async fn store(&self, batch: Batch, quota: Quota, seen: Option<Seen>) -> Result<Stored>;
+    /// messages do not fit, `StaleCursor` if something has arrived that the batch does not follow.
+    async fn store(
+        &self,
+        batch: MessageBatch,
+        quota: Quota,
+        seen: Option<DeviceActivity>,
+    ) -> Result<StoreOutcome>;
 
     /// Gives messages other contents, all or none, under the same arrival numbers: devices find them
     /// by the fingerprint. When it is answered, what the contents were is on no page of a file; in
     /// PostgreSQL a vacuum removes it.
     ///
-    /// `Behind` if one of them is not there, or is not what the caller takes it for, `QuotaExceeded`
-    /// if the contents do not fit, `Busy` if the file could not be written anew: asking again does.
-    async fn erase(&self, erasures: Vec<Erasure>, quota: Quota) -> Result<Stored>;
+    /// `StaleCursor` if one of them is not there, or is not what the caller takes it for,
+    /// `QuotaExceeded` if the contents do not fit, `Busy` if the file could not be written anew:
+    /// asking again does.
+    async fn erase(&self, erasures: Vec<MessageErasure>, quota: Quota) -> Result<StoreOutcome>;
 
     /// What arrived after `cursor`: at most `count_max` messages, and no more after `bytes_max` of
     /// contents. Notes that the device has been answered so far; that note may be lost.
@@ -40,45 +46,49 @@ pub trait SyncStore: GatewayStore {
         cursor: u64,
         count_max: usize,
         bytes_max: usize,
-        seen: Option<Seen>,
-    ) -> Result<Page>;
+        seen: Option<DeviceActivity>,
+    ) -> Result<MessagePage>;
 
     /// The set as it is.
-    async fn state(&self) -> Result<State>;
+    async fn summary(&self) -> Result<VaultSummary>;
 
     /// The recorded fingerprints of the windows that hold messages, in order of time. If they do not
     /// add up to the recorded state, all of it is made anew first.
-    async fn windows(&self) -> Result<Vec<(Window, Fingerprint)>>;
+    async fn windows(&self) -> Result<Vec<(FingerprintWindow, Fingerprint)>>;
 
     /// Cuts ranges of moments, from their messages, into parts of `count` messages each; messages
     /// of one moment stay together. A range without messages has no part.
     ///
     /// `ranges` are in order and do not overlap. The last part of a range ends where the range
     /// does.
-    async fn parts(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<Part>>>;
+    async fn buckets(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<RangeBucket>>>;
 
     /// The messages of ranges of moments, without their contents: at most `count_max` in all. The
     /// range in which these are reached ends with them, and those after it are left out.
-    async fn items(&self, ranges: Vec<Range<u64>>, count_max: usize) -> Result<Vec<Vec<Item>>>;
+    async fn entries(
+        &self,
+        ranges: Vec<Range<u64>>,
+        count_max: usize,
+    ) -> Result<Vec<Vec<MessageEntry>>>;
 
     /// Messages by timestamp, in the order asked for, no more after `bytes_max` of contents; those
     /// that are not there are left out.
     async fn messages(&self, timestamps: Vec<Timestamp>, bytes_max: usize) -> Result<Vec<Message>>;
 
     /// Registers a device's name.
-    async fn add_client(&self, client: Client) -> Result<()>;
+    async fn add_device(&self, device: VaultDevice) -> Result<()>;
 
     /// The devices, in order of registration.
-    async fn clients(&self) -> Result<Vec<Client>>;
+    async fn devices(&self) -> Result<Vec<VaultDevice>>;
 
     /// Forgets devices; those that are not there are no error.
-    async fn remove_clients(&self, ids: Vec<ClientId>) -> Result<()>;
+    async fn remove_devices(&self, ids: Vec<DeviceId>) -> Result<()>;
 
     /// Sizes and counts, for operators.
-    async fn status(&self) -> Result<Status>;
+    async fn status(&self) -> Result<VaultStatus>;
 
     /// Computes the state from every message. Reads the whole vault.
-    async fn verify(&self) -> Result<Verification>;
+    async fn verify(&self) -> Result<FingerprintCheck>;
 
     /// Makes the recorded state and windows anew from the messages.
     async fn rebuild(&self) -> Result<()>;
@@ -99,7 +109,7 @@ impl Quota {
 
 /// The set of messages at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct VaultSummary {
     /// The newest arrival number; 0 if there is none.
     pub cursor: u64,
     /// Of all contents.
@@ -109,26 +119,26 @@ pub struct State {
 
 /// A message with the content that it gets.
 #[derive(Clone, Debug)]
-pub struct Erasure {
+pub struct MessageErasure {
     pub message: Message,
-    /// [`Fingerprint::of`] the message until now.
+    /// [`Fingerprint::from_message`] the message until now.
     pub hash: u128,
 }
 
 /// What became of messages that were to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoreOutcome {
     /// Messages that were new, or got another content.
     pub stored: u64,
     /// Messages that were there already, with this content.
     pub known: u64,
     /// The set afterwards; the new messages have its newest arrival numbers, without gaps.
-    pub after: State,
+    pub after: VaultSummary,
 }
 
 /// Messages in order of arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct MessagePage {
     pub messages: Vec<Message>,
     /// The arrival number of the last of them, or the vault's newest if there are none.
     pub cursor: u64,
@@ -137,13 +147,13 @@ pub struct Page {
     /// The whole set.
     pub fingerprint: Fingerprint,
     /// For the device that asks, as long as it matters.
-    pub loss: Option<Loss>,
+    pub loss: Option<LostMessages>,
 }
 
 /// Messages that a vault has lost to damage of its file. PostgreSQL repairs nothing, so its vaults
 /// lose none in this way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
+pub struct LostMessages {
     /// When the vault was repaired, milliseconds since 1970.
     pub at_ms: u64,
     /// Messages that could not be read, and have not come back since; `None` if nobody knows.
@@ -154,7 +164,7 @@ pub struct Loss {
 
 /// Messages that follow each other in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct RangeBucket {
     /// The first moment after them.
     pub end: u64,
     pub fingerprint: Fingerprint,
@@ -162,31 +172,31 @@ pub struct Part {
 
 /// A message without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct MessageEntry {
     pub timestamp: Timestamp,
-    /// [`Fingerprint::of`] the message.
+    /// [`Fingerprint::from_message`] the message.
     pub hash: u128,
 }
 
-impl Item {
-    /// [`Fingerprint::short`] of the message.
+impl MessageEntry {
+    /// [`Fingerprint::short_digest`] of the message.
     #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
-    pub fn short(&self) -> u64 {
+    pub fn short_digest(&self) -> u64 {
         self.hash as u64
     }
 }
 
 /// What is in a vault, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    pub state: State,
-    pub clients_count: u64,
-    pub storage: Storage,
+pub struct VaultStatus {
+    pub state: VaultSummary,
+    pub devices_count: u64,
+    pub storage: VaultLocation,
 }
 
 /// Where a vault is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Storage {
+pub enum VaultLocation {
     /// A file of its own.
     Sqlite {
         path: PathBuf,
@@ -214,14 +224,14 @@ pub enum Storage {
 
 /// The recorded state, and the same computed from the messages themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verification {
-    pub recorded: State,
-    pub computed: State,
+pub struct FingerprintCheck {
+    pub recorded: VaultSummary,
+    pub computed: VaultSummary,
     /// Windows whose recorded fingerprint is not that of their messages.
     pub windows_wrong: u64,
 }
 
-impl Verification {
+impl FingerprintCheck {
     pub fn is_equal(&self) -> bool {
         self.recorded == self.computed && self.windows_wrong == 0
     }

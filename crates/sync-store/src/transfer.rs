@@ -6,27 +6,31 @@
 
 use std::sync::Arc;
 
-use crate::batch::Batch;
+use crate::batch::MessageBatch;
 use crate::error::{Error, Result};
-use crate::store::{Quota, State, Vault};
+use crate::store::{Quota, Vault, VaultSummary};
 
 /// Messages, and bytes of contents, that are held in memory.
 const COUNT_MAX: usize = 20_000;
 const BYTES_MAX: usize = 8 << 20;
 
-/// Copies what `from` has and `to` has not, devices, pieces and the record included; returns the
+/// Copies what `from` has and `to` has not, devices, chunks and the record included; returns the
 /// state of both.
 ///
 /// `progress` is told how many messages are done. [`Error::CopyDiffers`] if the two are not equal
 /// afterwards: `to` had other messages, or `from` was changed meanwhile.
-pub async fn copy(from: &Vault, to: &Vault, mut progress: impl FnMut(u64)) -> Result<State> {
+pub async fn copy_vault(
+    from: &Vault,
+    to: &Vault,
+    mut progress: impl FnMut(u64),
+) -> Result<VaultSummary> {
     // Numbers at the source have gaps at most, so what comes after this number is enough.
-    let mut cursor = to.state().await?.cursor;
+    let mut cursor = to.summary().await?.cursor;
     loop {
         let page = from.page(cursor, COUNT_MAX, BYTES_MAX, None).await?;
         // A batch is stored in order of time: a run of messages that arrived in that order each.
         for run in page.messages.chunk_by(|one, next| one.timestamp < next.timestamp) {
-            let batch = Batch::new(run.to_vec())?;
+            let batch = MessageBatch::new(run.to_vec())?;
             let stored = to.store(batch, Quota::UNLIMITED, None).await?;
             progress(stored.after.fingerprint.count);
         }
@@ -35,13 +39,13 @@ pub async fn copy(from: &Vault, to: &Vault, mut progress: impl FnMut(u64)) -> Re
             break;
         }
     }
-    copy_clients(from, to).await?;
-    copy_pieces(from, to).await?;
-    // Last: it names pieces, and when it is on the disk they are.
-    let record = from.record().await?.record;
-    to.exchange(Batch::default(), Arc::new(move |_, _| Ok(record.to_vec()))).await?;
+    copy_devices(from, to).await?;
+    copy_blob_chunks(from, to).await?;
+    // Last: it names chunks, and when it is on the disk they are.
+    let record = from.gateway_state().await?.state;
+    to.exchange(MessageBatch::default(), Arc::new(move |_, _| Ok(record.to_vec()))).await?;
     check_gateways(from, to).await?;
-    let (source, copied) = (from.state().await?, to.state().await?);
+    let (source, copied) = (from.summary().await?, to.summary().await?);
     let is_equal = source.fingerprint == copied.fingerprint && source.bytes == copied.bytes;
     if !is_equal {
         let (source, copied) = (source.fingerprint, copied.fingerprint);
@@ -54,27 +58,27 @@ pub async fn copy(from: &Vault, to: &Vault, mut progress: impl FnMut(u64)) -> Re
     })
 }
 
-async fn copy_clients(from: &Vault, to: &Vault) -> Result<()> {
-    let old = to.clients().await?.into_iter().map(|client| client.id).collect();
-    to.remove_clients(old).await?;
-    for client in from.clients().await? {
-        to.add_client(client).await?;
+async fn copy_devices(from: &Vault, to: &Vault) -> Result<()> {
+    let old = to.devices().await?.into_iter().map(|device| device.id).collect();
+    to.remove_devices(old).await?;
+    for device in from.devices().await? {
+        to.add_device(device).await?;
     }
     Ok(())
 }
 
-async fn copy_pieces(from: &Vault, to: &Vault) -> Result<()> {
-    let pieces = from.pieces().await?;
+async fn copy_blob_chunks(from: &Vault, to: &Vault) -> Result<()> {
+    let chunks = from.chunk_ids().await?;
     // In order, both.
-    for piece in to.pieces().await? {
-        if pieces.binary_search(&piece).is_err() {
-            to.remove_blob(piece.blob).await?;
+    for chunk in to.chunk_ids().await? {
+        if chunks.binary_search(&chunk).is_err() {
+            to.remove_blob(chunk.blob).await?;
         }
     }
-    for id in pieces {
-        let Some(content) = from.piece(id).await? else { continue };
-        if to.piece(id).await?.as_ref() != Some(&content) {
-            to.put_piece(id, content).await?;
+    for id in chunks {
+        let Some(content) = from.chunk(id).await? else { continue };
+        if to.chunk(id).await?.as_ref() != Some(&content) {
+            to.put_chunk(id, content).await?;
         }
     }
     Ok(())
@@ -82,15 +86,15 @@ async fn copy_pieces(from: &Vault, to: &Vault) -> Result<()> {
 
 /// Compares what gateways keep.
 async fn check_gateways(from: &Vault, to: &Vault) -> Result<()> {
-    if from.record().await?.record != to.record().await?.record {
+    if from.gateway_state().await?.state != to.gateway_state().await?.state {
         return Err(differs("the record".to_owned()));
     }
-    let pieces = from.pieces().await?;
-    if pieces != to.pieces().await? {
+    let chunks = from.chunk_ids().await?;
+    if chunks != to.chunk_ids().await? {
         return Err(differs("which pieces there are".to_owned()));
     }
-    for id in pieces {
-        if from.piece(id).await? != to.piece(id).await? {
+    for id in chunks {
+        if from.chunk(id).await? != to.chunk(id).await? {
             return Err(differs(format!("piece {} of blob {}", id.number, id.blob.get())));
         }
     }

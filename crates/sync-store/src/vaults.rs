@@ -1,25 +1,25 @@
 //! The vaults of a server: opening and removing them, wherever they are kept.
 
-use accounts::{Unlocked, VaultId};
-use engine::Key;
+use accounts::{UnlockedAccount, VaultId};
+use engine::DatabaseKey;
 
 use crate::error::{Error, Result};
-use crate::postgres::Postgres;
-use crate::sqlite::{FileSizes, Files};
+use crate::postgres::PostgresDatabase;
+use crate::sqlite::{VaultFileSizes, VaultFiles};
 use crate::store::Vault;
 
 /// Where a server's vaults are.
 #[derive(Clone)]
 pub enum Vaults {
     /// Each in an encrypted SQLite file of its own.
-    Files(Files),
+    Files(VaultFiles),
     /// In one PostgreSQL database, contents sealed.
-    Postgres(Postgres),
+    Postgres(PostgresDatabase),
 }
 
 impl Vaults {
     /// Opens the vault of a user who has proven who they are; makes it, if it is new.
-    pub fn open(&self, unlocked: &Unlocked) -> Result<Vault> {
+    pub fn open(&self, unlocked: &UnlockedAccount) -> Result<Vault> {
         self.open_with(&unlocked.vault, || Ok(unlocked.key.clone()))
     }
 
@@ -30,7 +30,7 @@ impl Vaults {
     pub fn open_with<E: From<Error>>(
         &self,
         vault: &VaultId,
-        key: impl FnOnce() -> Result<Key, E>,
+        key: impl FnOnce() -> Result<DatabaseKey, E>,
     ) -> Result<Vault, E> {
         match self {
             Self::Files(files) => files.open_with(vault, key),
@@ -40,24 +40,24 @@ impl Vaults {
 
     /// A vault that somebody has opened, and who asks has no key to. `None` if it is not open, or not
     /// a file of its own: nothing in PostgreSQL is open between two calls.
-    pub fn opened(&self, vault: &VaultId) -> Option<Vault> {
+    pub fn get_open(&self, vault: &VaultId) -> Option<Vault> {
         match self {
-            Self::Files(files) => files.opened(vault),
+            Self::Files(files) => files.get_open(vault),
             Self::Postgres(_) => None,
         }
     }
 
     /// The files of one vault, by the file system. `None` if there are none.
-    pub fn sizes_of(&self, vault: &VaultId) -> Option<FileSizes> {
+    pub fn file_sizes(&self, vault: &VaultId) -> Option<VaultFileSizes> {
         match self {
-            Self::Files(files) => files.sizes_of(vault),
+            Self::Files(files) => files.file_sizes(vault),
             Self::Postgres(_) => None,
         }
     }
 
     /// The files of all vaults, by the file system; `None` if they have none of their own. Blocks: a
     /// second for some hundred thousand.
-    pub fn sizes(&self) -> Result<Option<Vec<(VaultId, FileSizes)>>> {
+    pub fn sizes(&self) -> Result<Option<Vec<(VaultId, VaultFileSizes)>>> {
         match self {
             Self::Files(files) => files.sizes().map(Some),
             Self::Postgres(_) => Ok(None),

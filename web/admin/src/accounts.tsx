@@ -2,8 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import { accounts, Refused } from "./api";
-import type { AccountList, Selection, Sort } from "./api";
+import { accounts, AdminApiError } from "./admin-api";
+import type { AccountList, AccountListQuery, AccountSortKey } from "./admin-api";
 import { Table } from "./table";
 import { count } from "./format";
 
@@ -18,7 +18,7 @@ interface AccountsProps {
   readonly isLive: boolean;
 }
 
-const FIRST: Selection = {
+const FIRST: AccountListQuery = {
   search: "",
   sort: "login",
   descending: false,
@@ -38,7 +38,7 @@ export function Accounts({ token, isLive }: AccountsProps): JSX.Element {
     return () => clearTimeout(timer);
   }, [typed]);
 
-  const sortBy = (sort: Sort): void =>
+  const sortBy = (sort: AccountSortKey): void =>
     setSelection((old) => ({
       ...old,
       sort,
@@ -80,14 +80,14 @@ export function Accounts({ token, isLive }: AccountsProps): JSX.Element {
   );
 }
 
-interface Listed {
+interface AccountListState {
   readonly list: AccountList | null;
   readonly problem: string | null;
 }
 
 /** The part of the list, asked for anew every few seconds while the server is there. */
-function useList(token: string, selection: Selection, isLive: boolean): Listed {
-  const [listed, setListed] = useState<Listed>({ list: null, problem: null });
+function useList(token: string, selection: AccountListQuery, isLive: boolean): AccountListState {
+  const [listed, setListed] = useState<AccountListState>({ list: null, problem: null });
   useEffect(() => {
     if (!isLive) {
       return undefined;
@@ -110,19 +110,19 @@ function useList(token: string, selection: Selection, isLive: boolean): Listed {
   return listed;
 }
 
-async function ask(token: string, selection: Selection): Promise<Listed> {
+async function ask(token: string, selection: AccountListQuery): Promise<AccountListState> {
   try {
     return { list: await accounts(token, selection), problem: null };
   } catch (error) {
     // That the server is away is said at the top.
-    const isTold = error instanceof Refused && error.kind === "away";
+    const isTold = error instanceof AdminApiError && error.kind === "away";
     return { list: null, problem: isTold ? null : "The accounts could not be listed." };
   }
 }
 
 interface PagesProps {
   readonly list: AccountList;
-  readonly selection: Selection;
+  readonly selection: AccountListQuery;
   readonly onGo: (pages: number) => void;
 }
 

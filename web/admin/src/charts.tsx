@@ -6,41 +6,41 @@
 import type { JSX } from "preact";
 
 import { rate, seconds } from "./format";
-import { SPAN_MS } from "./history";
-import type { History, Point } from "./history";
+import { SPAN_MS } from "./chart-history";
+import type { ChartHistory, ChartPoint } from "./chart-history";
 
 const WIDTH = 320;
 const HEIGHT = 96;
 /** Room for the line's own width. */
 const INSET = 2;
 
-interface Line {
+interface ChartLine {
   readonly name: string;
   /** 1 to 3: which of the series' colours. */
   readonly series: number;
-  readonly of: (point: Point) => number | null;
+  readonly of: (point: ChartPoint) => number | null;
 }
 
 interface ChartProps {
   readonly title: string;
-  readonly lines: readonly Line[];
+  readonly lines: readonly ChartLine[];
   readonly format: (value: number) => string;
   readonly unit: string;
-  readonly history: History;
+  readonly history: ChartHistory;
   /** The scale ends no lower than here. */
   readonly least: number;
 }
 
 interface ChartsProps {
-  readonly history: History;
+  readonly history: ChartHistory;
 }
 
-const TRANSACTIONS: readonly Line[] = [
+const TRANSACTIONS: readonly ChartLine[] = [
   { name: "Transactions", series: 1, of: (point) => point.transactions },
 ];
-const SYNCS: readonly Line[] = [{ name: "Syncs", series: 1, of: (point) => point.syncs }];
-const STORED: readonly Line[] = [{ name: "Messages", series: 1, of: (point) => point.stored }];
-const LATENCY: readonly Line[] = [
+const SYNCS: readonly ChartLine[] = [{ name: "Syncs", series: 1, of: (point) => point.syncs }];
+const STORED: readonly ChartLine[] = [{ name: "Messages", series: 1, of: (point) => point.stored }];
+const LATENCY: readonly ChartLine[] = [
   { name: "P50", series: 1, of: (point) => point.p50 },
   { name: "P99", series: 2, of: (point) => point.p99 },
 ];
@@ -106,7 +106,7 @@ function Chart({ title, lines, format, unit, history, least }: ChartProps): JSX.
         >
           <path class="grid" d={grid()} />
           {lines.map((line) => (
-            <Drawn key={line.name} line={line} points={points} now={now} top={top} />
+            <ChartPath key={line.name} line={line} points={points} now={now} top={top} />
           ))}
         </svg>
         <span class="scale" aria-hidden="true">
@@ -123,14 +123,14 @@ function Chart({ title, lines, format, unit, history, least }: ChartProps): JSX.
 }
 
 interface DrawnProps {
-  readonly line: Line;
-  readonly points: readonly Point[];
+  readonly line: ChartLine;
+  readonly points: readonly ChartPoint[];
   readonly now: number;
   readonly top: number;
 }
 
 /** A line, and the area below it; both have gaps where nothing is known. */
-function Drawn({ line, points, now, top }: DrawnProps): JSX.Element {
+function ChartPath({ line, points, now, top }: DrawnProps): JSX.Element {
   const runs = runsOf(points, line.of).map((run) =>
     run.map(([at, value]) => [x(at, now), y(value, top)] as const),
   );
@@ -147,12 +147,15 @@ function Drawn({ line, points, now, top }: DrawnProps): JSX.Element {
   );
 }
 
-type Known = readonly [at: number, value: number];
+type KnownPoint = readonly [at: number, value: number];
 
 /** What is known without a gap; a single point is drawn as a short line. */
-function runsOf(points: readonly Point[], of: Line["of"]): readonly (readonly Known[])[] {
-  const runs: Known[][] = [];
-  let run: Known[] = [];
+function runsOf(
+  points: readonly ChartPoint[],
+  of: ChartLine["of"],
+): readonly (readonly KnownPoint[])[] {
+  const runs: KnownPoint[][] = [];
+  let run: KnownPoint[] = [];
   for (const point of points) {
     const value = of(point);
     if (value !== null) {
@@ -168,7 +171,7 @@ function runsOf(points: readonly Point[], of: Line["of"]): readonly (readonly Kn
   return runs.map((known) => (known.length > 1 ? known : widened(known)));
 }
 
-function widened(run: readonly Known[]): readonly Known[] {
+function widened(run: readonly KnownPoint[]): readonly KnownPoint[] {
   return run.flatMap(([at, value]) => [[at - 500, value] as const, [at, value] as const]);
 }
 

@@ -2,11 +2,11 @@
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 
-import { maintain, Refused } from "./api";
-import type { MaintenanceReport, Overview } from "./api";
+import { maintain, AdminApiError } from "./admin-api";
+import type { MaintenanceReport, ServerOverview } from "./admin-api";
 import { bytes, seconds, several } from "./format";
 
-export type Outcome =
+export type MaintenanceRequestState =
   | { readonly kind: "none" }
   | { readonly kind: "running" }
   | { readonly kind: "done"; readonly report: MaintenanceReport }
@@ -16,8 +16,8 @@ export type Outcome =
 export function useMaintenance(
   token: string,
   login: string | null,
-): readonly [Outcome, () => void] {
-  const [outcome, setOutcome] = useState<Outcome>({ kind: "none" });
+): readonly [MaintenanceRequestState, () => void] {
+  const [outcome, setOutcome] = useState<MaintenanceRequestState>({ kind: "none" });
   const start = (): void => {
     if (outcome.kind === "running") {
       return;
@@ -26,7 +26,7 @@ export function useMaintenance(
     maintain(token, login).then(
       (report) => setOutcome({ kind: "done", report }),
       (error: unknown) => {
-        const problem = error instanceof Refused ? error.message : "This page has a fault.";
+        const problem = error instanceof AdminApiError ? error.message : "This page has a fault.";
         setOutcome({ kind: "failed", problem });
       },
     );
@@ -36,7 +36,7 @@ export function useMaintenance(
 
 interface MaintenanceProps {
   readonly token: string;
-  readonly storage: Overview["storage"];
+  readonly storage: ServerOverview["storage"];
 }
 
 export function Maintenance({ token, storage }: MaintenanceProps): JSX.Element {
@@ -57,14 +57,14 @@ export function Maintenance({ token, storage }: MaintenanceProps): JSX.Element {
             "accounts’ file that gets it."}
       </p>
       <p role="status" class={outcome.kind === "failed" ? "problem" : "result"}>
-        {sentence(outcome)}
+        {describeMaintenance(outcome)}
       </p>
     </section>
   );
 }
 
 /** What became of it, as one would say it. */
-export function sentence(outcome: Outcome): string {
+export function describeMaintenance(outcome: MaintenanceRequestState): string {
   switch (outcome.kind) {
     case "none":
       return "";

@@ -3,14 +3,14 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import { Accounts } from "./accounts";
-import type { Overview, Readiness } from "./api";
+import type { ServerOverview, Readiness } from "./admin-api";
 import { Brand } from "./brand";
 import { Charts } from "./charts";
 import { duration, several } from "./format";
 import { Maintenance } from "./maintenance";
 import { useSession } from "./session";
-import type { Session, Standing } from "./session";
-import { NoToken, SignIn } from "./sign_in";
+import type { AdminSession, ConnectionState } from "./session";
+import { NoToken, SignIn } from "./sign-in";
 import { Tiles } from "./tiles";
 
 export function Page(): JSX.Element {
@@ -33,7 +33,7 @@ export function Page(): JSX.Element {
 }
 
 interface WaitingProps {
-  readonly standing: Standing;
+  readonly standing: ConnectionState;
   readonly onRetry: () => void;
 }
 
@@ -48,8 +48,8 @@ function Waiting({ standing, onRetry }: WaitingProps): JSX.Element {
 }
 
 interface DashboardProps {
-  readonly session: Session;
-  readonly overview: Overview;
+  readonly session: AdminSession;
+  readonly overview: ServerOverview;
 }
 
 function Dashboard({ session, overview }: DashboardProps): JSX.Element {
@@ -130,7 +130,7 @@ function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
 }
 
 interface AwayProps {
-  readonly standing: Extract<Standing, { kind: "away" }>;
+  readonly standing: Extract<ConnectionState, { kind: "away" }>;
   readonly onRetry: () => void;
 }
 

@@ -7,17 +7,17 @@
  */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
-import { isEnabled, overview, Refused } from "./api";
-import type { Overview } from "./api";
-import { EMPTY, plus } from "./history";
-import type { History } from "./history";
+import { isEnabled, overview, AdminApiError } from "./admin-api";
+import type { ServerOverview } from "./admin-api";
+import { EMPTY, withSample } from "./chart-history";
+import type { ChartHistory } from "./chart-history";
 
 const KEY = "warren-admin-token";
 const STEP_MS = 1_000;
 const PAUSE_MS_MAX = 30_000;
 
 /** How the page stands with the server. */
-export type Standing =
+export type ConnectionState =
   | { readonly kind: "asking" }
   /** No token, or a wrong one, of which `problem` tells. */
   | { readonly kind: "signed-out"; readonly problem: string | null }
@@ -27,30 +27,30 @@ export type Standing =
   /** `retryAt` by the page's clock. */
   | { readonly kind: "away"; readonly problem: string; readonly retryAt: number };
 
-export interface Session {
+export interface AdminSession {
   readonly token: string;
-  readonly standing: Standing;
+  readonly standing: ConnectionState;
   /** The newest answer; kept while the server is away. */
-  readonly overview: Overview | null;
-  readonly history: History;
+  readonly overview: ServerOverview | null;
+  readonly history: ChartHistory;
   readonly signIn: (token: string) => void;
   readonly signOut: () => void;
   /** Asks now, instead of waiting. */
   readonly retry: () => void;
 }
 
-interface Known {
-  readonly standing: Standing;
-  readonly overview: Overview | null;
-  readonly history: History;
+interface SessionState {
+  readonly standing: ConnectionState;
+  readonly overview: ServerOverview | null;
+  readonly history: ChartHistory;
 }
 
-const NOTHING: Known = { standing: { kind: "asking" }, overview: null, history: EMPTY };
+const NOTHING: SessionState = { standing: { kind: "asking" }, overview: null, history: EMPTY };
 
-export function useSession(): Session {
+export function useSession(): AdminSession {
   const [token, setToken] = useState(() => sessionStorage.getItem(KEY) ?? "");
   const [round, setRound] = useState(0);
-  const [known, setKnown] = useState<Known>(NOTHING);
+  const [known, setKnown] = useState<SessionState>(NOTHING);
   const failures = useRef(0);
 
   useEffect(() => {
@@ -93,7 +93,7 @@ export function useSession(): Session {
 async function ask(
   token: string,
   failures: { current: number },
-  tell: (change: (known: Known) => Known) => void,
+  tell: (change: (known: SessionState) => SessionState) => void,
 ): Promise<number | null> {
   try {
     if (token === "") {
@@ -107,12 +107,12 @@ async function ask(
     tell((known) => ({
       standing: { kind: "live" },
       overview: answer,
-      history: plus(known.history, sample),
+      history: withSample(known.history, sample),
     }));
     return STEP_MS;
   } catch (error) {
     const refused =
-      error instanceof Refused ? error : new Refused("other", "This page has a fault.");
+      error instanceof AdminApiError ? error : new AdminApiError("other", "This page has a fault.");
     switch (refused.kind) {
       case "disabled":
         tell(() => ({ ...NOTHING, standing: { kind: "disabled", problem: null } }));

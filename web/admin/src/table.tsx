@@ -1,17 +1,17 @@
 /** The accounts' table. On a narrow screen it keeps what is asked for most. */
 import type { JSX } from "preact";
 
-import type { Account, AccountList, Selection, Sort } from "./api";
+import type { AccountListEntry, AccountList, AccountListQuery, AccountSortKey } from "./admin-api";
 import { ago, bytes, count, date, dateTime, percent } from "./format";
-import { sentence, useMaintenance } from "./maintenance";
+import { describeMaintenance, useMaintenance } from "./maintenance";
 
-interface Column {
+interface AccountColumn {
   readonly name: string;
-  readonly sort: Sort | null;
+  readonly sort: AccountSortKey | null;
   readonly kind: "" | "number" | "wide" | "number wide";
 }
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS: readonly AccountColumn[] = [
   { name: "Login", sort: "login", kind: "" },
   { name: "Devices", sort: "clients", kind: "number" },
   { name: "Size", sort: "bytes", kind: "number" },
@@ -25,8 +25,8 @@ const COLUMNS: readonly Column[] = [
 interface TableProps {
   readonly token: string;
   readonly list: AccountList;
-  readonly selection: Selection;
-  readonly onSort: (sort: Sort) => void;
+  readonly selection: AccountListQuery;
+  readonly onSort: (sort: AccountSortKey) => void;
 }
 
 export function Table({ token, list, selection, onSort }: TableProps): JSX.Element {
@@ -54,9 +54,9 @@ export function Table({ token, list, selection, onSort }: TableProps): JSX.Eleme
 }
 
 interface HeadProps {
-  readonly column: Column;
-  readonly selection: Selection;
-  readonly onSort: (sort: Sort) => void;
+  readonly column: AccountColumn;
+  readonly selection: AccountListQuery;
+  readonly onSort: (sort: AccountSortKey) => void;
 }
 
 function Head({ column, selection, onSort }: HeadProps): JSX.Element {
@@ -84,12 +84,12 @@ function Head({ column, selection, onSort }: HeadProps): JSX.Element {
 
 interface RowProps {
   readonly token: string;
-  readonly account: Account;
+  readonly account: AccountListEntry;
 }
 
 function Row({ token, account }: RowProps): JSX.Element {
   const [outcome, start] = useMaintenance(token, account.login);
-  const said = sentence(outcome);
+  const said = describeMaintenance(outcome);
   const { bytes: size, wal_bytes: wal, fragmentation } = account;
   return (
     <tr>
@@ -107,7 +107,7 @@ function Row({ token, account }: RowProps): JSX.Element {
       <td class="number wide">{wal === null ? "–" : bytes(wal)}</td>
       <td class="number wide">{fragmentation === null ? "–" : percent(fragmentation)}</td>
       <td>
-        <Seen account={account} />
+        <LastSync account={account} />
       </td>
       <td class="wide">
         <time title={dateTime(account.created_ms)}>{date(account.created_ms)}</time>
@@ -131,7 +131,7 @@ function Row({ token, account }: RowProps): JSX.Element {
 }
 
 /** By the vault, if it is open; else by when its files were changed, which is about the same. */
-function Seen({ account }: { readonly account: Account }): JSX.Element {
+function LastSync({ account }: { readonly account: AccountListEntry }): JSX.Element {
   const then = account.seen_ms ?? account.changed_ms;
   if (then === null || account.clients === 0) {
     return <span>{account.clients === 0 ? "never" : "–"}</span>;
@@ -145,7 +145,7 @@ function Seen({ account }: { readonly account: Account }): JSX.Element {
   );
 }
 
-function limits({ limits: own }: Account): string {
+function limits({ limits: own }: AccountListEntry): string {
   const parts = [
     own.messages_max === null ? "" : `${count(own.messages_max)} messages`,
     own.bytes_max === null ? "" : bytes(own.bytes_max),

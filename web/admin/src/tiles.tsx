@@ -1,7 +1,7 @@
 /** The numbers of this moment. */
 import type { JSX } from "preact";
 
-import type { Overview } from "./api";
+import type { ServerOverview } from "./admin-api";
 import { bytes, count, percent, seconds } from "./format";
 
 interface Tile {
@@ -11,7 +11,7 @@ interface Tile {
 }
 
 interface TilesProps {
-  readonly overview: Overview;
+  readonly overview: ServerOverview;
 }
 
 export function Tiles({ overview }: TilesProps): JSX.Element {
@@ -30,7 +30,7 @@ export function Tiles({ overview }: TilesProps): JSX.Element {
   );
 }
 
-function tiles(overview: Overview): readonly Tile[] {
+function tiles(overview: ServerOverview): readonly Tile[] {
   const { files, open } = overview;
   const read = open.longest_read_ms / 1000;
   const devices = overview.clients === 1 ? "1 device" : `${count(overview.clients)} devices`;

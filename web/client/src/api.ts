@@ -18,7 +18,7 @@ export interface Identifier {
 export type SqlParameter = SqlValue | Date;
 /** What stands in a template: a parameter, a list of them (`IN ${ids}`), or an `identifier`. */
 export type TemplateValue = SqlParameter | readonly SqlParameter[] | Identifier;
-export type Row = Readonly<Record<string, SqlValue>>;
+export type SqlRow = Readonly<Record<string, SqlValue>>;
 /** What a type of rows fulfils, an `interface` too: each of its fields is a value of SQL. */
 export type RowOf<T> = { readonly [K in keyof T]: SqlValue };
 
@@ -35,11 +35,11 @@ export interface OpenOptions {
    * (`schema_changed`): append to the list.
    */
   readonly schema: string | readonly string[];
-  /** Tables that sync; more with {@link Database.track}. */
+  /** Tables that sync; more with {@link WarrenDatabase.track}. */
   readonly track?: readonly string[];
   /** The server's address; the page's own origin if left out. */
   readonly server?: string;
-  /** Encrypts the file. Another key, or none, is given later by {@link Database.rekey}. */
+  /** Encrypts the file. Another key, or none, is given later by {@link WarrenDatabase.rekey}. */
   readonly key?: FileKey;
   /** Sync by itself when something changed here or there; `true` unless told otherwise. */
   readonly autoSync?: boolean;
@@ -71,37 +71,37 @@ export interface LiveQuery<T extends RowOf<T>> {
 }
 
 /** What runs SQL: the database, or a transaction. */
-export interface Queries {
+export interface SqlExecutor {
   /** Runs one statement; the values become bound parameters. */
-  sql<T extends RowOf<T> = Row>(
+  sql<T extends RowOf<T> = SqlRow>(
     text: TemplateStringsArray,
     ...values: TemplateValue[]
   ): Promise<T[]>;
   /** The same, the text and its parameters apart. */
-  query<T extends RowOf<T> = Row>(
+  query<T extends RowOf<T> = SqlRow>(
     sql: string,
     parameters?: readonly SqlParameter[],
-  ): Promise<Result<T>>;
+  ): Promise<QueryResult<T>>;
   /** One statement for each list of parameters, in one transaction; for many rows. */
   executeMany(sql: string, parameters: readonly (readonly SqlParameter[])[]): Promise<number>;
 }
 
-export interface Result<T extends RowOf<T> = Row> {
+export interface QueryResult<T extends RowOf<T> = SqlRow> {
   readonly rows: T[];
   /** Rows inserted, updated or deleted. */
   readonly changes: number;
 }
 
-export interface Database extends Queries {
+export interface WarrenDatabase extends SqlExecutor {
   readonly name: string;
-  readonly status: Observable<Status>;
+  readonly status: Observable<DatabaseStatus>;
 
-  live<T extends RowOf<T> = Row>(
+  live<T extends RowOf<T> = SqlRow>(
     text: TemplateStringsArray,
     ...values: TemplateValue[]
   ): LiveQuery<T>;
   /** The same, the text and its parameters apart. */
-  liveQuery<T extends RowOf<T> = Row>(
+  liveQuery<T extends RowOf<T> = SqlRow>(
     sql: string,
     parameters?: readonly SqlParameter[],
   ): LiveQuery<T>;
@@ -110,7 +110,7 @@ export interface Database extends Queries {
    * back if `work` throws, or says nothing for 30 s. `owner_lost` means that nothing was done, and
    * that it may be tried again.
    */
-  transaction<T>(work: (tx: Queries) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: SqlExecutor) => Promise<T>): Promise<T>;
 
   /** Begins to sync these tables, with the rows that they have. */
   track(...tables: string[]): Promise<void>;
@@ -118,14 +118,14 @@ export interface Database extends Queries {
   sync(options?: SyncOptions): Promise<SyncReport>;
 
   /** Makes an account, and registers this device. */
-  signUp(account: NewAccount): Promise<void>;
+  signUp(account: SignUpOptions): Promise<void>;
   /** Registers this device; also again, after it was revoked. */
-  signIn(credentials: Credentials): Promise<void>;
+  signIn(credentials: SignInOptions): Promise<void>;
   /** Ends this device's registration. Its rows stay; changes not sent yet are sent after the next
    * {@link signIn}. */
   signOut(): Promise<void>;
-  changePassword(change: PasswordChange): Promise<void>;
-  devices(): Promise<Device[]>;
+  changePassword(change: ChangePasswordOptions): Promise<void>;
+  devices(): Promise<DeviceInfo[]>;
   revoke(deviceId: string): Promise<void>;
 
   /** The words that the other devices need, or `undefined` without end-to-end encryption. */
@@ -175,8 +175,8 @@ export interface Database extends Queries {
   /** Lets a lost edit be: from the next sync on no device lists it. */
   dismiss(conflictId: string): Promise<void>;
   /**
-   * Rows that are live and not shown, {@link Status.held} of them; and deleted ones that other rows
-   * refer to and that cannot be shown.
+   * Rows that are live and not shown, {@link DatabaseStatus.held} of them; and deleted ones that
+   * other rows refer to and that cannot be shown.
    */
   held(): Promise<HeldRow[]>;
   /** Shows such a row with another value in one column; `constraint` if it does not fit. */
@@ -190,7 +190,7 @@ export interface Database extends Queries {
   /** Deletes such a row, on all devices; `referenced` if other rows refer to it. */
   letGo(heldId: string): Promise<void>;
   /** How the server and the other devices stand beside this one. */
-  receipt(): Promise<Receipt>;
+  receipt(): Promise<SyncStatus>;
 
   /** The database file, as SQLite knows it; encrypted if it is here. */
   export(): Promise<Uint8Array>;
@@ -215,27 +215,27 @@ export interface KeyChange {
   readonly to: FileKey | null;
 }
 
-export interface Credentials {
+export interface SignInOptions {
   readonly login: string;
   readonly password: string;
   /** What people call this device. */
   readonly device?: string;
   /**
    * For apps that do not encrypt from end to end: an account without data begins in plain, without
-   * {@link Database.beginAccount}. One that is encrypted stays so (`sealed`).
+   * {@link WarrenDatabase.beginAccount}. One that is encrypted stays so (`sealed`).
    */
   readonly plain?: boolean;
 }
 
-export interface NewAccount extends Credentials {
+export interface SignUpOptions extends SignInOptions {
   /**
-   * Encrypts from end to end: there is a {@link Database.phrase} before anything is sent, and only
-   * if the account was made.
+   * Encrypts from end to end: there is a {@link WarrenDatabase.phrase} before anything is sent, and
+   * only if the account was made.
    */
   readonly sealed?: boolean;
 }
 
-export interface PasswordChange {
+export interface ChangePasswordOptions {
   readonly password: string;
   readonly newPassword: string;
   /** Ends every other device of the account. */
@@ -243,19 +243,19 @@ export interface PasswordChange {
 }
 
 export interface SyncOptions {
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: (progress: SyncProgress) => void;
   readonly signal?: AbortSignal;
 }
 
 /** Messages received or sent, of how many; or merged and shown, of an unknown number (0). */
-export interface Progress {
+export interface SyncProgress {
   readonly stage: "received" | "sent" | "applied";
   readonly done: number;
   readonly total: number;
 }
 
 /** How the database stands. */
-export interface Status {
+export interface DatabaseStatus {
   /** Where the file is. `memory`: lost when the tab that holds it closes; `warning` says why. */
   readonly storage: "opfs" | "memory";
   readonly warning?: string;
@@ -268,9 +268,9 @@ export interface Status {
   /** Changes that the server has yet to get. */
   readonly unsent: number;
   /** Edits that were found lost since the present owner opened the file: where this grows,
-   * {@link Database.conflicts} has more. */
+   * {@link WarrenDatabase.conflicts} has more. */
   readonly lost: number;
-  /** Rows that are live and not shown: {@link Database.held} lists them. */
+  /** Rows that are live and not shown: {@link WarrenDatabase.held} lists them. */
   readonly held: number;
   readonly sync: SyncState;
   /** When a sync last ended well, in milliseconds since 1970. */
@@ -288,7 +288,7 @@ export interface Status {
  */
 export type SyncState =
   | { readonly phase: "local" | "inStep" | "pending" }
-  | { readonly phase: "syncing"; readonly progress?: Progress }
+  | { readonly phase: "syncing"; readonly progress?: SyncProgress }
   | { readonly phase: "offline"; readonly retryMs: number; readonly error: ErrorInfo }
   | { readonly phase: "failed"; readonly error: ErrorInfo };
 
@@ -298,7 +298,7 @@ export interface ErrorInfo {
 }
 
 /** As `GET /v1/clients` has it (Format 3). */
-export interface Device {
+export interface DeviceInfo {
   readonly id: string;
   readonly name: string;
   readonly isCurrent: boolean;
@@ -309,13 +309,13 @@ export interface Device {
   readonly behind: number;
 }
 
-export interface Receipt {
+export interface SyncStatus {
   readonly serverCount: number;
   readonly knownCount: number;
   readonly toSend: number;
   readonly toFetch: number;
   readonly equal: boolean;
-  readonly devices: readonly Device[];
+  readonly devices: readonly DeviceInfo[];
 }
 
 /**
@@ -330,7 +330,7 @@ export interface HistoryEntry {
   readonly timeMs: number;
   readonly device: string;
   readonly deleted: boolean;
-  readonly cells: Row;
+  readonly cells: SqlRow;
 }
 
 /** A row that was deleted, and is not there again. */
@@ -339,7 +339,7 @@ export interface DeletedRow {
   readonly device: string;
   readonly timeMs: number;
   /** Its columns with their last values. */
-  readonly row: Row;
+  readonly row: SqlRow;
 }
 
 /** A row that collides with a newer one, or does not fit its table. */
@@ -354,8 +354,11 @@ export interface HeldRow {
   /** The same in words, often SQLite's. */
   readonly reason: string;
   /** Its columns, the key's left out, as far as their values are known. */
-  readonly row: Row;
-  /** The key of the row that is shown with the same UNIQUE value, for {@link Database.join}. */
+  readonly row: SqlRow;
+  /**
+   * The key of the row that is shown with the same UNIQUE value, for
+   * {@link WarrenDatabase.join}.
+   */
   readonly sameAs?: readonly SqlValue[];
 }
 
@@ -370,8 +373,8 @@ export interface Conflict {
   readonly keptDevice: string;
   readonly keptMs: number;
   /** What was lost, and what is there instead. */
-  readonly lost: Row;
-  readonly kept: Row;
+  readonly lost: SqlRow;
+  readonly kept: SqlRow;
   /** Of an edit of the row as a whole, `lost` and `kept` are empty: it was deleted, or not. */
   readonly lostDeleted: boolean;
   readonly keptDeleted: boolean;

@@ -1,36 +1,36 @@
 /** The tab's side of a database: what `open` gives. */
 import type {
-  Database,
+  WarrenDatabase,
   ErrorInfo,
   FileKey,
   LiveQuery,
   OpenOptions,
-  Queries,
-  Result,
+  SqlExecutor,
+  QueryResult,
   RowOf,
   SqlParameter,
-  Status,
+  DatabaseStatus,
   TemplateValue,
   Unsubscribe,
 } from "./api.js";
 import { WarrenError } from "./api.js";
-import { asking, type Asking } from "./asking.js";
-import type { Answered, CallName, Given, Preparation } from "./calls.js";
-import { systemClock } from "./clock.js";
+import { createRpcClient, type RpcClient } from "./rpc-client.js";
+import type { RpcResult, RpcMethodName, RpcParams, PrepareParams } from "./rpc-methods.js";
+import { systemTimeSource } from "./time-source.js";
 import { deleteDatabase } from "./erasing.js";
-import { failure, toWarrenError } from "./errors.js";
-import { lives, type Lives } from "./live.js";
-import { newPeer } from "./messages.js";
-import { observable, type Source } from "./observable.js";
-import { unpack } from "./packed.js";
+import { clientError, toWarrenError } from "./errors.js";
+import { createLiveQueries, type LiveQueries } from "./live-queries.js";
+import { newPeerId } from "./tab-messages.js";
+import { observable, type WritableObservable } from "./observable.js";
+import { unpack } from "./packed-rows.js";
 import { here, workerSource } from "./starting.js";
-import { checked, fromTemplate, type Statement } from "./statement.js";
-import { openTab, type Tab } from "./tab.js";
+import { validateStatement, fromTemplate, type SqlStatement } from "./statement.js";
+import { connectTab, type TabConnection } from "./tab-connection.js";
 
-/** What {@link Database.deleted} lists, unless it is told otherwise. */
+/** What {@link WarrenDatabase.deleted} lists, unless it is told otherwise. */
 const DELETED_COUNT = 100;
 
-const UNKNOWN: Status = {
+const INITIAL_STATUS: DatabaseStatus = {
   storage: "opfs",
   isOwner: false,
   sealed: false,
@@ -53,12 +53,12 @@ const UNKNOWN: Status = {
  * db.live`SELECT id, text FROM note ORDER BY id`((rows) => show(rows));
  * await db.sql`INSERT INTO note VALUES (${crypto.randomUUID()}, ${text})`;
  */
-export async function open(options: OpenOptions): Promise<Database> {
+export async function open(options: OpenOptions): Promise<WarrenDatabase> {
   const preparation = toPreparation(options);
-  const tab = newPeer();
-  const asks = asking(tab, systemClock);
-  const status = observable(UNKNOWN);
-  const live = lives((statement) => asks.ask("read", statement).answer);
+  const tab = newPeerId();
+  const asks = createRpcClient(tab, systemTimeSource);
+  const status = observable(INITIAL_STATUS);
+  const live = createLiveQueries((statement) => asks.invoke("read", statement).answer);
   let ready = (): void => undefined;
   let refuse = (_: WarrenError): void => undefined;
   const prepared = new Promise<void>((resolve, reject) => {
@@ -76,23 +76,23 @@ export async function open(options: OpenOptions): Promise<Database> {
   const failed = (error: ErrorInfo): void => {
     isOver = true;
     refuse(failureOf(error));
-    asks.end(error);
+    asks.rejectAll(error);
     status.set({ ...status.value, sync: { phase: "failed", error } });
   };
   let isOwner = false;
   let key = options.key ?? null;
-  const link = await openTab({
+  const link = await connectTab({
     name: options.name,
     tab,
     key: options.key,
     workers: workerSource(options.assets),
     wasm: options.assets?.wasm === undefined ? undefined : here(options.assets.wasm),
-    clock: systemClock,
+    clock: systemTimeSource,
     locks: (navigator as { locks?: LockManager }).locks,
     onOwner(id, post, isOwn) {
       isOwner = isOwn;
-      asks.moveTo(id, post, () => {
-        const { answer } = asks.ask("prepare", { ...preparation, key });
+      asks.setLeader(id, post, () => {
+        const { answer } = asks.invoke("prepare", { ...preparation, key });
         answer.then(ready, (thrown: unknown) => failed(toWarrenError(thrown)));
       });
       // What was written while there was no owner, nobody told.
@@ -108,7 +108,7 @@ export async function open(options: OpenOptions): Promise<Database> {
       stood();
     },
     onChanged: live.changed,
-    onAnswer: asks.hear,
+    onAnswer: asks.handleMessage,
     onFailed: failed,
   });
   try {
@@ -125,10 +125,10 @@ function failureOf(error: ErrorInfo): WarrenError {
   return new WarrenError(error.code, error.message);
 }
 
-function toPreparation(options: OpenOptions): Omit<Preparation, "key"> {
+function toPreparation(options: OpenOptions): Omit<PrepareParams, "key"> {
   if (!/^[a-z0-9_-]{1,64}$/.test(options.name)) {
     const rule = "a database's name has 1 to 64 of a–z, 0–9, - and _";
-    throw failure("invalid_argument", `${rule}: "${options.name}"`);
+    throw clientError("invalid_argument", `${rule}: "${options.name}"`);
   }
   checkKey(options.key);
   return {
@@ -141,29 +141,29 @@ function toPreparation(options: OpenOptions): Omit<Preparation, "key"> {
 
 function checkKey(key: FileKey | null | undefined): void {
   if (key instanceof Uint8Array && key.length !== 32) {
-    throw failure("invalid_argument", `a key has 32 bytes, and this ${key.length}`);
+    throw clientError("invalid_argument", `a key has 32 bytes, and this ${key.length}`);
   }
   if (key === "") {
-    throw failure("invalid_argument", "a passphrase is not empty");
+    throw clientError("invalid_argument", "a passphrase is not empty");
   }
 }
 
-interface Parts {
+interface DatabaseDeps {
   readonly options: OpenOptions;
   readonly server: string;
-  readonly asks: Asking;
-  readonly status: Source<Status>;
-  readonly live: Lives;
-  readonly link: Tab;
+  readonly asks: RpcClient;
+  readonly status: WritableObservable<DatabaseStatus>;
+  readonly live: LiveQueries;
+  readonly link: TabConnection;
 }
 
-type Ask = <K extends CallName>(name: K, given: Given<K>) => Promise<Answered<K>>;
+type RpcCaller = <K extends RpcMethodName>(name: K, given: RpcParams<K>) => Promise<RpcResult<K>>;
 
-function database({ options, server, asks, status, live, link }: Parts): Database {
-  const ask: Ask = (name, given) => asks.ask(name, given).answer;
+function database({ options, server, asks, status, live, link }: DatabaseDeps): WarrenDatabase {
+  const ask: RpcCaller = (name, given) => asks.invoke(name, given).answer;
   const close = async (): Promise<void> => {
     live.end();
-    asks.end({ code: "closed", message: `the database ${options.name} was closed` });
+    asks.rejectAll({ code: "closed", message: `the database ${options.name} was closed` });
     await link.close();
   };
   return {
@@ -174,11 +174,11 @@ function database({ options, server, asks, status, live, link }: Parts): Databas
       (given) => ask("runMany", given),
     ),
     live: (text, ...values) => liveQuery(live, fromTemplate(text, values)),
-    liveQuery: (sql, parameters = []) => liveQuery(live, checked(sql, parameters)),
+    liveQuery: (sql, parameters = []) => liveQuery(live, validateStatement(sql, parameters)),
     transaction: (work) => transaction(asks, work),
     track: (...tables) => ask("track", { tables }),
     sync: ({ onProgress, signal } = {}) =>
-      asks.ask("sync", undefined, { onProgress, signal }).answer,
+      asks.invoke("sync", undefined, { onProgress, signal }).answer,
     signUp: (credentials) => ask("signUp", { ...credentials, server }),
     signIn: (credentials) => ask("signIn", { ...credentials, server }),
     signOut: () => ask("signOut", undefined),
@@ -190,7 +190,7 @@ function database({ options, server, asks, status, live, link }: Parts): Databas
     beginAccount: () => ask("beginAccount", undefined),
     usePhrase: (words) => ask("usePhrase", { words }),
     edit: (table, key, column, value, { seen }) => {
-      checked(`an edit of ${table}.${column}`, [...key, value, seen]);
+      validateStatement(`an edit of ${table}.${column}`, [...key, value, seen]);
       return ask("edit", { table, key, column, value, seen });
     },
     history: (table, ...key) => ask("history", { table, key }),
@@ -218,7 +218,7 @@ function database({ options, server, asks, status, live, link }: Parts): Databas
   };
 }
 
-function liveQuery<T extends RowOf<T>>(live: Lives, statement: Statement): LiveQuery<T> {
+function liveQuery<T extends RowOf<T>>(live: LiveQueries, statement: SqlStatement): LiveQuery<T> {
   const subscribe = (
     onRows: (rows: readonly T[]) => void,
     onError?: (error: WarrenError) => void,
@@ -227,10 +227,10 @@ function liveQuery<T extends RowOf<T>>(live: Lives, statement: Statement): LiveQ
 }
 
 function queries(
-  run: (statement: Statement) => Promise<Answered<"run">>,
-  runMany: (given: Given<"runMany">) => Promise<number>,
-): Queries {
-  const query = async <T extends RowOf<T>>(statement: Statement): Promise<Result<T>> => {
+  run: (statement: SqlStatement) => Promise<RpcResult<"run">>,
+  runMany: (given: RpcParams<"runMany">) => Promise<number>,
+): SqlExecutor {
+  const query = async <T extends RowOf<T>>(statement: SqlStatement): Promise<QueryResult<T>> => {
     const packed = await run(statement);
     return { rows: unpack<T>(packed), changes: packed.changes };
   };
@@ -239,24 +239,27 @@ function queries(
       return (await query<T>(fromTemplate(text, values))).rows;
     },
     async query<T extends RowOf<T>>(sql: string, parameters: readonly SqlParameter[] = []) {
-      return query<T>(checked(sql, parameters));
+      return query<T>(validateStatement(sql, parameters));
     },
     async executeMany(sql, parameters) {
-      return runMany({ sql, parameters: parameters.map((list) => checked(sql, list).parameters) });
+      return runMany({
+        sql,
+        parameters: parameters.map((list) => validateStatement(sql, list).parameters),
+      });
     },
   };
 }
 
-async function transaction<T>(asks: Asking, work: (tx: Queries) => Promise<T>): Promise<T> {
-  const { number, answer } = asks.ask("begin", undefined);
+async function transaction<T>(asks: RpcClient, work: (tx: SqlExecutor) => Promise<T>): Promise<T> {
+  const { number, answer } = asks.invoke("begin", undefined);
   await answer;
-  const owners = asks.owners();
-  const ask: Ask = (name, given) => {
-    if (asks.owners() !== owners) {
+  const owners = asks.leadersCount();
+  const ask: RpcCaller = (name, given) => {
+    if (asks.leadersCount() !== owners) {
       const message = "the tab that held the file is gone: nothing of the transaction was done";
-      return Promise.reject(failure("owner_lost", message));
+      return Promise.reject(clientError("owner_lost", message));
     }
-    return asks.ask(name, given).answer;
+    return asks.invoke(name, given).answer;
   };
   let result: T;
   try {

@@ -4,17 +4,17 @@
  * A fetch that the network broke off is tried again by whoever asks next; what a server answered in
  * the wasm's place will be the same the next time, and is told at once.
  */
-import type { EngineModule } from "./engine.js";
-import { failure, type ClientCode } from "./errors.js";
+import type { EngineModule } from "./wasm-engine.js";
+import { clientError, type ClientErrorCode } from "./errors.js";
 
-export interface Engines {
+export interface EngineLoader {
   /** Gets it here and compiles it, so that `load` needs no network. */
   preload(): Promise<void>;
   /** Rejects with `unreachable`, which may pass, or `engine_unavailable`. */
   load(): Promise<EngineModule>;
 }
 
-export function enginesOf(code: EngineModule, wasm: string): Engines {
+export function enginesOf(code: EngineModule, wasm: string): EngineLoader {
   let getting: Promise<WebAssembly.Module> | undefined;
   let loading: Promise<EngineModule> | undefined;
 
@@ -65,10 +65,10 @@ async function compile(wasm: string): Promise<WebAssembly.Module> {
   }
 }
 
-function unavailable(code: ClientCode, wasm: string, reason: unknown): Error {
+function unavailable(code: ClientErrorCode, wasm: string, reason: unknown): Error {
   const why = reason instanceof Error ? reason.message : String(reason);
   const policy = /unsafe-eval|Content Security Policy/.test(why)
     ? "allow 'wasm-unsafe-eval' in the page's script-src"
     : "put replica_bg.wasm from @warren/client/dist there, or say where it is with `assets.wasm`";
-  return failure(code, `the wasm at ${wasm} could not be loaded: ${why}; ${policy}`);
+  return clientError(code, `the wasm at ${wasm} could not be loaded: ${why}; ${policy}`);
 }

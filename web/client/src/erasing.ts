@@ -5,14 +5,14 @@
  * this tab, in its turn. Whoever opens the database meanwhile waits behind this, and makes a new
  * one.
  */
-import { pause, systemClock } from "./clock.js";
-import { failure } from "./errors.js";
-import { allChannel, ownerLock, type ToAll } from "./messages.js";
+import { sleep, systemTimeSource } from "./time-source.js";
+import { clientError } from "./errors.js";
+import { allChannel, leaderLock, type BroadcastMessage } from "./tab-messages.js";
 
 /** For the tabs to close it, and for the browser to give free the files of one that was killed. */
 const CLOSED_MS_MAX = 30_000;
 const BUSY_PAUSE_MS = 20;
-/** The folder in which each database has its own (`crates/replica-wasm/src/storage.rs`). */
+/** The folder in which each database has its own (`crates/replica-wasm/src/browser_storage.rs`). */
 const POOLS = "warren";
 
 /**
@@ -26,13 +26,13 @@ export async function deleteDatabase(name: string): Promise<void> {
     return;
   }
   const all = new BroadcastChannel(allChannel(name));
-  all.postMessage({ kind: "deleted" } satisfies ToAll);
+  all.postMessage({ kind: "deleted" } satisfies BroadcastMessage);
   try {
     const signal = AbortSignal.timeout(CLOSED_MS_MAX);
-    await locks.request(ownerLock(name), { signal }, () => erase(name));
+    await locks.request(leaderLock(name), { signal }, () => erase(name));
   } catch (thrown) {
     if (thrown instanceof DOMException && thrown.name === "TimeoutError") {
-      throw failure("timeout", `another tab does not close the database ${name}`);
+      throw clientError("timeout", `another tab does not close the database ${name}`);
     }
     throw thrown;
   } finally {
@@ -60,7 +60,7 @@ async function erase(name: string): Promise<void> {
       if (why !== "NoModificationAllowedError" || Date.now() > untilMs) {
         throw thrown;
       }
-      await pause(systemClock, BUSY_PAUSE_MS, new AbortController().signal);
+      await sleep(systemTimeSource, BUSY_PAUSE_MS, new AbortController().signal);
     }
   }
 }

@@ -7,7 +7,7 @@
 import { WarrenError, type ErrorInfo } from "./api.js";
 
 /** The codes of this package; those of the server and of the file pass through. */
-export type ClientCode =
+export type ClientErrorCode =
   | "aborted"
   | "answer_lost"
   | "busy"
@@ -29,21 +29,21 @@ export type ClientCode =
   | "unreachable"
   | "use_transaction";
 
-export function failure(code: ClientCode, message: string): WarrenError {
+export function clientError(code: ClientErrorCode, message: string): WarrenError {
   return new WarrenError(code, message);
 }
 
-const FULL = /disk is full|SQLITE_FULL|QuotaExceeded|quota|no space/i;
+const STORAGE_FULL_PATTERN = /disk is full|SQLITE_FULL|QuotaExceeded|quota|no space/i;
 
 /** What is told of a failure: its code and its words. */
-export function errorInfo(thrown: unknown): ErrorInfo {
+export function toErrorInfo(thrown: unknown): ErrorInfo {
   if (thrown instanceof WarrenError) {
     return { code: thrown.code, message: thrown.message };
   }
   const name = field(thrown, "name");
   const message = field(thrown, "message") ?? String(thrown);
   const code = field(thrown, "code");
-  if (name === "QuotaExceededError" || (isLocal(code) && FULL.test(message))) {
+  if (name === "QuotaExceededError" || (isLocal(code) && STORAGE_FULL_PATTERN.test(message))) {
     return { code: "storage_full", message: `there is no room for this: ${message}` };
   }
   if (name === "AbortError") {
@@ -56,7 +56,7 @@ export function toWarrenError(thrown: unknown): WarrenError {
   if (thrown instanceof WarrenError) {
     return thrown;
   }
-  const info = errorInfo(thrown);
+  const info = toErrorInfo(thrown);
   return new WarrenError(info.code, info.message);
 }
 

@@ -1,6 +1,6 @@
 /** Names in SQL: what a parameter cannot be, and what is not to be put into the text unquoted. */
 import type { Identifier } from "./api.js";
-import { failure } from "./errors.js";
+import { clientError } from "./errors.js";
 
 /** Of a class, so that nothing that came as JSON passes for one. */
 class QuotedName implements Identifier {
@@ -15,7 +15,7 @@ export const isIdentifier = (value: unknown): value is Identifier => value insta
  */
 export function identifier(name: string): Identifier {
   if (typeof name !== "string" || name.includes("\0")) {
-    throw failure("invalid_argument", `this is no name in SQL: ${String(name)}`);
+    throw clientError("invalid_argument", `this is no name in SQL: ${String(name)}`);
   }
   return new QuotedName(`"${name.replaceAll('"', '""')}"`);
 }

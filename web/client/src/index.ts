@@ -2,5 +2,5 @@
 export * from "./api.js";
 export { open } from "./database.js";
 export { deleteDatabase } from "./erasing.js";
-export type { ClientCode } from "./errors.js";
+export type { ClientErrorCode } from "./errors.js";
 export { identifier } from "./identifier.js";

@@ -1,18 +1,18 @@
 /** A value that is listened to, by one after the other; a listener that throws stops nobody. */
 import type { Observable, Unsubscribe } from "./api.js";
 
-export interface Source<T> extends Observable<T> {
+export interface WritableObservable<T> extends Observable<T> {
   set(value: T): void;
 }
 
-export function observable<T>(first: T): Source<T> {
+export function observable<T>(first: T): WritableObservable<T> {
   const listeners = new Set<(value: T) => void>();
   let value = first;
   const tell = (listener: (value: T) => void): void => {
     try {
       listener(value);
     } catch (thrown) {
-      report(thrown);
+      reportUncaught(thrown);
     }
   };
   return {
@@ -34,7 +34,7 @@ export function observable<T>(first: T): Source<T> {
 }
 
 /** A listener's fault is its page's: told where uncaught errors are told. */
-export function report(thrown: unknown): void {
+export function reportUncaught(thrown: unknown): void {
   queueMicrotask(() => {
     throw thrown;
   });

@@ -5,7 +5,7 @@
  * A request whose answer the page does not get to see goes through in the second case alone, so it
  * is made, and its success is what tells the two apart.
  */
-import { errorInfo, failure } from "./errors.js";
+import { toErrorInfo, clientError } from "./errors.js";
 
 /** Any address will do. */
 const PROBED_PATH = "/healthz";
@@ -17,13 +17,13 @@ export async function reaching<T>(server: string | undefined, work: Promise<T>):
     return await work;
   } catch (thrown) {
     const isElsewhere = server !== undefined && new URL(server).origin !== location.origin;
-    const isUnreachable = errorInfo(thrown).code === "unreachable";
+    const isUnreachable = toErrorInfo(thrown).code === "unreachable";
     if (!isUnreachable || !isElsewhere || !(await answers(server))) {
       throw thrown;
     }
     const { origin } = location;
     const does = `the server at ${server} answers, but does not let pages of ${origin} ask it`;
-    throw failure("origin_not_allowed", `${does}: start it with \`--allow-origin ${origin}\``);
+    throw clientError("origin_not_allowed", `${does}: start it with \`--allow-origin ${origin}\``);
   }
 }
 

@@ -24,7 +24,7 @@ export function useLive<T extends RowOf<T>>(query: LiveQuery<T>): LiveRows<T> {
   // The query with this key; others with it are the same.
   const latest = useRef(query);
   latest.current = query;
-  const told = useRef<Told<T>>(undefined);
+  const told = useRef<PublishedRows<T>>(undefined);
   const store = useMemo(() => liveStore(latest.current, told), [key]);
   return useSyncExternalStore(store.subscribe, store.read, store.read);
 }
@@ -36,21 +36,21 @@ export function useObservable<T>(source: Observable<T>): T {
   return useSyncExternalStore(subscribe, read, read);
 }
 
-interface Store<T> {
+interface ExternalStore<T> {
   subscribe(tell: () => void): () => void;
   read(): T;
 }
 
 /** The rows that were told last, and of which text. */
-interface Told<T> {
+interface PublishedRows<T> {
   readonly sql: string;
   readonly rows: readonly T[];
 }
 
 function liveStore<T extends RowOf<T>>(
   query: LiveQuery<T>,
-  told: { current: Told<T> | undefined },
-): Store<LiveRows<T>> {
+  told: { current: PublishedRows<T> | undefined },
+): ExternalStore<LiveRows<T>> {
   const { sql } = query;
   const before = told.current?.sql === sql ? told.current : undefined;
   const isStale = before !== undefined;

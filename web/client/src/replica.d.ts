@@ -1,8 +1,8 @@
 /** The module that `cargo xtask web` makes of the wasm; `web/tsconfig.json` says where it is. */
 declare module "warren-replica" {
-  type Engine = import("./engine.js").EngineModule;
+  type Engine = import("./wasm-engine.js").EngineModule;
   const start: Engine["default"];
   export default start;
   export const openReplica: Engine["openReplica"];
-  export const SignIn: Engine["SignIn"];
+  export const SignInRequest: Engine["SignInRequest"];
 }

@@ -1,5 +1,5 @@
 /** What a sync reports. */
-import type { Database } from "./api.js";
+import type { WarrenDatabase } from "./api.js";
 
 export interface SyncReport {
   readonly sent: number;
@@ -24,7 +24,7 @@ export interface SyncReport {
   readonly unscrubbed?: string;
   /**
    * Edits that lost to others made without knowing of them, in rows where such edits met in this
-   * sync: {@link Database.conflicts} lists them.
+   * sync: {@link WarrenDatabase.conflicts} lists them.
    */
   readonly lost: number;
   /** Rows that are live and not shown: they collide with newer ones, or do not fit their table. */

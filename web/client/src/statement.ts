@@ -5,16 +5,19 @@
  * writing one, which costs a transaction and is right, too.
  */
 import type { SqlParameter, SqlValue, TemplateValue } from "./api.js";
-import { failure } from "./errors.js";
+import { clientError } from "./errors.js";
 import { isIdentifier } from "./identifier.js";
 
-export interface Statement {
+export interface SqlStatement {
   readonly sql: string;
   readonly parameters: readonly SqlValue[];
 }
 
 /** SQL from a template: each value becomes a bound parameter, a list a list of them. */
-export function fromTemplate(text: readonly string[], values: readonly TemplateValue[]): Statement {
+export function fromTemplate(
+  text: readonly string[],
+  values: readonly TemplateValue[],
+): SqlStatement {
   const parameters: SqlParameter[] = [];
   const toSql = (value: TemplateValue): string => {
     if (isIdentifier(value)) {
@@ -28,19 +31,19 @@ export function fromTemplate(text: readonly string[], values: readonly TemplateV
     return "?";
   };
   const sql = values.map((value, at) => (text[at] ?? "") + toSql(value)).join("");
-  return checked(sql + (text[values.length] ?? ""), parameters);
+  return validateStatement(sql + (text[values.length] ?? ""), parameters);
 }
 
 const isList = (value: TemplateValue): value is readonly SqlParameter[] => Array.isArray(value);
 
 /** Refuses what SQLite has no value for; TypeScript does not see everything. */
-export function checked(sql: string, given: readonly SqlParameter[]): Statement {
+export function validateStatement(sql: string, given: readonly SqlParameter[]): SqlStatement {
   const parameters = given.map((value) => (value instanceof Date ? toText(value) : value));
   parameters.forEach((value: unknown, at) => {
     if (!isSqlValue(value)) {
       const what = value === undefined ? "undefined" : `a ${typeof value}`;
       const rather = value === undefined ? ": use null for NULL" : "";
-      throw failure("invalid_argument", `parameter ${at + 1} is ${what}${rather} (${sql})`);
+      throw clientError("invalid_argument", `parameter ${at + 1} is ${what}${rather} (${sql})`);
     }
   });
   return { sql, parameters };
@@ -72,9 +75,9 @@ function isSqlValue(value: unknown): value is SqlValue {
  * - `controls`: would begin or end a transaction.
  * - `savepoint`: the part of transaction control that is allowed in a transaction.
  */
-export type Kind = "reads" | "writes" | "bare" | "controls" | "savepoint";
+export type StatementKind = "reads" | "writes" | "bare" | "controls" | "savepoint";
 
-export function kindOf(sql: string): Kind {
+export function statementKind(sql: string): StatementKind {
   const words = withoutComments(sql);
   const first = /^[a-z]+/i.exec(words)?.[0].toUpperCase();
   switch (first) {

@@ -1,25 +1,30 @@
-/** The worker's entry: what its tab says goes to its `ownership`. */
+/** The worker's entry: what its tab says goes to its `createLeaderCandidate`. */
 import * as code from "warren-replica";
 import { enginesOf } from "./engines.js";
-import { lifeLock, type FromWorker, type Start, type ToWorker } from "./messages.js";
-import { ownership, type Ownership } from "./ownership.js";
+import {
+  livenessLock,
+  type WorkerEvent,
+  type WorkerStart,
+  type WorkerMessage,
+} from "./tab-messages.js";
+import { createLeaderCandidate, type LeaderCandidate } from "./leader-election.js";
 
 declare const self: DedicatedWorkerGlobalScope;
 
-const post = (message: FromWorker, transfer: readonly ArrayBuffer[] = []): void => {
+const post = (message: WorkerEvent, transfer: readonly ArrayBuffer[] = []): void => {
   self.postMessage(message, [...transfer]);
 };
-let mine: Ownership | undefined;
+let mine: LeaderCandidate | undefined;
 
-self.onmessage = (event: MessageEvent<ToWorker>) => {
+self.onmessage = (event: MessageEvent<WorkerMessage>) => {
   const message = event.data;
   switch (message.kind) {
     case "start":
-      void begin(message);
+      void startWorker(message);
       break;
     case "call":
     case "cancel":
-      mine?.take(message);
+      mine?.handleCall(message);
       break;
     case "key":
       mine?.rekey(message.key);
@@ -31,16 +36,16 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
 };
 self.addEventListener("online", () => mine?.online());
 
-async function begin(start: Start): Promise<void> {
+async function startWorker(start: WorkerStart): Promise<void> {
   const locks = start.hasLocks ? navigator.locks : undefined;
   // Written out as bundlers look for it.
   const wasm = start.wasm ?? new URL("./replica_bg.wasm", import.meta.url).href;
-  mine = ownership({ start, engines: enginesOf(code, wasm), locks, post });
+  mine = createLeaderCandidate({ start, engines: enginesOf(code, wasm), locks, post });
   if (locks !== undefined) {
     // Held until this worker ends: so its tab notices that.
     await new Promise<void>((held) => {
       const forever = new Promise<never>(() => undefined);
-      void locks.request(lifeLock(start.name, start.worker), () => {
+      void locks.request(livenessLock(start.name, start.worker), () => {
         held();
         return forever;
       });

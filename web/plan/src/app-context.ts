@@ -2,28 +2,28 @@
  * What every part of the screen may use: the database, the steps with their undo, where the user
  * is, and which dialog is open.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Item, List } from "./data/schema.js";
-import type { Step, Undo } from "./data/undo.js";
-import type { Now, View } from "./data/views.js";
-import type { Losses } from "./sync/losses.js";
+import type { TodoItem, TodoList } from "./data/schema.js";
+import type { UndoableStep, UndoStack } from "./data/undo.js";
+import type { CurrentDay, PlanView } from "./data/views.js";
+import type { LossCounts } from "./sync/losses.js";
 
 /** The dialogs; at most one is open. */
-export type Dialogue =
+export type OpenDialog =
   | { readonly kind: "account"; readonly mode: "signUp" | "signIn" }
   | { readonly kind: "conflicts" | "deleted" | "enterPhrase" | "import" | "keys" | "newAccount" }
   | { readonly kind: "passcode"; readonly change: "set" | "change" | "remove" }
   | { readonly kind: "password" }
-  | { readonly kind: "deleteList"; readonly list: List }
-  | { readonly kind: "history"; readonly item: Item }
-  | { readonly kind: "list"; readonly list: List | undefined }
-  | { readonly kind: "move"; readonly item: Item }
+  | { readonly kind: "deleteList"; readonly list: TodoList }
+  | { readonly kind: "history"; readonly item: TodoItem }
+  | { readonly kind: "list"; readonly list: TodoList | undefined }
+  | { readonly kind: "move"; readonly item: TodoItem }
   | { readonly kind: "phrase" | "settings" | "signOut" | "sync" };
 
 /** A row of the lists' query. */
-export type CountedList = List & { readonly open: number };
+export type ListWithOpenCount = TodoList & { readonly open: number };
 
 export interface Toast {
   readonly text: string;
@@ -33,34 +33,37 @@ export interface Toast {
   readonly stays?: boolean;
 }
 
-export interface App {
-  readonly db: Database;
-  readonly undo: Undo;
-  readonly now: Now;
-  readonly lists: readonly CountedList[];
-  readonly view: View;
-  readonly go: (view: View) => void;
+export interface AppContextValue {
+  readonly db: WarrenDatabase;
+  readonly undo: UndoStack;
+  readonly now: CurrentDay;
+  readonly lists: readonly ListWithOpenCount[];
+  readonly view: PlanView;
+  readonly navigate: (view: PlanView) => void;
   /** The item in the side panel. */
   readonly openId: string | undefined;
   readonly open: (id: string | undefined) => void;
-  readonly show: (dialogue: Dialogue | undefined) => void;
+  readonly openDialog: (dialogue: OpenDialog | undefined) => void;
   readonly toast: (toast: Toast) => void;
-  readonly losses: Losses;
+  readonly losses: LossCounts;
   /** After some were settled. */
   readonly recount: () => void;
   /** Shows another database, which is open. */
-  readonly use: (db: Database, toast: Toast) => void;
+  readonly use: (db: WarrenDatabase, toast: Toast) => void;
   /** Opens what this browser shows now (`databases.ts`), after the present database was closed. */
   readonly reopen: (toast?: Toast) => void;
   /** Runs a step; says so, with "Undo", unless it is `quiet`. Failures are told, too. */
-  readonly act: (step: Step | Promise<Step | undefined>, quiet?: "quiet") => Promise<void>;
+  readonly perform: (
+    step: UndoableStep | Promise<UndoableStep | undefined>,
+    quiet?: "quiet",
+  ) => Promise<void>;
   readonly undoLast: () => void;
   readonly redoLast: () => void;
 }
 
-export const AppContext = createContext<App | undefined>(undefined);
+export const AppContext = createContext<AppContextValue | undefined>(undefined);
 
-export function useApp(): App {
+export function useApp(): AppContextValue {
   const app = useContext(AppContext);
   if (app === undefined) throw new Error("the app's context is missing");
   return app;

@@ -2,22 +2,22 @@
  * The app, once its database is open: where the user is, the steps with their undo, and the parts
  * of the screen.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import type { JSX } from "preact";
 import { flushSync } from "preact/compat";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import {
   AppContext,
-  type App as AppValue,
-  type CountedList,
-  type Dialogue,
+  type AppContextValue,
+  type ListWithOpenCount,
+  type OpenDialog,
   type Toast,
 } from "./app-context.js";
 import { settleDrafts } from "./data/drafts.js";
-import { runStatements } from "./data/run.js";
-import { createSearchIndex, SEARCHABLE_QUERY, type Searchable } from "./data/search.js";
-import { createUndo, type Step } from "./data/undo.js";
-import { isSameView, LISTS_QUERY, viewFromHash, viewToHash, type View } from "./data/views.js";
+import { runStatements } from "./data/run-statements.js";
+import { createSearchIndex, SEARCHABLE_QUERY, type SearchableItem } from "./data/search.js";
+import { createUndo, type UndoableStep } from "./data/undo.js";
+import { isSameView, LISTS_QUERY, viewFromHash, viewToHash, type PlanView } from "./data/views.js";
 import { Dialogs } from "./dialogs/dialogs.js";
 import { ViewHeader } from "./items/header.js";
 import { ListView } from "./items/list-view.js";
@@ -25,11 +25,11 @@ import { ItemPanel } from "./items/panel.js";
 import { QuickAdd } from "./items/quick-add.js";
 import { SearchField } from "./items/search-field.js";
 import { Sidebar } from "./items/sidebar.js";
-import { focusItems, focusQuickAdd, focusTitle, useKeys } from "./keys.js";
+import { focusItems, focusQuickAdd, focusTitle, useShortcuts } from "./shortcuts.js";
 import { useLosses } from "./sync/losses.js";
 import { usePhraseRequest } from "./sync/phrase-request.js";
 import { SyncPill } from "./sync/pill.js";
-import { problemText } from "./sync/problems.js";
+import { errorText } from "./sync/error-texts.js";
 import { useSignedOutNotice } from "./sync/signed-out.js";
 import { PHONE, useLatest, useMedia, useNow, useRows } from "./ui/hooks.js";
 import { Icon } from "./ui/icons.js";
@@ -38,11 +38,11 @@ import { Sheet } from "./ui/sheet.js";
 import { ToastRegion } from "./ui/toast.js";
 import { onUpdate } from "./update.js";
 
-const HOME: View = { kind: "today" };
+const HOME: PlanView = { kind: "today" };
 
 /** The view in the page's address. */
-function useView(): readonly [View, (view: View) => void] {
-  const [view, setView] = useState<View>(() => viewFromHash(location.hash) ?? HOME);
+function useView(): readonly [PlanView, (view: PlanView) => void] {
+  const [view, setView] = useState<PlanView>(() => viewFromHash(location.hash) ?? HOME);
   useEffect(() => {
     const onHash = (): void => setView(viewFromHash(location.hash) ?? HOME);
     addEventListener("hashchange", onHash);
@@ -52,28 +52,28 @@ function useView(): readonly [View, (view: View) => void] {
 }
 
 /** What a search finds; `undefined` where nothing is searched for, or nothing is known yet. */
-function useFound(db: Database, search: string): readonly number[] | undefined {
+function useFound(db: WarrenDatabase, search: string): readonly number[] | undefined {
   const [index] = useState(createSearchIndex);
   const isSearching = search.trim() !== "";
-  const rows = useRows<Searchable>(db, isSearching ? SEARCHABLE_QUERY : undefined)?.rows;
+  const rows = useRows<SearchableItem>(db, isSearching ? SEARCHABLE_QUERY : undefined)?.rows;
   return useMemo(
     () => (isSearching && rows !== undefined ? index.find(rows, search) : undefined),
     [rows, search],
   );
 }
 
-interface Steps {
-  readonly act: AppValue["act"];
+interface UndoActions {
+  readonly perform: AppContextValue["perform"];
   readonly undoLast: () => void;
   readonly redoLast: () => void;
-  readonly undo: AppValue["undo"];
+  readonly undo: AppContextValue["undo"];
 }
 
-function useSteps(db: Database, toast: (toast: Toast) => void): Steps {
+function useSteps(db: WarrenDatabase, toast: (toast: Toast) => void): UndoActions {
   return useMemo(() => {
     const undo = createUndo((statements) => runStatements(db, statements));
     const fail = (error: unknown): void =>
-      toast({ text: problemText(error) ?? "Something went wrong.", tone: "bad" });
+      toast({ text: errorText(error) ?? "Something went wrong.", tone: "bad" });
     const undoLast = (): void => {
       undo.undo().then((step) => {
         if (step === undefined) return toast({ text: "Nothing to undo" });
@@ -86,8 +86,8 @@ function useSteps(db: Database, toast: (toast: Toast) => void): Steps {
         return toast({ text: `Redone: ${step.label}`, action: { label: "Undo", run: undoLast } });
       }, fail);
     };
-    const act = async (
-      wanted: Step | Promise<Step | undefined>,
+    const perform = async (
+      wanted: UndoableStep | Promise<UndoableStep | undefined>,
       quiet?: "quiet",
     ): Promise<void> => {
       try {
@@ -100,40 +100,40 @@ function useSteps(db: Database, toast: (toast: Toast) => void): Steps {
         fail(error);
       }
     };
-    return { act, undoLast, redoLast, undo };
+    return { perform, undoLast, redoLast, undo };
   }, [db]);
 }
 
-interface Props {
-  readonly db: Database;
+interface AppProps {
+  readonly db: WarrenDatabase;
   readonly firstToast: Toast | undefined;
   /** Another database is to be shown. */
-  readonly onOther: (db: Database, toast: Toast) => void;
+  readonly onOther: (db: WarrenDatabase, toast: Toast) => void;
   /** This one is closed, or erased. */
   readonly onReopen: (toast?: Toast) => void;
 }
 
-export function App({ db, firstToast, onOther, onReopen }: Props): JSX.Element {
+export function App({ db, firstToast, onOther, onReopen }: AppProps): JSX.Element {
   const now = useNow();
   const isPhone = useMedia(PHONE);
-  const lists = useRows<CountedList>(db, LISTS_QUERY)?.rows;
+  const lists = useRows<ListWithOpenCount>(db, LISTS_QUERY)?.rows;
   const [place, go] = useView();
   const [search, setSearch] = useState("");
   const [isSearching, setSearching] = useState(false);
   const [openId, setOpenId] = useState<string>();
-  const [dialogue, show] = useState<Dialogue>();
+  const [dialogue, show] = useState<OpenDialog>();
   const [toast, setToast] = useState(firstToast);
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   const steps = useSteps(db, setToast);
   const found = useFound(db, search);
-  const view: View = found === undefined ? place : { kind: "search", keys: found };
+  const view: PlanView = found === undefined ? place : { kind: "search", keys: found };
   useEffect(() => onUpdate(setToast), []);
   usePhraseRequest(db, dialogue, show);
   useSignedOutNotice(db, setToast, show);
   const [losses, recount] = useLosses(db);
   useEffect(() => {
     settleDrafts(db).catch((error: unknown) =>
-      setToast({ text: problemText(error) ?? "A draft could not be saved.", tone: "bad" }),
+      setToast({ text: errorText(error) ?? "A draft could not be saved.", tone: "bad" }),
     );
   }, [db]);
   useLayer(() => {
@@ -158,26 +158,26 @@ export function App({ db, firstToast, onOther, onReopen }: Props): JSX.Element {
   }, [openId]);
   const missing =
     lists !== undefined && place.kind === "list" && !lists.some((list) => list.id === place.id);
-  const wasThere = useRef<View>(place);
+  const wasThere = useRef<PlanView>(place);
   useEffect(() => {
     // A list that was there and is gone: deleted here or elsewhere.
     if (!missing) wasThere.current = place;
     else if (isSameView(wasThere.current, place)) go({ kind: "all" });
   }, [missing, place]);
 
-  const app: AppValue = {
+  const app: AppContextValue = {
     ...steps,
     db,
     now,
     lists: lists ?? [],
     view,
-    go,
+    navigate: go,
     openId,
     open: (id) => {
       if (id !== undefined && id === openId) focusTitle();
       setOpenId(id);
     },
-    show: (next) => {
+    openDialog: (next) => {
       setDrawerOpen(false);
       show(next);
     },
@@ -193,7 +193,7 @@ export function App({ db, firstToast, onOther, onReopen }: Props): JSX.Element {
     if (latest.current) flushSync(() => setSearching(true));
     document.getElementById("search")?.focus();
   }, []);
-  useKeys(app, openSearch);
+  useShortcuts(app, openSearch);
   if (lists === undefined) return <div class="opening" aria-busy="true" />;
 
   const viewKey = view.kind === "list" ? view.id : view.kind;

@@ -3,26 +3,26 @@
  * if it has one, and says so when it cannot be opened. Opens another one when another account is
  * signed in to, or the present one is gone.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { App } from "./app.js";
 import type { Toast } from "./app-context.js";
 import { onOtherPlace, openPresent } from "./databases.js";
 import { Locked } from "./locked.js";
-import { codeOf, problemText } from "./sync/problems.js";
+import { codeOf, errorText } from "./sync/error-texts.js";
 import { Icon } from "./ui/icons.js";
 
-type State =
+type BootState =
   | { readonly phase: "opening" | "locked"; readonly toast?: Toast | undefined }
-  | { readonly phase: "open"; readonly db: Database; readonly toast?: Toast | undefined }
+  | { readonly phase: "open"; readonly db: WarrenDatabase; readonly toast?: Toast | undefined }
   | { readonly phase: "failed"; readonly error: unknown };
 
 /** The file is not the one that was opened: another tab has erased it, or set another passcode. */
 const OTHER_FILE: ReadonlySet<string> = new Set(["deleted", "wrong_key"]);
 
 export function Boot(): JSX.Element {
-  const [state, setState] = useState<State>({ phase: "opening" });
+  const [state, setState] = useState<BootState>({ phase: "opening" });
   const openAgain = (toast?: Toast): void => setState({ phase: "opening", toast });
   const db = state.phase === "open" ? state.db : undefined;
   useEffect(() => {
@@ -73,7 +73,7 @@ function Failed({ error }: { readonly error: unknown }): JSX.Element {
         <Icon name="warning" size={28} />
       </span>
       <h1>Plan can’t open</h1>
-      <p role="alert">{problemText(error)}</p>
+      <p role="alert">{errorText(error)}</p>
       <p class="muted">Nothing was changed. Loading the page again often helps.</p>
       <button type="button" class="button button-primary" onClick={() => location.reload()}>
         Load again

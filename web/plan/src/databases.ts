@@ -6,26 +6,26 @@
  * - After a sign-out the account's database stays what is shown, unless it is removed.
  * - A file that has a passcode is opened with it, in each tab.
  */
-import { deleteDatabase, open, WarrenError, type Database } from "@warren/client";
+import { deleteDatabase, open, WarrenError, type WarrenDatabase } from "@warren/client";
 import { DATABASE, SCHEMA, TRACKED } from "./data/schema.js";
 
 /** A database, and whose it is. */
-export interface Place {
+export interface DatabasePlace {
   readonly name: string;
   readonly login?: string;
 }
 
 const KEY = "plan.database";
-const LOCAL: Place = { name: DATABASE };
+const LOCAL: DatabasePlace = { name: DATABASE };
 
 /** What is shown when Plan starts. */
-export function presentPlace(): Place {
+export function presentPlace(): DatabasePlace {
   const stored = localStorage.getItem(KEY);
-  return stored === null ? LOCAL : (JSON.parse(stored) as Place);
+  return stored === null ? LOCAL : (JSON.parse(stored) as DatabasePlace);
 }
 
 /** Without a place: the database that has no account. */
-export function setPresentPlace(place: Place = LOCAL): void {
+export function setPresentPlace(place: DatabasePlace = LOCAL): void {
   if (place.login === undefined) localStorage.removeItem(KEY);
   else localStorage.setItem(KEY, JSON.stringify(place));
 }
@@ -40,7 +40,7 @@ export function onOtherPlace(reload: () => void): () => void {
 }
 
 /** Where this account's items are, whoever uses the browser. */
-export async function placeOf(login: string): Promise<Place> {
+export async function placeOf(login: string): Promise<DatabasePlace> {
   const known = login.trim().toLowerCase();
   // Without a secure context there are no files, and each tab is for itself.
   const subtle = crypto.subtle as SubtleCrypto | undefined;
@@ -58,20 +58,20 @@ const DIGEST_BYTES = 16;
 let passcode: string | undefined;
 
 /** `wrong_key` if the file has a passcode, and another one. */
-export async function openPlace({ name }: Place, given?: string): Promise<Database> {
+export async function openPlace({ name }: DatabasePlace, given?: string): Promise<WarrenDatabase> {
   const key = given === undefined ? {} : { key: given };
   return open({ name, schema: SCHEMA, track: TRACKED, ...key });
 }
 
 /** The one that is shown. */
-export async function openPresent(given?: string): Promise<Database> {
+export async function openPresent(given?: string): Promise<WarrenDatabase> {
   const db = await openPlace(presentPlace(), given);
   passcode = given;
   return db;
 }
 
 /** An account's, beside the one that is shown: with the same passcode, if it has none yet. */
-export async function openBeside(place: Place): Promise<Database> {
+export async function openBeside(place: DatabasePlace): Promise<WarrenDatabase> {
   if (passcode === undefined) return openPlace(place);
   try {
     return await openPlace(place, passcode);
@@ -91,7 +91,7 @@ interface PasscodeKeys {
 const REKEYED = "plan.rekeyed";
 
 /** Sets, changes or removes the passcode. */
-export async function setPasscode(db: Database, change: PasscodeKeys): Promise<void> {
+export async function setPasscode(db: WarrenDatabase, change: PasscodeKeys): Promise<void> {
   await db.rekey(change);
   passcode = change.to ?? undefined;
   // The other tabs ask for it.
@@ -99,7 +99,7 @@ export async function setPasscode(db: Database, change: PasscodeKeys): Promise<v
 }
 
 /** Erases what is shown; what has no account is shown after that. */
-export async function erase(db: Database): Promise<void> {
+export async function erase(db: WarrenDatabase): Promise<void> {
   setPresentPlace();
   passcode = undefined;
   await db.delete();

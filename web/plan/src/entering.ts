@@ -2,17 +2,17 @@
  * Into an account: its own database is opened, and what this browser made without an account comes
  * along, if that is wanted.
  */
-import type { Database, NewAccount } from "@warren/client";
+import type { WarrenDatabase, SignUpOptions } from "@warren/client";
 import { insertItems } from "./data/items.js";
 import { insertLists } from "./data/lists.js";
-import { runStatements } from "./data/run.js";
-import type { Item, List } from "./data/schema.js";
+import { runStatements } from "./data/run-statements.js";
+import type { TodoItem, TodoList } from "./data/schema.js";
 import { openBeside, placeOf, presentPlace, setPresentPlace } from "./databases.js";
 import { awaitConfirmation, confirmPhrase } from "./sync/confirmation.js";
 
-export interface Entry {
+export interface AccountEntry {
   /** With `sealed` a new account encrypts from end to end. */
-  readonly account: NewAccount;
+  readonly account: SignUpOptions;
   readonly isNew: boolean;
   /** The account's recovery phrase, where it is known. */
   readonly words: string | undefined;
@@ -21,7 +21,10 @@ export interface Entry {
 }
 
 /** Returns the database that is to be shown: the account's. */
-export async function enterAccount(db: Database, entry: Entry): Promise<Database> {
+export async function enterAccount(
+  db: WarrenDatabase,
+  entry: AccountEntry,
+): Promise<WarrenDatabase> {
   const place = await placeOf(entry.account.login);
   const isOwn = db.name === place.name;
   const target = isOwn ? db : await openBeside(place);
@@ -40,7 +43,10 @@ export async function enterAccount(db: Database, entry: Entry): Promise<Database
   return target;
 }
 
-async function register(target: Database, { account, isNew, words }: Entry): Promise<void> {
+async function register(
+  target: WarrenDatabase,
+  { account, isNew, words }: AccountEntry,
+): Promise<void> {
   if (!isNew) {
     // First: what is sent from here on is encrypted, whatever the server says of the account.
     if (words !== undefined) await target.usePhrase(words);
@@ -56,20 +62,20 @@ async function register(target: Database, { account, isNew, words }: Entry): Pro
 }
 
 /** How many items and lists there are that have no account. */
-export async function countLocal(db: Database): Promise<number> {
+export async function countLocal(db: WarrenDatabase): Promise<number> {
   const [row] = await db.sql<{ n: number }>`
     SELECT (SELECT count(*) FROM item) + (SELECT count(*) FROM list) AS n`;
   return row?.n ?? 0;
 }
 
-async function copyItems(from: Database, to: Database): Promise<void> {
-  const lists = await from.sql<List>`SELECT * FROM list`;
-  const items = await from.sql<Item>`SELECT * FROM item`;
+async function copyItems(from: WarrenDatabase, to: WarrenDatabase): Promise<void> {
+  const lists = await from.sql<TodoList>`SELECT * FROM list`;
+  const items = await from.sql<TodoItem>`SELECT * FROM item`;
   await runStatements(to, [insertLists(lists, "keep"), insertItems(items, "keep")]);
 }
 
 /** Nothing is left of an attempt that failed, unless the account has been here before. */
-async function leave(target: Database): Promise<void> {
+async function leave(target: WarrenDatabase): Promise<void> {
   const isUsed = target.status.value.unsent > 0 || (await countLocal(target)) > 0;
   await (isUsed ? target.close() : target.delete());
 }

@@ -1,21 +1,21 @@
 /**
  * What is shown before a database with a passcode is open; and the way on for who has forgotten it.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Toast } from "./app-context.js";
 import { eraseLocked, openPresent, presentPlace, setPresentPlace } from "./databases.js";
-import { codeOf, problemText } from "./sync/problems.js";
+import { codeOf, errorText } from "./sync/error-texts.js";
 import { PasswordField, Problem } from "./ui/dialog.js";
 import { useTask } from "./ui/hooks.js";
 
-interface Props {
-  readonly onOpen: (db: Database) => void;
+interface LockedProps {
+  readonly onOpen: (db: WarrenDatabase) => void;
   readonly onReopen: (toast?: Toast) => void;
 }
 
-export function Locked({ onOpen, onReopen }: Props): JSX.Element {
+export function Locked({ onOpen, onReopen }: LockedProps): JSX.Element {
   const [isForgotten, setForgotten] = useState(false);
   return (
     <main class="gate" data-testid="locked">
@@ -37,7 +37,7 @@ export function Locked({ onOpen, onReopen }: Props): JSX.Element {
 }
 
 interface PasscodeProps {
-  readonly onOpen: (db: Database) => void;
+  readonly onOpen: (db: WarrenDatabase) => void;
   readonly onForgotten: () => void;
   readonly onOther: () => void;
 }
@@ -51,7 +51,7 @@ function Passcode({ onOpen, onForgotten, onOther }: PasscodeProps): JSX.Element 
     task.run(async () => onOpen(await openPresent(passcode)));
   };
   const problem =
-    codeOf(task.error) === "wrong_key" ? "This is not the passcode." : problemText(task.error);
+    codeOf(task.error) === "wrong_key" ? "This is not the passcode." : errorText(task.error);
   return (
     <>
       <h1>Plan is locked</h1>
@@ -113,7 +113,7 @@ function Erase({ onReopen, onBack }: EraseProps): JSX.Element {
         </p>
       )}
       <div class="form">
-        <Problem text={problemText(task.error)} />
+        <Problem text={errorText(task.error)} />
         <label class="choice">
           <input
             type="checkbox"

@@ -10,8 +10,8 @@ import { extname, join } from "node:path";
 import { after, before } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
-import type { Database, OpenOptions, SyncState } from "../../client/src/index.js";
-import type { Bed, Device } from "../harness.js";
+import type { WarrenDatabase, OpenOptions, SyncState } from "../../client/src/index.js";
+import type { BrowserFixture, BrowserDevice } from "../harness.js";
 
 const POLICY = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src data:";
 const KINDS: Readonly<Record<string, string>> = {
@@ -58,21 +58,21 @@ const DIST = "web/client/dist";
 declare global {
   var warren: typeof import("../../client/src/index.js");
   /** The database that a page has open. */
-  var db: Database;
+  var db: WarrenDatabase;
 }
 
 export const SCHEMA = "CREATE TABLE item (id TEXT PRIMARY KEY, name TEXT)";
 
-export interface Site {
+export interface TestSite {
   readonly address: string;
   /** What goes to the API and comes from it, once there is a list for it. */
   traffic?: Buffer[];
   /** Whether the API is away. */
   isAway: boolean;
   /** A tab with the page. */
-  open(device: Device): Promise<Page>;
+  open(device: BrowserDevice): Promise<Page>;
   /** A tab with the page, and a database open in it. */
-  openDatabase(device: Device, options?: Partial<OpenOptions>): Promise<Page>;
+  openDatabase(device: BrowserDevice, options?: Partial<OpenOptions>): Promise<Page>;
 }
 
 /**
@@ -80,12 +80,12 @@ export interface Site {
  * may load.
  */
 export function site(
-  here: Bed,
+  here: BrowserFixture,
   script: { readonly text: string } = { text: REACHABLE },
   policy = POLICY,
-): Site {
+): TestSite {
   let address = "";
-  const it: Site = {
+  const it: TestSite = {
     isAway: false,
     get address() {
       return address;

@@ -8,7 +8,7 @@ import type { Locator } from "playwright-core";
 const HOLD_MS_MAX = 30_000;
 const AGAIN_MS = 20;
 
-export interface Claims {
+export interface PageExpectations {
   toHaveText(text: string | RegExp, withinMs?: number): Promise<void>;
   toBeDisabled(): Promise<void>;
   toBeVisible(withinMs?: number): Promise<void>;
@@ -16,7 +16,7 @@ export interface Claims {
   toHaveCount(count: number): Promise<void>;
 }
 
-export function expect(locator: Locator): Claims {
+export function expect(locator: Locator): PageExpectations {
   return {
     toHaveText: (text, withinMs) =>
       eventually(async () => {

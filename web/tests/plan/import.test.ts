@@ -8,16 +8,16 @@ import {
   understand,
   type ImportChoices,
   type ImportedItem,
-  type Understanding,
+  type ParsedImport,
 } from "../../plan/src/data/import/understand.js";
 
-interface Import {
+interface TestImport {
   readonly file: ImportFile;
-  readonly understood: Understanding;
+  readonly understood: ParsedImport;
 }
 
 /** As the dialog takes it before anybody changes anything. */
-function importOf(content: string | Uint8Array, choices: Partial<ImportChoices> = {}): Import {
+function importOf(content: string | Uint8Array, choices: Partial<ImportChoices> = {}): TestImport {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   const file = readFile(bytes);
   const meanings = file.columns.map(({ meaning }) => meaning);

@@ -6,18 +6,18 @@ import {
   positionAfter,
   positionBefore,
   positionsAfter,
-  type Placed,
-} from "../../plan/src/data/order.js";
+  type PositionedRow,
+} from "../../plan/src/data/fractional-order.js";
 
 /** As SQLite orders: by bytes, then by id. */
-function ordered(rows: readonly Placed[]): string[] {
+function ordered(rows: readonly PositionedRow[]): string[] {
   const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
   return [...rows]
     .sort((a, b) => compare(a.position, b.position) || compare(a.id, b.id))
     .map((row) => row.id);
 }
 
-function placed(rows: readonly Placed[], id: string, index: number): Placed[] {
+function placed(rows: readonly PositionedRow[], id: string, index: number): PositionedRow[] {
   const others = rows.filter((row) => row.id !== id);
   const changed = new Map(
     place(id, others[index - 1], others.slice(index)).map((row) => [row.id, row.position]),

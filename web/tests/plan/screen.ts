@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { eventually, expect } from "./expect.js";
 import type { Locator, Page } from "playwright-core";
-import { PASSWORD, type Device } from "../harness.js";
+import { PASSWORD, type BrowserDevice } from "../harness.js";
 
-export interface Plan {
+export interface PlanScreen {
   readonly page: Page;
   readonly pill: Locator;
   readonly toast: Locator;
@@ -36,7 +36,7 @@ export interface Plan {
 export const REFUSED = /Failed to load resource|ERR_|net::/;
 
 /** A device of a new account, with one item that the server has. */
-export async function signedUp(device: Device, login: string): Promise<Plan> {
+export async function signedUp(device: BrowserDevice, login: string): Promise<PlanScreen> {
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);
   await plan.signUp(login, "plain");
@@ -45,16 +45,16 @@ export async function signedUp(device: Device, login: string): Promise<Plan> {
   return plan;
 }
 
-export async function openPlan(device: Device, path = "/#/all"): Promise<Plan> {
+export async function openPlan(device: BrowserDevice, path = "/#/all"): Promise<PlanScreen> {
   return planOn(await device.open(path));
 }
 
-export async function planOn(page: Page): Promise<Plan> {
+export async function planOn(page: Page): Promise<PlanScreen> {
   await page.getByTestId("app").waitFor();
   const pill = page.getByTestId("sync-pill").first();
   const button = (name: string | RegExp): Locator =>
     page.getByRole("button", { name, exact: true });
-  const plan: Plan = {
+  const plan: PlanScreen = {
     page,
     pill,
     toast: page.getByTestId("toast"),
@@ -164,7 +164,7 @@ export async function typeWords(page: Page, phrase: string): Promise<void> {
 
 /** Opens the form, and fills it in. */
 export async function fillAccount(
-  plan: Plan,
+  plan: PlanScreen,
   action: string,
   login: string,
   password: string,

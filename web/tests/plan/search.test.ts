@@ -1,7 +1,7 @@
 /** A search finds words whatever their case and the marks on their letters. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createSearchIndex, type Searchable } from "../../plan/src/data/search.js";
+import { createSearchIndex, type SearchableItem } from "../../plan/src/data/search.js";
 
 const TITLES = [
   "TURNÜBUNG",
@@ -12,7 +12,11 @@ const TITLES = [
   "日本語",
   "ＡＢＣ",
 ];
-const ROWS: readonly Searchable[] = TITLES.map((title, key) => ({ key, title, note: `n${key}` }));
+const ROWS: readonly SearchableItem[] = TITLES.map((title, key) => ({
+  key,
+  title,
+  note: `n${key}`,
+}));
 
 function found(text: string): (string | undefined)[] {
   return createSearchIndex()

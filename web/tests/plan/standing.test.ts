@@ -1,13 +1,16 @@
 /** How the database stands, in words: each state has its own, and says what to do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Status, SyncState } from "@warren/client";
-import { standingOf } from "../../plan/src/sync/standing.js";
+import type { DatabaseStatus, SyncState } from "@warren/client";
+import { syncIndicator } from "../../plan/src/sync/sync-indicator.js";
 
 const NOW = Date.UTC(2026, 10, 22);
 
-function told(sync: SyncState, rest: Partial<Status> = {}): ReturnType<typeof standingOf> {
-  const status: Status = {
+function told(
+  sync: SyncState,
+  rest: Partial<DatabaseStatus> = {},
+): ReturnType<typeof syncIndicator> {
+  const status: DatabaseStatus = {
     storage: "opfs",
     isOwner: true,
     account: { server: "https://example.org", login: "anna" },
@@ -19,16 +22,16 @@ function told(sync: SyncState, rest: Partial<Status> = {}): ReturnType<typeof st
     sync,
     ...rest,
   };
-  return standingOf(status, NOW);
+  return syncIndicator(status, NOW);
 }
 
 /** Without an account. */
-function alone(rest: Partial<Status> = {}): ReturnType<typeof standingOf> {
+function alone(rest: Partial<DatabaseStatus> = {}): ReturnType<typeof syncIndicator> {
   const { account: _, ...status } = { ...base, ...rest };
-  return standingOf(status, NOW);
+  return syncIndicator(status, NOW);
 }
 
-const base: Status = {
+const base: DatabaseStatus = {
   storage: "opfs",
   isOwner: true,
   sealed: false,
@@ -39,7 +42,7 @@ const base: Status = {
   sync: { phase: "local" },
 };
 
-const failed = (code: string, unsent = 0): ReturnType<typeof standingOf> =>
+const failed = (code: string, unsent = 0): ReturnType<typeof syncIndicator> =>
   told({ phase: "failed", error: { code, message: "the words of the code" } }, { unsent });
 
 test("without an account: on this device only, or not even there", () => {
@@ -50,7 +53,7 @@ test("without an account: on this device only, or not even there", () => {
 });
 
 test("signed out: whose items these are", () => {
-  const standing = standingOf(base, NOW, "anna");
+  const standing = syncIndicator(base, NOW, "anna");
   assert.deepEqual([standing.label, standing.remedy], ["Signed out", "signIn"]);
   assert.match(standing.detail, /items of anna/);
 });

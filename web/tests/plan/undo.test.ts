@@ -1,7 +1,7 @@
 /** Undo and redo: the stack by itself, and every step against a real SQLite. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Database, SqlValue } from "@warren/client";
+import type { WarrenDatabase, SqlValue } from "@warren/client";
 import sqlite3InitModule from "@sqlite.org/sqlite-wasm";
 import {
   addItems,
@@ -23,15 +23,15 @@ import {
 import { dayOf } from "../../plan/src/data/dates.js";
 import { readFile } from "../../plan/src/data/import/read.js";
 import { understand, type ImportedItem } from "../../plan/src/data/import/understand.js";
-import { runStatements } from "../../plan/src/data/run.js";
-import { SCHEMA, type Item, type List } from "../../plan/src/data/schema.js";
-import { exportCsv, importItems } from "../../plan/src/data/transfer.js";
-import { createUndo, type Statement, type Step } from "../../plan/src/data/undo.js";
+import { runStatements } from "../../plan/src/data/run-statements.js";
+import { SCHEMA, type TodoItem, type TodoList } from "../../plan/src/data/schema.js";
+import { exportCsv, importItems } from "../../plan/src/data/csv-transfer.js";
+import { createUndo, type BatchStatement, type UndoableStep } from "../../plan/src/data/undo.js";
 
 const sqlite3 = await sqlite3InitModule();
 
 /** As much of a database as the steps use, on SQLite itself. */
-function openDatabase(): Database {
+function openDatabase(): WarrenDatabase {
   const file = new sqlite3.oo1.DB(":memory:");
   for (const sql of SCHEMA) file.exec(sql);
   const run = (sql: string, parameters: readonly SqlValue[]): unknown[] =>
@@ -65,10 +65,10 @@ function openDatabase(): Database {
   };
   // Only a replica has a history.
   const record = (): Promise<void> => Promise.resolve();
-  return { ...queries, transaction, record } as unknown as Database;
+  return { ...queries, transaction, record } as unknown as WarrenDatabase;
 }
 
-const list = (id: string, position: string): List => ({
+const list = (id: string, position: string): TodoList => ({
   id,
   name: `List ${id}`,
   colour: "blue",
@@ -76,7 +76,7 @@ const list = (id: string, position: string): List => ({
   created_ms: 1,
 });
 
-const item = (id: string, position: string, rest: Partial<Item> = {}): Item => ({
+const item = (id: string, position: string, rest: Partial<TodoItem> = {}): TodoItem => ({
   id,
   list_id: "l1",
   title: `Item ${id}`,
@@ -88,7 +88,7 @@ const item = (id: string, position: string, rest: Partial<Item> = {}): Item => (
   ...rest,
 });
 
-async function filledDatabase(): Promise<Database> {
+async function filledDatabase(): Promise<WarrenDatabase> {
   const db = openDatabase();
   await runStatements(db, [
     insertLists([list("l1", "a0"), list("l2", "a1"), list("l3", "a1")]),
@@ -103,20 +103,22 @@ async function filledDatabase(): Promise<Database> {
   return db;
 }
 
-async function contents(db: Database): Promise<unknown> {
+async function contents(db: WarrenDatabase): Promise<unknown> {
   return {
     lists: await db.sql`SELECT * FROM list ORDER BY position, id`,
     items: await db.sql`SELECT * FROM item ORDER BY list_id, position, id`,
   };
 }
 
-async function titles(db: Database): Promise<unknown[]> {
+async function titles(db: WarrenDatabase): Promise<unknown[]> {
   const rows = await db.sql`SELECT id FROM item
     WHERE list_id = 'l1' AND done_ms IS NULL ORDER BY position, id`;
   return rows.map((row) => row["id"]);
 }
 
-const STEPS: Readonly<Record<string, (db: Database) => Step | Promise<Step | undefined>>> = {
+const STEPS: Readonly<
+  Record<string, (db: WarrenDatabase) => UndoableStep | Promise<UndoableStep | undefined>>
+> = {
   "add an item": (db) =>
     addItems(db, {
       items: [{ id: "new", title: "New" }],
@@ -159,7 +161,7 @@ for (const [name, make] of Object.entries(STEPS)) {
 test("an item stands where it was put, also between rows of one position", async () => {
   const db = await filledDatabase();
   const put = async (after: string | undefined): Promise<unknown[]> => {
-    const [present] = await db.sql<Item>`SELECT * FROM item WHERE id = 'i4'`;
+    const [present] = await db.sql<TodoItem>`SELECT * FROM item WHERE id = 'i4'`;
     assert.ok(present);
     const step = await reorderItem(db, present, after);
     await runStatements(db, step.apply);
@@ -192,13 +194,13 @@ test("an edit's way back leaves alone what another device changed meanwhile", as
 
 test("steps run in turn; a failed one is not remembered; a new one ends redo", async () => {
   const ran: string[] = [];
-  const undo = createUndo(async (statements: readonly Statement[]) => {
+  const undo = createUndo(async (statements: readonly BatchStatement[]) => {
     await Promise.resolve();
     const sql = statements[0]?.sql ?? "";
     if (sql === "fails") throw new Error("no");
     ran.push(sql);
   });
-  const step = (name: string): Step => ({
+  const step = (name: string): UndoableStep => ({
     label: name,
     apply: [{ sql: name, rows: [[]] }],
     revert: [{ sql: `un${name}`, rows: [[]] }],
@@ -230,10 +232,10 @@ function importedItems(count: number): ImportedItem[] {
 }
 
 function importInto(
-  db: Database,
+  db: WarrenDatabase,
   signal: AbortSignal,
   onProgress: (done: number) => void,
-): Promise<Step | undefined> {
+): Promise<UndoableStep | undefined> {
   let next = 0;
   return importItems(db, {
     items: importedItems(1200),

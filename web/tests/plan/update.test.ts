@@ -5,7 +5,7 @@ import type { Toast } from "../../plan/src/app-context.js";
 import { onUpdate, TAKE_OVER } from "../../plan/src/update.js";
 
 /** What of a browser takes part: a page, and the registration of its service worker. */
-class Registration extends EventTarget {
+class FakeRegistration extends EventTarget {
   looks = 0;
   waiting: unknown = null;
   installing: (EventTarget & { state: string; said?: unknown }) | null = null;
@@ -15,12 +15,12 @@ class Registration extends EventTarget {
   }
 }
 
-interface Page extends EventTarget {
+interface FakePage extends EventTarget {
   visibilityState: string;
 }
 
-function browser(): { page: Page; registration: Registration } {
-  const registration = new Registration();
+function browser(): { page: FakePage; registration: FakeRegistration } {
+  const registration = new FakeRegistration();
   const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
   const container = Object.assign(new EventTarget(), {
     controller: {},

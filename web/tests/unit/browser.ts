@@ -2,21 +2,25 @@
  * As much of a browser as the client needs, in one process: locks, and workers that can be killed.
  * Channels are Node's own.
  */
-import { systemClock, type Clock } from "../../client/src/clock.js";
-import type { EngineModule, Replica } from "../../client/src/engine.js";
-import { ownership, type Ownership } from "../../client/src/ownership.js";
-import { lifeLock, type Start, type ToWorker } from "../../client/src/messages.js";
+import { systemTimeSource, type TimeSource } from "../../client/src/time-source.js";
+import type { EngineModule, ReplicaHandle } from "../../client/src/wasm-engine.js";
+import { createLeaderCandidate, type LeaderCandidate } from "../../client/src/leader-election.js";
+import {
+  livenessLock,
+  type WorkerStart,
+  type WorkerMessage,
+} from "../../client/src/tab-messages.js";
 
-interface Waiting {
+interface LockWaiter {
   readonly agent: symbol;
   readonly name: string;
   grant: () => void;
 }
 
 /** The Web Locks of an origin, for several agents. */
-export class Locks {
+export class FakeLocks {
   readonly #held = new Map<string, symbol>();
-  #waiting: Waiting[] = [];
+  #waiting: LockWaiter[] = [];
 
   /** The locks as one agent has them. */
   agent(agent: symbol): LockManager {
@@ -24,7 +28,7 @@ export class Locks {
       const work = (second ?? first) as () => unknown;
       const signal = second === undefined ? undefined : (first as LockOptions).signal;
       return new Promise((resolve, reject) => {
-        const waiting: Waiting = {
+        const waiting: LockWaiter = {
           agent,
           name,
           grant: () => {
@@ -74,8 +78,8 @@ export class Locks {
 }
 
 /** What a killed worker still waits for does not keep the process alive. */
-const CLOCK: Clock = {
-  ...systemClock,
+const CLOCK: TimeSource = {
+  ...systemTimeSource,
   after(ms, work) {
     const timer = setTimeout(work, ms).unref();
     return () => clearTimeout(timer);
@@ -87,7 +91,7 @@ export const workers: FakeWorker[] = [];
 
 /** A worker in the tab's thread. Killed, it says and hears nothing any more. */
 export class FakeWorker {
-  static locks = new Locks();
+  static locks = new FakeLocks();
   static engine: () => EngineModule;
   onmessage: ((event: { data: unknown }) => void) | undefined;
   onerror: ((event: { message: string; preventDefault(): void }) => void) | undefined;
@@ -95,14 +99,14 @@ export class FakeWorker {
   tab = "";
   #isDead = false;
   readonly #channels: BroadcastChannel[] = [];
-  readonly #replicas: Replica[] = [];
-  #mine: Ownership | undefined;
+  readonly #replicas: ReplicaHandle[] = [];
+  #mine: LeaderCandidate | undefined;
 
   constructor() {
     workers.push(this);
   }
 
-  postMessage(message: ToWorker): void {
+  postMessage(message: WorkerMessage): void {
     queueMicrotask(() => {
       if (!this.#isDead) {
         this.#hear(structuredClone(message));
@@ -119,7 +123,7 @@ export class FakeWorker {
     }
   }
 
-  #hear(message: ToWorker): void {
+  #hear(message: WorkerMessage): void {
     switch (message.kind) {
       case "start":
         this.#start(message);
@@ -132,15 +136,15 @@ export class FakeWorker {
         break;
       case "call":
       case "cancel":
-        this.#mine?.take(message);
+        this.#mine?.handleCall(message);
     }
   }
 
-  #start(start: Start): void {
+  #start(start: WorkerStart): void {
     this.tab = start.tab;
     const locks = FakeWorker.locks.agent(this.agent);
     const load = (): Promise<EngineModule> => Promise.resolve(this.#engine(FakeWorker.engine()));
-    this.#mine = ownership({
+    this.#mine = createLeaderCandidate({
       start,
       locks: start.hasLocks ? locks : undefined,
       engines: { load, preload: () => Promise.resolve() },
@@ -148,7 +152,7 @@ export class FakeWorker {
       channel: (name) => this.#channel(name),
       clock: CLOCK,
     });
-    void locks.request(lifeLock(start.name, start.worker), () => new Promise(() => undefined));
+    void locks.request(livenessLock(start.name, start.worker), () => new Promise(() => undefined));
     this.#say({ kind: "ready" });
   }
 
@@ -188,7 +192,7 @@ export class FakeWorker {
 
 /** Makes this process the browser of one test; what comes back is for a tab's page. */
 export function browser(engine: () => EngineModule): (hasLocks?: boolean) => symbol {
-  FakeWorker.locks = new Locks();
+  FakeWorker.locks = new FakeLocks();
   FakeWorker.engine = engine;
   workers.length = 0;
   Object.assign(globalThis, { Worker: FakeWorker, location: new URL("http://plan.test/") });

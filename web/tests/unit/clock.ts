@@ -1,8 +1,8 @@
 /** A clock that goes on when the test says so. */
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../../client/src/clock.js";
+import type { TimeSource } from "../../client/src/time-source.js";
 
-export interface FakeClock extends Clock {
+export interface FakeClock extends TimeSource {
   /** Lets time pass, and whatever is due happen, until nothing more follows from it. */
   pass(ms: number): Promise<void>;
   /** When what waits is due, in milliseconds from now. */

@@ -1,25 +1,36 @@
 /** Rates and times that the operator's page makes of answers that count up. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Overview, Syncs } from "../../admin/src/api.js";
+import type { ServerOverview, SyncTotals } from "../../admin/src/admin-api.js";
 import { ago, bytes, count, duration, percent, rate, seconds } from "../../admin/src/format.js";
-import { EMPTY, percentile, plus, SPAN_MS, type History } from "../../admin/src/history.js";
+import {
+  EMPTY,
+  percentile,
+  withSample,
+  SPAN_MS,
+  type ChartHistory,
+} from "../../admin/src/chart-history.js";
 
 const BOUNDS = [0.001, 0.01, 0.1];
 
-function syncs(counts: readonly number[]): Syncs {
+function syncs(counts: readonly number[]): SyncTotals {
   return { count: counts.reduce((sum, part) => sum + part, 0), bounds_s: BOUNDS, counts };
 }
 
 /** What an answer says after so many milliseconds of the server's time. */
-function overview(uptime: number, total: number, counts: readonly number[]): Overview {
+function overview(uptime: number, total: number, counts: readonly number[]): ServerOverview {
   const counted = { messages: { stored: total * 10, known: 0, sent: 0 }, syncs: syncs(counts) };
   const transactions = { committed: total, flushes: 0 };
-  return { uptime_ms: uptime, transactions, ...counted } as unknown as Overview;
+  return { uptime_ms: uptime, transactions, ...counted } as unknown as ServerOverview;
 }
 
-function after(answers: readonly (readonly [at: number, overview: Overview])[]): History {
-  return answers.reduce((history, [at, answer]) => plus(history, { at, overview: answer }), EMPTY);
+function after(
+  answers: readonly (readonly [at: number, overview: ServerOverview])[],
+): ChartHistory {
+  return answers.reduce(
+    (history, [at, answer]) => withSample(history, { at, overview: answer }),
+    EMPTY,
+  );
 }
 
 test("a rate is by the server's clock, whenever the answers came", () => {
@@ -39,7 +50,10 @@ test("after a restart, and after a pause, there is a gap, and then a rate again"
     [20_000, overview(19_500, 50, [0, 0, 0, 0])],
     [21_000, overview(20_500, 51, [0, 0, 0, 0])],
   ]);
-  assert.deepEqual(points.map((point) => point.transactions), [null, null, 2, null, 1]);
+  assert.deepEqual(
+    points.map((point) => point.transactions),
+    [null, null, 2, null, 1],
+  );
 });
 
 test("what is older than the chart is forgotten", () => {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
-import type { Reading } from "../../client/src/calls.js";
-import { lives } from "../../client/src/live.js";
+import type { ReadResult } from "../../client/src/rpc-methods.js";
+import { createLiveQueries } from "../../client/src/live-queries.js";
 import { pack } from "./sqlite.js";
 
 const STATEMENT = { sql: "SELECT a FROM t", parameters: [] };
@@ -13,7 +13,7 @@ function source(): {
   cell: number;
   reads: number;
   answer: (() => void)[];
-  read: () => Promise<Reading>;
+  read: () => Promise<ReadResult>;
 } {
   const it = {
     cell: 1,
@@ -22,7 +22,7 @@ function source(): {
     read: () => {
       it.reads += 1;
       const packed = pack(["a"], [[it.cell]]);
-      return new Promise<Reading>((resolve) => {
+      return new Promise<ReadResult>((resolve) => {
         it.answer.push(() => resolve({ packed, tables: ["T"] }));
       });
     },
@@ -39,7 +39,7 @@ async function answerAll(it: { answer: (() => void)[] }): Promise<void> {
 
 test("only a table that is read makes it run again, and only other rows are told", async () => {
   const it = source();
-  const live = lives(it.read);
+  const live = createLiveQueries(it.read);
   const told: unknown[] = [];
   const stop = live.subscribe(STATEMENT, (rows) => told.push(rows));
   await answerAll(it);
@@ -66,7 +66,7 @@ test("only a table that is read makes it run again, and only other rows are told
 
 test("changes while it runs make it run once more, however many they are", async () => {
   const it = source();
-  const live = lives(it.read);
+  const live = createLiveQueries(it.read);
   const told: unknown[] = [];
   live.subscribe(STATEMENT, (rows) => told.push(rows));
   it.cell = 2;
@@ -80,7 +80,7 @@ test("changes while it runs make it run once more, however many they are", async
 
 test("a failure is told, and does not end the query", async () => {
   let isBroken = true;
-  const live = lives(() =>
+  const live = createLiveQueries(() =>
     isBroken
       ? Promise.reject(Object.assign(new Error("no such table"), { code: "sqlite" }))
       : Promise.resolve({ packed: pack(["a"], [[3]]), tables: ["t"] }),

@@ -7,7 +7,7 @@ import {
   packedToJson,
   transfersOf,
   unpack,
-} from "../../client/src/packed.js";
+} from "../../client/src/packed-rows.js";
 import { pack } from "./sqlite.js";
 
 const ROWS = [

@@ -1,14 +1,14 @@
-/** A `Replica` on Node's own SQLite: a real database behind the real interface, no server. */
+/** A `ReplicaHandle` on Node's own SQLite: a real database behind the real interface, no server. */
 import { DatabaseSync } from "node:sqlite";
-import type { EngineModule, PackedRows, Replica } from "../../client/src/engine.js";
+import type { EngineModule, PackedRows, ReplicaHandle } from "../../client/src/wasm-engine.js";
 import type { FileKey, SqlValue } from "../../client/src/api.js";
 
 /** What a test may have a replica do beyond SQL. */
 export interface Script {
   /** Called before each statement; may throw. */
   beforeRun?: (sql: string) => void;
-  sync?: Replica["sync"];
-  listen?: Replica["listen"];
+  sync?: ReplicaHandle["sync"];
+  listen?: ReplicaHandle["listen"];
   token?: string;
   /** Thrown by the next openings, one after the other. */
   refusals?: Error[];
@@ -22,7 +22,7 @@ const SAFE = 2n ** 53n;
 export function engine(path: string, script: Script = {}): EngineModule {
   return {
     default: () => Promise.resolve(),
-    SignIn: Object,
+    SignInRequest: Object,
     openReplica: (_name, key, inMemory) => {
       const isWrong = !inMemory && key !== script.key;
       const wrong = Object.assign(new Error("another key"), { code: "wrong_key" });
@@ -35,7 +35,7 @@ export function engine(path: string, script: Script = {}): EngineModule {
   };
 }
 
-export function replica(path: string, script: Script = {}): Replica {
+export function replica(path: string, script: Script = {}): ReplicaHandle {
   const db = new DatabaseSync(path);
   const changed = new Set<string>();
   const note = (sql: string): void => {
@@ -75,7 +75,7 @@ export function replica(path: string, script: Script = {}): Replica {
     inTransaction: () => db.isTransaction,
     tablesRead: (sql) =>
       [...sql.matchAll(/(?:FROM|JOIN)\s+(\w+)/gi)].map(([, table]) => table ?? ""),
-    takeChanged() {
+    takeChangedTables() {
       const tables = [...changed];
       changed.clear();
       return tables;
@@ -93,7 +93,7 @@ export function replica(path: string, script: Script = {}): Replica {
       const counts = { unsent: 0, noted: 0, uncaptured: [], exceptions: [] };
       return JSON.stringify({ sealed: false, remote, ...counts });
     },
-    receipt: never,
+    syncStatus: never,
     edit: never,
     history: () => "[]",
     record: () => undefined,

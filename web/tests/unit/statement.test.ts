@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { identifier } from "../../client/src/identifier.js";
-import { checked, fromTemplate, kindOf } from "../../client/src/statement.js";
+import { validateStatement, fromTemplate, statementKind } from "../../client/src/statement.js";
 
 test("values become bound parameters", () => {
   const text = ["SELECT * FROM t WHERE a = ", " AND b > ", ""];
@@ -29,12 +29,14 @@ test("a list is a list of parameters, a date its text, and a name is quoted", ()
 
 test("what SQLite has no value for is refused by name", () => {
   const refused = (value: unknown): void => {
-    assert.throws(() => checked("SELECT ?", [value as null]), { code: "invalid_argument" });
+    assert.throws(() => validateStatement("SELECT ?", [value as null]), {
+      code: "invalid_argument",
+    });
   };
   [undefined, {}, [], new Date(Number.NaN), () => 1, Symbol("s")].forEach(refused);
   const second = [1, undefined as unknown as null];
-  assert.throws(() => checked("SELECT ?", second), /2 is undefined.*null/);
-  assert.doesNotThrow(() => checked("", [null, 1, 1n, "a", true, Uint8Array.of(1)]));
+  assert.throws(() => validateStatement("SELECT ?", second), /2 is undefined.*null/);
+  assert.doesNotThrow(() => validateStatement("", [null, 1, 1n, "a", true, Uint8Array.of(1)]));
 });
 
 test("statements are told apart by their first word", () => {
@@ -59,6 +61,6 @@ test("statements are told apart by their first word", () => {
     savepoint: ["SAVEPOINT a", "RELEASE a", "ROLLBACK TO a", "rollback transaction to a"],
   };
   for (const [kind, statements] of Object.entries(kinds)) {
-    statements.forEach((sql) => assert.equal(kindOf(sql), kind, sql));
+    statements.forEach((sql) => assert.equal(statementKind(sql), kind, sql));
   }
 });

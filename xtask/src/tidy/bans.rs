@@ -1,50 +1,50 @@
 //! What is not written in this house, and what to write instead.
 
-use super::Finding;
-use super::rust::{Line, has_word, tokens};
-use super::tree::{File, Tree};
+use super::TidyFinding;
+use super::rust_lexer::{SourceLine, has_word, tokens};
+use super::source_tree::{SourceFile, SourceTree};
 
-struct Ban {
+struct BannedPattern {
     rule: &'static str,
     /// The replacement and the reason.
-    instead: &'static str,
-    matches: fn(&Line) -> bool,
+    advice: &'static str,
+    matches: fn(&SourceLine) -> bool,
 }
 
-const BANS: &[Ban] = &[
-    Ban {
+const BANS: &[BannedPattern] = &[
+    BannedPattern {
         rule: "unbounded",
-        instead: "use a bounded channel with a named `_MAX`: a queue without a limit is a crash later",
+        advice: "use a bounded channel with a named `_MAX`: a queue without a limit is a crash later",
         matches: |line| has_word(&line.code, "unbounded_channel"),
     },
-    Ban {
+    BannedPattern {
         rule: "fixme",
-        instead: "mend it, or open an issue and write `TODO(#12)`: what is known broken is not merged",
+        advice: "mend it, or open an issue and write `TODO(#12)`: what is known broken is not merged",
         matches: |line| has_word(&line.comment, "FIXME"),
     },
-    Ban {
+    BannedPattern {
         rule: "todo",
-        instead: "name the issue, `TODO(#12)`: nobody searches comments for work to do",
+        advice: "name the issue, `TODO(#12)`: nobody searches comments for work to do",
         matches: |line| has_todo_without_issue(&line.comment),
     },
-    Ban {
+    BannedPattern {
         rule: "banner",
-        instead: "make it a module or delete the line: a file that needs banners is several files",
+        advice: "make it a module or delete the line: a file that needs banners is several files",
         matches: |line| is_banner(&line.comment),
     },
-    Ban {
+    BannedPattern {
         rule: "step-comment",
-        instead: "say why, or name a function after the step: numbers go stale when steps move",
+        advice: "say why, or name a function after the step: numbers go stale when steps move",
         matches: |line| is_step(&line.comment),
     },
-    Ban {
+    BannedPattern {
         rule: "module-name",
-        instead: "name it after what it holds, or move each part to its owner: such a name takes anything",
+        advice: "name it after what it holds, or move each part to its owner: such a name takes anything",
         matches: |line| declares(&line.code, &["mod"], |name| BANNED_MODULES.contains(&name)),
     },
-    Ban {
+    BannedPattern {
         rule: "type-name",
-        instead: "name what it is, or write a function: the ending says nothing",
+        advice: "name what it is, or write a function: the ending says nothing",
         matches: |line| declares(&line.code, TYPE_KEYWORDS, has_banned_ending),
     },
 ];
@@ -61,35 +61,35 @@ const TYPE_KEYWORDS: &[&str] = &["enum", "struct", "trait", "type", "union"];
 const NOTE_EXTENSIONS: &[&str] =
     &[".css", ".proto", ".py", ".sh", ".sql", ".toml", ".ts", ".tsx", ".yml", "Makefile"];
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = tree.rust_files().flat_map(check_rust).collect();
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
+    let mut findings: Vec<TidyFinding> = tree.rust_files().flat_map(check_rust).collect();
     let others = tree.files.iter();
     let others = others.filter(|file| NOTE_EXTENSIONS.iter().any(|end| file.path.ends_with(end)));
     findings.extend(others.flat_map(check_notes));
     findings
 }
 
-fn check_rust(file: &File) -> Vec<Finding> {
+fn check_rust(file: &SourceFile) -> Vec<TidyFinding> {
     let lines = file.rust_lines();
     let mut findings = Vec::new();
     for (index, line) in lines.iter().enumerate() {
         for ban in BANS.iter().filter(|ban| (ban.matches)(line)) {
-            findings.push(Finding::new(&file.path, index + 1, ban.rule, ban.instead));
+            findings.push(TidyFinding::new(&file.path, index + 1, ban.rule, ban.advice));
         }
     }
     for line in swallowed_results(&lines) {
-        findings.push(Finding::new(&file.path, line, "swallowed", SWALLOWED));
+        findings.push(TidyFinding::new(&file.path, line, "swallowed", SWALLOWED));
     }
     findings
 }
 
-fn check_notes(file: &File) -> Vec<Finding> {
+fn check_notes(file: &SourceFile) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for (number, text) in file.numbered_lines() {
-        let line = Line { code: String::new(), comment: text.to_owned() };
+        let line = SourceLine { code: String::new(), comment: text.to_owned() };
         let notes = BANS.iter().filter(|ban| ["fixme", "todo"].contains(&ban.rule));
         for ban in notes.filter(|ban| (ban.matches)(&line)) {
-            findings.push(Finding::new(&file.path, number, ban.rule, ban.instead));
+            findings.push(TidyFinding::new(&file.path, number, ban.rule, ban.advice));
         }
     }
     findings
@@ -124,7 +124,7 @@ fn has_banned_ending(name: &str) -> bool {
 }
 
 /// The lines of statements that are nothing but `….ok();`.
-fn swallowed_results(lines: &[Line]) -> Vec<usize> {
+fn swallowed_results(lines: &[SourceLine]) -> Vec<usize> {
     let code: Vec<&str> = lines.iter().map(|line| line.code.as_str()).collect();
     let code = code.join("\n");
     let mut found = Vec::new();
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     fn check_file(path: &str, text: &str) -> Vec<(usize, &'static str)> {
-        let findings = check(&Tree::of(&[(path, text)]));
+        let findings = check(&SourceTree::from_files(&[(path, text)]));
         findings.iter().map(|finding| (finding.line, finding.rule)).collect()
     }
 

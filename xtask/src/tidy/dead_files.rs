@@ -7,12 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use super::Finding;
-use super::rust::tokens;
-use super::tree::{File, Tree};
+use super::TidyFinding;
+use super::rust_lexer::tokens;
+use super::source_tree::{SourceFile, SourceTree};
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let mut pending: Vec<&File> = tree.rust_files().filter(|file| is_root(tree, file)).collect();
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
+    let mut pending: Vec<&SourceFile> =
+        tree.rust_files().filter(|file| is_root(tree, file)).collect();
     let mut reached: BTreeSet<&str> = BTreeSet::new();
     while let Some(file) = pending.pop() {
         if reached.insert(&file.path) {
@@ -23,14 +24,14 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
-    let in_package = |file: &&File| package_of(tree, &file.path).is_some();
+    let in_package = |file: &&SourceFile| package_of(tree, &file.path).is_some();
     let dead =
         tree.rust_files().filter(in_package).filter(|file| !reached.contains(file.path.as_str()));
     let instead = "no `mod` leads here: declare the module or delete the file";
-    dead.map(|file| Finding::new(&file.path, 1, "dead-file", instead)).collect()
+    dead.map(|file| TidyFinding::new(&file.path, 1, "dead-file", instead)).collect()
 }
 
-fn is_root(tree: &Tree, file: &File) -> bool {
+fn is_root(tree: &SourceTree, file: &SourceFile) -> bool {
     let Some(package) = package_of(tree, &file.path) else { return false };
     let parts: Vec<&str> = file.path[package.len()..].split('/').collect();
     matches!(
@@ -45,19 +46,19 @@ fn is_root(tree: &Tree, file: &File) -> bool {
 }
 
 /// The nearest folder above with a `Cargo.toml`, with its final `/`.
-fn package_of<'a>(tree: &Tree, path: &'a str) -> Option<&'a str> {
+fn package_of<'a>(tree: &SourceTree, path: &'a str) -> Option<&'a str> {
     let folders = path.rmatch_indices('/').map(|(at, _)| &path[..=at]);
     folders.into_iter().find(|folder| tree.get(&format!("{folder}Cargo.toml")).is_some())
 }
 
 /// Where the modules that a file declares are looked for.
-fn module_folder(file: &File, is_root: bool) -> String {
+fn module_folder(file: &SourceFile, is_root: bool) -> String {
     let folder = file.path.rfind('/').map_or("", |at| &file.path[..=at]);
     let stem = file.path[folder.len()..].trim_end_matches(".rs");
     if is_root || stem == "mod" { folder.to_owned() } else { format!("{folder}{stem}/") }
 }
 
-fn declared_modules(file: &File) -> Vec<String> {
+fn declared_modules(file: &SourceFile) -> Vec<String> {
     let code: Vec<String> = file.rust_lines().into_iter().map(|line| line.code).collect();
     let code = code.join("\n");
     let tokens = tokens(&code);
@@ -71,7 +72,7 @@ mod tests {
 
     fn check_tree(files: &[(&str, &str)]) -> Vec<String> {
         let files = [&[("crates/a/Cargo.toml", "")], files].concat();
-        check(&Tree::of(&files)).into_iter().map(|finding| finding.path).collect()
+        check(&SourceTree::from_files(&files)).into_iter().map(|finding| finding.path).collect()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Documents: one title each, links that lead somewhere, and a map whose places exist.
 
-use super::Finding;
-use super::tree::{File, Tree};
+use super::TidyFinding;
+use super::source_tree::{SourceFile, SourceTree};
 
 /// In this document every path in backticks must exist.
 const MAP: &str = "ARCHITECTURE.md";
@@ -10,7 +10,7 @@ const MAP: &str = "ARCHITECTURE.md";
 const FOLDERS: &[&str] =
     &[".ci/", "bench/", "crates/", "docs/", "proto/", "vectors/", "web/", "xtask/"];
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| file.is_markdown()) {
         let prose = prose_lines(file);
@@ -24,7 +24,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 /// The numbered lines outside fenced blocks.
-fn prose_lines(file: &File) -> Vec<(usize, &str)> {
+fn prose_lines(file: &SourceFile) -> Vec<(usize, &str)> {
     let mut fenced = false;
     let mut prose = Vec::new();
     for (number, line) in file.numbered_lines() {
@@ -38,7 +38,7 @@ fn prose_lines(file: &File) -> Vec<(usize, &str)> {
     prose
 }
 
-fn check_title(file: &File, prose: &[(usize, &str)]) -> Option<Finding> {
+fn check_title(file: &SourceFile, prose: &[(usize, &str)]) -> Option<TidyFinding> {
     let titles: Vec<usize> = prose
         .iter()
         .filter(|(_, line)| line.starts_with("# "))
@@ -46,8 +46,8 @@ fn check_title(file: &File, prose: &[(usize, &str)]) -> Option<Finding> {
         .collect();
     match titles.as_slice() {
         [_] => None,
-        [] => Some(Finding::new(&file.path, 1, "title", "start with one `# ` title")),
-        [_, second, ..] => Some(Finding::new(
+        [] => Some(TidyFinding::new(&file.path, 1, "title", "start with one `# ` title")),
+        [_, second, ..] => Some(TidyFinding::new(
             &file.path,
             *second,
             "title",
@@ -56,7 +56,7 @@ fn check_title(file: &File, prose: &[(usize, &str)]) -> Option<Finding> {
     }
 }
 
-fn check_links(tree: &Tree, file: &File, prose: &[(usize, &str)]) -> Vec<Finding> {
+fn check_links(tree: &SourceTree, file: &SourceFile, prose: &[(usize, &str)]) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for (number, line) in prose {
         for target in link_targets(&without_code(line)) {
@@ -66,23 +66,23 @@ fn check_links(tree: &Tree, file: &File, prose: &[(usize, &str)]) -> Vec<Finding
                 path.is_empty() || resolve(&file.path, path).is_some_and(|path| tree.has(&path));
             if !is_elsewhere && !leads {
                 let instead = format!("`{target}` leads nowhere: correct or delete the link");
-                findings.push(Finding::new(&file.path, *number, "link", instead));
+                findings.push(TidyFinding::new(&file.path, *number, "link", instead));
             }
         }
     }
     findings
 }
 
-fn check_paths(tree: &Tree, file: &File, prose: &[(usize, &str)]) -> Vec<Finding> {
+fn check_paths(tree: &SourceTree, file: &SourceFile, prose: &[(usize, &str)]) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for (number, line) in prose {
         // Every second piece between backticks is code.
         for code in line.split('`').skip(1).step_by(2).filter(|code| is_path(code)) {
             let path = code.trim_end_matches('/');
-            let is_inside = |file: &File| file.path.ends_with(&format!("/{path}"));
+            let is_inside = |file: &SourceFile| file.path.ends_with(&format!("/{path}"));
             if !tree.has(path) && !tree.files.iter().any(is_inside) {
                 let instead = format!("`{code}` does not exist: name what is there");
-                findings.push(Finding::new(&file.path, *number, "path", instead));
+                findings.push(TidyFinding::new(&file.path, *number, "path", instead));
             }
         }
     }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn check_document(path: &str, text: &str) -> Vec<(usize, &'static str)> {
-        let tree = Tree::of(&[
+        let tree = SourceTree::from_files(&[
             (path, text),
             ("README.md", "# Readme"),
             ("crates/crdt/src/clock.rs", ""),

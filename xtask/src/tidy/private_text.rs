@@ -2,8 +2,8 @@
 //!
 //! The needles are written in two halves, so that this file needs no exception.
 
-use super::Finding;
-use super::tree::Tree;
+use super::TidyFinding;
+use super::source_tree::SourceTree;
 
 /// Folders that exist on one machine only. They count where an absolute path starts.
 const MACHINE_FOLDERS: &[&str] =
@@ -18,17 +18,17 @@ const SECRETS: &[&str] = &[
     concat!("xox", "b-"),
 ];
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in &tree.files {
         for (number, line) in file.numbered_lines() {
             if let Some(folder) = MACHINE_FOLDERS.iter().find(|folder| has_folder(line, folder)) {
                 let instead = format!("`{folder}` exists on one machine: use a relative path");
-                findings.push(Finding::new(&file.path, number, "machine-path", instead));
+                findings.push(TidyFinding::new(&file.path, number, "machine-path", instead));
             }
             if let Some(secret) = SECRETS.iter().find(|secret| has_secret(line, secret)) {
                 let instead = format!("`{secret}…` looks like a secret: revoke it and take it out");
-                findings.push(Finding::new(&file.path, number, "secret", instead));
+                findings.push(TidyFinding::new(&file.path, number, "secret", instead));
             }
         }
     }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn check_line(line: &str) -> Vec<&'static str> {
-        let tree = Tree::of(&[("a.toml", line)]);
+        let tree = SourceTree::from_files(&[("a.toml", line)]);
         check(&tree).iter().map(|finding| finding.rule).collect()
     }
 

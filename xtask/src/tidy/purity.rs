@@ -1,9 +1,9 @@
 //! `crdt` and `protocol` do no I/O and read no clock, so that they run in a browser and in a
 //! simulator.
 
-use super::Finding;
-use super::rust::has_word;
-use super::tree::{File, Tree};
+use super::TidyFinding;
+use super::rust_lexer::has_word;
+use super::source_tree::{SourceFile, SourceTree};
 
 const RULE: &str = "purity";
 const PURE_CRATES: &[&str] = &["crdt", "protocol"];
@@ -18,7 +18,7 @@ const IMPURE: &[(&str, &str)] = &[
     ("tokio", "write a plain function or a state machine"),
 ];
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for name in PURE_CRATES {
         let folder = format!("crates/{name}/src/");
@@ -32,13 +32,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn missing_forbid(file: &File) -> Option<Finding> {
+fn missing_forbid(file: &SourceFile) -> Option<TidyFinding> {
     let forbids =
         file.rust_lines().iter().any(|line| line.code.contains("#![forbid(unsafe_code)]"));
-    (!forbids).then(|| Finding::new(&file.path, 1, RULE, "add `#![forbid(unsafe_code)]`"))
+    (!forbids).then(|| TidyFinding::new(&file.path, 1, RULE, "add `#![forbid(unsafe_code)]`"))
 }
 
-fn impure_names(file: &File) -> Vec<Finding> {
+fn impure_names(file: &SourceFile) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     let lines = file.rust_lines();
     for (index, line) in lines.iter().enumerate() {
@@ -46,7 +46,7 @@ fn impure_names(file: &File) -> Vec<Finding> {
         let code = ungroup_std(&line.code);
         for (name, instead) in IMPURE.iter().filter(|(name, _)| has_word(&code, name)) {
             let instead = format!("no `{name}` in a pure crate: {instead}");
-            findings.push(Finding::new(&file.path, index + 1, RULE, instead));
+            findings.push(TidyFinding::new(&file.path, index + 1, RULE, instead));
         }
     }
     findings
@@ -70,7 +70,10 @@ mod tests {
 
     fn check_code(path: &str, code: &str) -> Vec<usize> {
         let text = format!("#![forbid(unsafe_code)]\n{code}");
-        check(&Tree::of(&[(path, &text)])).iter().map(|finding| finding.line).collect()
+        check(&SourceTree::from_files(&[(path, &text)]))
+            .iter()
+            .map(|finding| finding.line)
+            .collect()
     }
 
     #[test]
@@ -97,7 +100,10 @@ mod tests {
 
     #[test]
     fn a_pure_crate_forbids_unsafe() {
-        let found = check(&Tree::of(&[("crates/crdt/src/lib.rs", "//! #![forbid(unsafe_code)]")]));
+        let found = check(&SourceTree::from_files(&[(
+            "crates/crdt/src/lib.rs",
+            "//! #![forbid(unsafe_code)]",
+        )]));
         assert_eq!(found.len(), 1);
         assert!(check_code("crates/crdt/src/lib.rs", "").is_empty());
     }

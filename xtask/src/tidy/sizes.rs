@@ -5,23 +5,23 @@
 
 use std::collections::BTreeMap;
 
-use super::Finding;
-use super::rust::outside_test_modules;
-use super::tree::{File, Tree};
+use super::TidyFinding;
+use super::rust_lexer::outside_test_modules;
+use super::source_tree::{SourceFile, SourceTree};
 
 const RULE: &str = "size";
 const RECORDS: &str = "xtask/tidy-sizes.txt";
 
 /// Lines to aim for, and lines that no record excuses.
-struct Limit {
-    aim: usize,
+struct SizeLimit {
+    target: usize,
     cap: usize,
 }
 
-const FILE: Limit = Limit { aim: 400, cap: 800 };
-const MAIN: Limit = Limit { aim: 60, cap: 100 };
+const FILE: SizeLimit = SizeLimit { target: 400, cap: 800 };
+const MAIN: SizeLimit = SizeLimit { target: 60, cap: 100 };
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     let mut records = read_records(tree, &mut findings);
     for file in tree.rust_files().filter(|file| !is_test(&file.path)) {
@@ -30,15 +30,15 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     }
     for (path, (line, _)) in records {
         let instead = format!("delete this line: there is no `{path}`");
-        findings.push(Finding::new(RECORDS, line, RULE, instead));
+        findings.push(TidyFinding::new(RECORDS, line, RULE, instead));
     }
     findings
 }
 
 /// Path → (line in the list, recorded size).
 fn read_records<'a>(
-    tree: &'a Tree,
-    findings: &mut Vec<Finding>,
+    tree: &'a SourceTree,
+    findings: &mut Vec<TidyFinding>,
 ) -> BTreeMap<&'a str, (usize, usize)> {
     let mut records = BTreeMap::new();
     let Some(list) = tree.get(RECORDS) else { return records };
@@ -49,17 +49,17 @@ fn read_records<'a>(
         let parsed = line.split_once(' ').and_then(|(path, size)| Some((path, size.parse().ok()?)));
         match parsed {
             Some((path, size)) => drop(records.insert(path, (number, size))),
-            None => findings.push(Finding::new(RECORDS, number, RULE, "write `path lines`")),
+            None => findings.push(TidyFinding::new(RECORDS, number, RULE, "write `path lines`")),
         }
     }
     records
 }
 
-fn check_file(file: &File, record: Option<(usize, usize)>) -> Option<Finding> {
+fn check_file(file: &SourceFile, record: Option<(usize, usize)>) -> Option<TidyFinding> {
     let limit = if file.path.ends_with("/main.rs") { MAIN } else { FILE };
     let lines = file.rust_lines();
     let size = outside_test_modules(&lines).iter().filter(|line| !line.is_blank()).count();
-    let finding = |instead| Some(Finding::new(&file.path, 1, RULE, instead));
+    let finding = |instead| Some(TidyFinding::new(&file.path, 1, RULE, instead));
     if size > limit.cap {
         return finding(format!(
             "{size} lines: split it, {} is the most for any reason",
@@ -67,16 +67,16 @@ fn check_file(file: &File, record: Option<(usize, usize)>) -> Option<Finding> {
         ));
     }
     match record {
-        None if size > limit.aim => finding(format!(
+        None if size > limit.target => finding(format!(
             "{size} lines, the aim is {}: split it, or record `{} {size}` in {RECORDS} and say why",
-            limit.aim, file.path
+            limit.target, file.path
         )),
         Some((_, recorded)) if size > recorded => finding(format!(
             "{size} lines, grown from {recorded} and over the aim: move something out"
         )),
-        Some((line, _)) if size <= limit.aim => {
+        Some((line, _)) if size <= limit.target => {
             let instead = format!("delete this line: `{}` is within the aim", file.path);
-            Some(Finding::new(RECORDS, line, RULE, instead))
+            Some(TidyFinding::new(RECORDS, line, RULE, instead))
         }
         _ => None,
     }
@@ -92,7 +92,7 @@ mod tests {
 
     fn check_size(path: &str, size: usize, records: &str) -> Vec<String> {
         let text = "// line\n\nuse a;\n".repeat(size / 2);
-        let tree = Tree::of(&[(path, &text), (RECORDS, records)]);
+        let tree = SourceTree::from_files(&[(path, &text), (RECORDS, records)]);
         check(&tree).iter().map(|finding| format!("{}:{}", finding.path, finding.line)).collect()
     }
 

@@ -3,38 +3,38 @@
 //! # Not here
 //! - Types → `cargo xtask web --check`. Notes to oneself → `bans.rs`.
 
-use super::Finding;
-use super::tree::{File, Tree};
+use super::TidyFinding;
+use super::source_tree::{SourceFile, SourceTree};
 
 const WIDTH_MAX: usize = 100;
 const LINES_MAX: usize = 400;
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let in_web = tree.files.iter().filter(|file| file.path.starts_with("web/"));
     in_web.filter(|file| is_typescript(file)).flat_map(check_file).collect()
 }
 
-fn is_typescript(file: &File) -> bool {
+fn is_typescript(file: &SourceFile) -> bool {
     let extension = file.path.rsplit_once('.').map(|(_, extension)| extension);
     extension.is_some_and(|extension| ["ts", "tsx"].contains(&extension))
 }
 
-fn check_file(file: &File) -> Vec<Finding> {
+fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     if !file.text.starts_with("/**") {
         let instead = "begin with a `/** … */` that says what this is, and what always holds";
-        findings.push(Finding::new(&file.path, 1, "header", instead));
+        findings.push(TidyFinding::new(&file.path, 1, "header", instead));
     }
     let size = file.text.lines().filter(|line| !line.trim().is_empty()).count();
     if size > LINES_MAX {
         let instead = format!("{size} lines, {LINES_MAX} at most: split it");
-        findings.push(Finding::new(&file.path, 1, "size", instead));
+        findings.push(TidyFinding::new(&file.path, 1, "size", instead));
     }
     for (number, line) in file.numbered_lines() {
         let width = line.chars().count();
         if width > WIDTH_MAX {
             let instead = format!("{width} columns, {WIDTH_MAX} at most: break the line");
-            findings.push(Finding::new(&file.path, number, "width", instead));
+            findings.push(TidyFinding::new(&file.path, number, "width", instead));
         }
     }
     findings
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn check_text(path: &str, text: &str) -> Vec<(usize, &'static str)> {
-        let findings = check(&Tree::of(&[(path, text)]));
+        let findings = check(&SourceTree::from_files(&[(path, text)]));
         findings.iter().map(|finding| (finding.line, finding.rule)).collect()
     }
 

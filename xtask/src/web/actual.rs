@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::Places;
-use super::inputs::files_below;
+use super::WebPaths;
+use super::input_fingerprint::files_below;
 use super::site::{remove, replace};
 
 /// The list of the files in [`DATA`].
@@ -15,7 +15,7 @@ const INDEX: &str = "data-file-index.txt";
 const DATA: &str = "data";
 
 /// Takes the files from the npm package of Actual's web app.
-pub(super) fn build(places: &Places) -> Result<()> {
+pub(super) fn build(places: &WebPaths) -> Result<()> {
     let app = places.web.join("node_modules/@actual-app/web/build");
     let next = places.out.join("actual.next");
     remove(&next)?;

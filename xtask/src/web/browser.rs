@@ -13,28 +13,28 @@ use std::{fs, os::unix};
 
 use anyhow::{Context, Result, ensure};
 
-use super::inputs::files_below;
-use super::{Places, succeed};
-use crate::jobs::{self, Job};
-use crate::programs;
+use super::input_fingerprint::files_below;
+use super::{WebPaths, succeed};
+use crate::cargo_artifacts;
+use crate::test_jobs::{self, TestJob};
 
 /// Packages that find their own files, and so are not bundled.
 const EXTERNAL: &[&str] = &["@sqlite.org/sqlite-wasm", "axe-core", "playwright-core"];
 
 /// Runs the named tests; all of them if none is named.
 pub(crate) fn test(root: &Path, args: &[&str]) -> Result<bool> {
-    let (names, retries_count) = jobs::retries(args)?;
-    let report = jobs::run(jobs(root, names)?, retries_count)?;
+    let (names, retries_count) = test_jobs::retries(args)?;
+    let report = test_jobs::run(jobs(root, names)?, retries_count)?;
     let is_passed = report.is_passed();
     report.print(&[])?;
     Ok(is_passed)
 }
 
 /// A program for each file: it starts servers and a browser of its own.
-pub(crate) fn jobs(root: &Path, names: &[&str]) -> Result<Vec<Job>> {
-    let places = Places::new(root)?;
-    let made = programs::compile_tests(root, Some("e2e"))?;
-    let warren = programs::warren(&made)?;
+pub(crate) fn jobs(root: &Path, names: &[&str]) -> Result<Vec<TestJob>> {
+    let places = WebPaths::new(root)?;
+    let made = cargo_artifacts::compile_tests(root, Some("e2e"))?;
+    let warren = cargo_artifacts::warren(&made)?;
     let modules = bundle(&places, names)?;
     let reporter = places.web.join("tests/reporter.mjs");
     let job = |module: PathBuf| {
@@ -45,13 +45,13 @@ pub(crate) fn jobs(root: &Path, names: &[&str]) -> Result<Vec<Job>> {
         node.arg("--test-reporter").arg(&reporter).arg("--test").arg(module);
         node.current_dir(root).env("WARREN_BINARY", warren);
         node.env("PLAYWRIGHT_BROWSERS_PATH", root.join("target/actual/browsers"));
-        Job { name, command: node, is_about_disk: false, has_named_tests: false }
+        TestJob { name, command: node, is_about_disk: false, has_named_tests: false }
     };
     Ok(modules.into_iter().map(job).collect())
 }
 
 /// Returns the modules that the tests became.
-fn bundle(places: &Places, names: &[&str]) -> Result<Vec<PathBuf>> {
+fn bundle(places: &WebPaths, names: &[&str]) -> Result<Vec<PathBuf>> {
     let is_test = |file: &PathBuf| file.to_string_lossy().ends_with(".test.ts");
     let is_wanted = |file: &PathBuf| {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -74,7 +74,7 @@ fn bundle(places: &Places, names: &[&str]) -> Result<Vec<PathBuf>> {
 }
 
 /// So that what is external is found from where the modules are.
-fn link_packages(places: &Places) -> Result<()> {
+fn link_packages(places: &WebPaths) -> Result<()> {
     let link = places.out.join("node_modules");
     match unix::fs::symlink(places.web.join("node_modules"), &link) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -83,7 +83,7 @@ fn link_packages(places: &Places) -> Result<()> {
 }
 
 /// The Node that the tests of Actual's apps have, where they are installed.
-fn node(places: &Places) -> PathBuf {
+fn node(places: &WebPaths) -> PathBuf {
     let installed = places.root.join("target/actual/node_modules/.bin/node");
     if fs::exists(&installed).unwrap_or(false) { installed } else { PathBuf::from("node") }
 }

@@ -9,14 +9,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use super::{Places, succeed};
+use super::{WebPaths, succeed};
 
 /// What the worker fetches.
 const WASM: &str = "replica_bg.wasm";
 
 /// Makes `dist` anew: modules, types and the wasm, all beside each other; and the archive of it in
 /// `target/web`.
-pub(super) fn build(places: &Places) -> Result<()> {
+pub(super) fn build(places: &WebPaths) -> Result<()> {
     let dist = places.dist();
     if dist.exists() {
         fs::remove_dir_all(&dist).with_context(|| format!("removing {}", dist.display()))?;

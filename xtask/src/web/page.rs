@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 
 /// What there is for a page: paths in the site.
-pub(super) struct Assets {
+pub(super) struct PageAssets {
     pub(super) script: String,
     pub(super) style: Option<String>,
     /// By their names in `public`.
@@ -23,7 +23,7 @@ const LOADING: &[&str] = &["<img", "<link", "<script"];
 
 /// The page with the site's paths. A style that it does not mention is linked at the end of its
 /// head.
-pub(super) fn link(html: &str, assets: &Assets) -> Result<String> {
+pub(super) fn link(html: &str, assets: &PageAssets) -> Result<String> {
     let mut linked = String::with_capacity(html.len());
     let mut rest = html;
     while let Some(at) = rest.find('<') {
@@ -48,7 +48,7 @@ pub(super) fn link(html: &str, assets: &Assets) -> Result<String> {
     Ok(linked)
 }
 
-fn link_element(element: &str, assets: &Assets) -> Result<String> {
+fn link_element(element: &str, assets: &PageAssets) -> Result<String> {
     for attribute in [" href=\"", " src=\""] {
         let Some(start) = element.find(attribute).map(|at| at + attribute.len()) else { continue };
         let Some(length) = element[start..].find('"') else { bail!("{element}: no end") };
@@ -58,7 +58,7 @@ fn link_element(element: &str, assets: &Assets) -> Result<String> {
     Ok(element.to_owned())
 }
 
-fn find<'a>(link: &str, assets: &'a Assets) -> Result<&'a str> {
+fn find<'a>(link: &str, assets: &'a PageAssets) -> Result<&'a str> {
     let name = link.trim_start_matches('.').trim_start_matches('/');
     if let Some(path) = assets.public.get(name) {
         return Ok(path);
@@ -77,7 +77,7 @@ mod tests {
     fn check(html: &str) -> Result<String> {
         let public = [("icon.svg".to_owned(), "/admin/icon.svg".to_owned())].into();
         let (script, style) = ("/assets/a-1.js".into(), Some("/assets/a-2.css".into()));
-        link(html, &Assets { script, style, public })
+        link(html, &PageAssets { script, style, public })
     }
 
     const SCRIPT: &str = r#"<script type="module" src="/src/main.tsx"></script>"#;

@@ -11,9 +11,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::inputs::{files_below, has_extension};
+use super::input_fingerprint::{files_below, has_extension};
 use super::succeed;
-use crate::say;
+use crate::print_line;
 
 /// A megabyte: the aim for the first load (issue 7).
 const WASM_BROTLI_BYTES_MAX: u64 = 1_000_000;
@@ -25,7 +25,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/web/brotli.mjs");
 const PACKED: &[&str] = &["png", "woff2"];
 
 /// A file of the site.
-struct Plain {
+struct SiteFile {
     path: PathBuf,
     bytes_count: u64,
     /// Its Brotli form, if it may have one.
@@ -40,7 +40,7 @@ pub(super) fn run(site: &Path, kept: &Path) -> Result<()> {
         let is_packed = PACKED.iter().any(|extension| has_extension(&path, extension));
         let form = kept.join(&*blake3::hash(&bytes).to_hex());
         let kept = (!is_packed).then_some(form);
-        files.push(Plain { path, bytes_count: bytes.len() as u64, kept });
+        files.push(SiteFile { path, bytes_count: bytes.len() as u64, kept });
     }
     fs::create_dir_all(kept)?;
     compress(&files)?;
@@ -57,11 +57,11 @@ pub(super) fn run(site: &Path, kept: &Path) -> Result<()> {
         sum = (sum.0 + sizes.0, sum.1 + sizes.1);
     }
     write!(table, "{:<44} {:>10} {:>10}", "together", sum.0, sum.1)?;
-    say(table)
+    print_line(table)
 }
 
 /// Makes the forms that are not kept yet.
-fn compress(files: &[Plain]) -> Result<()> {
+fn compress(files: &[SiteFile]) -> Result<()> {
     let forms = files.iter().filter_map(|file| Some((&file.path, file.kept.as_ref()?)));
     let missing: Vec<_> = forms.filter(|(_, kept)| !kept.is_file()).collect();
     if missing.is_empty() {
@@ -71,7 +71,7 @@ fn compress(files: &[Plain]) -> Result<()> {
     succeed(node.arg(SCRIPT).args(missing.into_iter().flat_map(|(from, to)| [from, to])))
 }
 
-impl Plain {
+impl SiteFile {
     /// Returns how many bytes go over the wire.
     fn put_beside(&self) -> Result<u64> {
         let Some(kept) = &self.kept else { return Ok(self.bytes_count) };

@@ -13,24 +13,24 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::inputs::files_below;
-use super::names::Names;
-use super::{Places, page, precompress, succeed};
+use super::asset_names::AssetNames;
+use super::input_fingerprint::files_below;
+use super::{WebPaths, page, precompress, succeed};
 
 /// As `web-assets` knows them again.
 const DIGEST_CHARACTERS: usize = 8;
 
 /// A page's sources in `web/`, and its folder in the site.
-struct Page {
+struct SitePage {
     source: &'static str,
     folder: &'static str,
 }
 
-const PLAN: Page = Page { source: "plan", folder: "" };
-const ADMIN: Page = Page { source: "admin", folder: "admin/" };
+const PLAN: SitePage = SitePage { source: "plan", folder: "" };
+const ADMIN: SitePage = SitePage { source: "admin", folder: "admin/" };
 
 /// What esbuild makes of an entry.
-struct Bundle {
+struct EsbuildBundle {
     script: String,
     style: Option<String>,
     /// Fonts and pictures, which it has named itself.
@@ -38,17 +38,17 @@ struct Bundle {
 }
 
 /// A site in the making.
-struct Site<'a> {
-    places: &'a Places,
+struct SiteBuilder<'a> {
+    places: &'a WebPaths,
     folder: PathBuf,
-    names: Names,
+    names: AssetNames,
 }
 
 /// Makes `target/web/site`, and prints how large it is.
-pub(super) fn build(places: &Places) -> Result<()> {
+pub(super) fn build(places: &WebPaths) -> Result<()> {
     let folder = places.out.join("site.next");
     remove(&folder)?;
-    let mut site = Site { places, folder, names: Names::default() };
+    let mut site = SiteBuilder { places, folder, names: AssetNames::default() };
     let mut offline = site.add_replica()?;
     offline.extend(site.add_page(&PLAN)?);
     site.add_page(&ADMIN)?;
@@ -58,7 +58,7 @@ pub(super) fn build(places: &Places) -> Result<()> {
     replace(&places.out.join("site"), &site.folder)
 }
 
-impl Site<'_> {
+impl SiteBuilder<'_> {
     /// Writes a file, and returns its path with the slash that it begins with.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<String> {
         let file = self.folder.join(name);
@@ -87,12 +87,12 @@ impl Site<'_> {
     }
 
     /// The page's script and style, its HTML that names them, and its other files as they are.
-    fn add_page(&mut self, page: &Page) -> Result<Vec<String>> {
+    fn add_page(&mut self, page: &SitePage) -> Result<Vec<String>> {
         let source = self.places.web.join(page.source);
         let bundle = bundle(self.places, page.source, &source.join("src/main.tsx"), &[])?;
         let script = self.names.put_into(&bundle.script);
         let script = self.write_asset(&format!("{}.js", page.source), script.as_bytes())?;
-        let mut assets = page::Assets { script, style: None, public: BTreeMap::new() };
+        let mut assets = page::PageAssets { script, style: None, public: BTreeMap::new() };
         if let Some(style) = &bundle.style {
             let name = format!("{}.css", page.source);
             assets.style = Some(self.write_asset(&name, style.as_bytes())?);
@@ -140,7 +140,12 @@ fn with_digest(name: &str, bytes: &[u8]) -> String {
 }
 
 /// Bundles an entry, small; React is Preact there.
-fn bundle(places: &Places, name: &str, entry: &Path, defines: &[(&str, Value)]) -> Result<Bundle> {
+fn bundle(
+    places: &WebPaths,
+    name: &str,
+    entry: &Path,
+    defines: &[(&str, Value)],
+) -> Result<EsbuildBundle> {
     ensure!(entry.is_file(), "{} is not there", entry.display());
     let folder = places.out.join("bundle").join(name);
     remove(&folder)?;
@@ -157,7 +162,7 @@ fn bundle(places: &Places, name: &str, entry: &Path, defines: &[(&str, Value)]) 
     succeed(&mut esbuild)?;
     let metafile: Value = serde_json::from_slice(&fs::read(&metafile)?).context("the metafile")?;
     let outputs = metafile["outputs"].as_object().context("the metafile's outputs")?;
-    let mut bundle = Bundle { script: String::new(), style: None, others: Vec::new() };
+    let mut bundle = EsbuildBundle { script: String::new(), style: None, others: Vec::new() };
     for output in outputs.keys() {
         let output = places.web.join(output);
         match output.file_name().and_then(|name| name.to_str()) {

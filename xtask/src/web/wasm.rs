@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
-use super::inputs::has_extension;
-use super::{Places, inputs};
-use crate::programs;
+use super::input_fingerprint::has_extension;
+use super::{WebPaths, input_fingerprint};
+use crate::cargo_artifacts;
 
 const PACKAGE: &str = "replica-wasm";
 /// With the pure crates that it stands on: these have to build for browsers without it, too.
@@ -21,26 +21,26 @@ const PACKAGES: [&str; 6] = ["-p", "crdt", "-p", "protocol", "-p", PACKAGE];
 const NAME: &str = "replica";
 
 /// Makes `target/web/wasm`.
-pub(super) fn build(places: &Places) -> Result<()> {
+pub(super) fn build(places: &WebPaths) -> Result<()> {
     let compiled = compile(&places.root)?;
     let bytes = fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))?;
     let stamp = places.out.join("wasm.stamp");
     let digest = blake3::hash(&bytes).to_hex().to_string();
     let folder = places.out.join("wasm");
-    if inputs::are_known(&stamp, &digest) && folder.is_dir() {
+    if input_fingerprint::is_up_to_date(&stamp, &digest) && folder.is_dir() {
         return Ok(());
     }
     let mut bindgen = Bindgen::new();
     bindgen.input_bytes(NAME, bytes).typescript(false).omit_default_module_path(true);
     bindgen.remove_name_section(true).remove_producers_section(true);
     bindgen.web(true).and_then(|bindgen| bindgen.generate(&folder)).context("wasm-bindgen")?;
-    inputs::remember(&stamp, &digest)
+    input_fingerprint::record_fingerprint(&stamp, &digest)
 }
 
 /// Returns the file that cargo made, wherever its target directory is.
 pub(crate) fn compile(root: &Path) -> Result<PathBuf> {
     let target = ["build", "--profile", "wasm", "--target", "wasm32-unknown-unknown"];
-    let made = programs::compile(root, &[&target[..], &PACKAGES].concat())?;
+    let made = cargo_artifacts::compile(root, &[&target[..], &PACKAGES].concat())?;
     let mut files = made.into_iter().map(|artifact| artifact.path);
     let wasm = files.find(|file| has_extension(file, "wasm"));
     wasm.with_context(|| format!("cargo made no wasm of {PACKAGE}"))

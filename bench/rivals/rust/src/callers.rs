@@ -11,14 +11,14 @@ use crate::plan::Latency;
 use crate::{Plan, Request, Rival};
 
 /// What the callers saw.
-pub(crate) struct Measured {
+pub(crate) struct CallerResult {
     pub(crate) transactions: usize,
     pub(crate) elapsed: Duration,
     pub(crate) latency_us: Latency,
 }
 
 /// What the callers share.
-struct Shared<R> {
+struct CallerContext<R> {
     rival: Arc<R>,
     /// They repeat.
     requests: Vec<Request>,
@@ -34,11 +34,11 @@ pub(crate) async fn measure<R: Rival>(
     plan: &Plan,
     rival: Arc<R>,
     requests: Vec<Request>,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<CallerResult> {
     let start = now() + Duration::from_secs_f64(plan.warmup_seconds);
     let elapsed = Duration::from_secs_f64(plan.seconds);
     let (next, end) = (AtomicUsize::new(0), start + elapsed);
-    let shared = Arc::new(Shared { rival, requests, next, start, end });
+    let shared = Arc::new(CallerContext { rival, requests, next, start, end });
     let mut callers = JoinSet::new();
     for _ in 0..plan.concurrency {
         callers.spawn(call(Arc::clone(&shared)));
@@ -49,11 +49,11 @@ pub(crate) async fn measure<R: Rival>(
     }
     ensure!(!waits.is_empty(), "no transaction ended in {elapsed:?}");
     waits.sort_unstable();
-    Ok(Measured { transactions: waits.len(), elapsed, latency_us: percentiles(&waits) })
+    Ok(CallerResult { transactions: waits.len(), elapsed, latency_us: percentiles(&waits) })
 }
 
 /// One caller; returns its waits within the measured time.
-async fn call<R: Rival>(shared: Arc<Shared<R>>) -> anyhow::Result<Vec<Duration>> {
+async fn call<R: Rival>(shared: Arc<CallerContext<R>>) -> anyhow::Result<Vec<Duration>> {
     let mut waits = Vec::new();
     let mut asked = now();
     while asked < shared.end {

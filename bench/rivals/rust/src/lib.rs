@@ -22,7 +22,7 @@ use anyhow::Context;
 
 pub use plan::{About, Plan, Request, Settings, Synchronous};
 
-use callers::Measured;
+use callers::CallerResult;
 use plan::Answer;
 
 pub const BEGIN_SQL: &str = "BEGIN IMMEDIATE";
@@ -88,7 +88,7 @@ async fn measure<R: Rival>(plan: &Plan) -> anyhow::Result<Answer> {
     let requests = plan.read_requests()?;
     let rival = Arc::new(R::open(plan).await.context("opening the database")?);
     let settings = rival.settings().await.context("reading the settings back")?;
-    let Measured { transactions, elapsed, latency_us } =
+    let CallerResult { transactions, elapsed, latency_us } =
         callers::measure(plan, Arc::clone(&rival), requests).await?;
     let rival = Arc::into_inner(rival).context("a caller still holds the database")?;
     rival.close().await.context("closing the database")?;

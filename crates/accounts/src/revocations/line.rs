@@ -13,8 +13,8 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::accounts::PasswordWrap;
-use crate::id::{ClientId, VaultId, hex};
+use crate::accounts::PasswordWrappedKey;
+use crate::id::{DeviceId, VaultId, hex};
 use crate::kdf::KdfCost;
 
 const CHECKSUM_BYTES: usize = 8;
@@ -22,10 +22,10 @@ const CHECKSUM_BYTES: usize = 8;
 /// What must not come back with an older accounts file.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Revocation {
-    Client(ClientId),
+    Client(DeviceId),
     Account(VaultId),
     /// The wrap, and which of the account's it is (`account.wrap_number`).
-    Password(VaultId, u32, PasswordWrap),
+    Password(VaultId, u32, PasswordWrappedKey),
 }
 
 impl Revocation {
@@ -40,7 +40,7 @@ impl Revocation {
 
     fn to_words(&self) -> String {
         match self {
-            Self::Client(client) => format!("device {client}"),
+            Self::Client(device) => format!("device {device}"),
             Self::Account(vault) => format!("account {vault}"),
             Self::Password(vault, number, wrap) => {
                 let (memory_kib, passes) = wrap.cost.to_columns();
@@ -60,22 +60,24 @@ fn checksum(words: &str) -> String {
 }
 
 /// A list, as it was read.
-pub struct Revocations {
+pub struct ParsedRevocations {
     /// In the order of the list, without those that were cancelled.
     pub(super) in_effect: Vec<Revocation>,
     damaged_lines: Vec<usize>,
 }
 
-impl Revocations {
+impl ParsedRevocations {
     /// Reads a list. Damaged lines are left out, and change nothing about the others.
     pub fn parse(list: &[u8]) -> Self {
         let mut listed: Vec<(&str, Revocation)> = Vec::new();
         let mut damaged_lines = Vec::new();
         for (number, line) in (1..).zip(list.split(|byte| *byte == b'\n')) {
-            match Line::parse(line) {
-                Some(Line::Empty) => {}
-                Some(Line::Revocation(checksum, revocation)) => listed.push((checksum, revocation)),
-                Some(Line::Cancelled(cancelled)) => {
+            match RevocationLine::parse(line) {
+                Some(RevocationLine::Empty) => {}
+                Some(RevocationLine::Revocation(checksum, revocation)) => {
+                    listed.push((checksum, revocation));
+                }
+                Some(RevocationLine::Cancelled(cancelled)) => {
                     let last = listed.iter().rposition(|(checksum, _)| *checksum == cancelled);
                     last.map(|at| listed.remove(at));
                 }
@@ -97,7 +99,7 @@ impl Revocations {
     }
 }
 
-enum Line<'l> {
+enum RevocationLine<'l> {
     Empty,
     /// With its checksum.
     Revocation(&'l str, Revocation),
@@ -105,7 +107,7 @@ enum Line<'l> {
     Cancelled(&'l str),
 }
 
-impl<'l> Line<'l> {
+impl<'l> RevocationLine<'l> {
     fn parse(line: &'l [u8]) -> Option<Self> {
         if line.is_empty() {
             return Some(Self::Empty);
@@ -116,11 +118,11 @@ impl<'l> Line<'l> {
         }
         let revocation = match *words.split(' ').collect::<Vec<_>>() {
             ["cancelled", checksum] => return Some(Self::Cancelled(checksum)),
-            ["device", client] => Revocation::Client(client.parse().ok()?),
+            ["device", device] => Revocation::Client(device.parse().ok()?),
             ["account", vault] => Revocation::Account(vault.parse().ok()?),
             ["password", vault, number, memory_kib, passes, salt, key] => {
                 let (memory_kib, passes) = (memory_kib.parse().ok()?, passes.parse().ok()?);
-                let wrap = PasswordWrap {
+                let wrap = PasswordWrappedKey {
                     cost: KdfCost::from_columns(memory_kib, passes).ok()?,
                     salt: from_hex(salt)?,
                     wrapped_key: from_hex(key)?,
@@ -147,15 +149,15 @@ fn from_hex<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wrap::WrappedKey;
+    use crate::key_wrap::WrappedKey;
 
     fn revocations() -> Vec<Revocation> {
         let vault = VaultId::generate();
         let cost = KdfCost::DEFAULT;
         let wrapped_key = [9; size_of::<WrappedKey>()];
-        let wrap = PasswordWrap { cost, salt: [7; 16], wrapped_key };
+        let wrap = PasswordWrappedKey { cost, salt: [7; 16], wrapped_key };
         vec![
-            Revocation::Client(ClientId::generate()),
+            Revocation::Client(DeviceId::generate()),
             Revocation::Password(vault.clone(), 3, wrap),
             Revocation::Account(vault),
         ]
@@ -168,7 +170,7 @@ mod tests {
     #[test]
     fn a_list_reads_as_it_was_written() {
         let written = revocations();
-        let read = Revocations::parse(&list(&written));
+        let read = ParsedRevocations::parse(&list(&written));
         assert!(read.in_effect == written);
         assert_eq!((read.count(), read.damaged_lines()), (3, &[][..]));
     }
@@ -180,7 +182,7 @@ mod tests {
             let whole = torn.to_line();
             for length in 1..whole.len() {
                 let list = [&list(&written), &whole.as_bytes()[..length], &list(&written)].concat();
-                let read = Revocations::parse(&list);
+                let read = ParsedRevocations::parse(&list);
                 assert!(read.in_effect == [&written[..], &written].concat(), "{length}");
                 // A line feed alone is no line.
                 let damaged: &[usize] = if length == 1 { &[] } else { &[5] };
@@ -197,7 +199,7 @@ mod tests {
             for bit in 0..8 {
                 let mut damaged = sound.clone();
                 damaged[at] ^= 1 << bit;
-                let read = Revocations::parse(&damaged);
+                let read = ParsedRevocations::parse(&damaged);
                 let is_of_list = |found: &Revocation| written.contains(found);
                 assert!(read.in_effect.iter().all(is_of_list), "{at}, {bit}");
                 // Where two lines become one, both are lost.
@@ -214,8 +216,8 @@ mod tests {
         let last = written.last().unwrap();
         let mut list = list(&written);
         list.extend(last.to_cancelling_line().bytes());
-        assert!(Revocations::parse(&list).in_effect == written[..2]);
+        assert!(ParsedRevocations::parse(&list).in_effect == written[..2]);
         list.extend(last.to_line().bytes());
-        assert!(Revocations::parse(&list).in_effect == written);
+        assert!(ParsedRevocations::parse(&list).in_effect == written);
     }
 }

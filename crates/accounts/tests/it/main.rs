@@ -5,48 +5,52 @@ use std::path::Path;
 use std::sync::Arc;
 
 use accounts::{
-    AccountLimits, Accounts, CLIENTS_COUNT_MAX, ClientId, Error, KdfCost, Login, Password,
-    Registered, Token, Unlocked,
+    AccountLimits, Accounts, DEVICES_COUNT_MAX, DeviceCredentials, DeviceId, DeviceToken, Error,
+    KdfCost, Login, Password, UnlockedAccount,
 };
-use engine::{Databases, Limits};
+use engine::{Databases, EngineLimits};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-mod children;
+mod admin_queries;
 mod devices;
-mod forms;
+mod encryption_mode;
 mod passwords;
 mod revocations;
 mod secrets;
-mod survey;
+mod sub_vaults;
 
 const KDF: KdfCost = KdfCost::insecure_for_tests(1);
 const NOW: u64 = 1_795_000_000_000;
 
 /// A data directory and the accounts in it.
-struct Fixture {
+struct AccountsFixture {
     accounts: Arc<Accounts>,
     databases: Databases,
     data: TempDir,
 }
 
-impl Fixture {
+impl AccountsFixture {
     fn new() -> Self {
         let data = TempDir::new().unwrap();
         let (accounts, databases) = open(data.path(), KDF);
         Self { accounts, databases, data }
     }
 
-    fn add(&self, name: &str) -> Unlocked {
+    fn add(&self, name: &str) -> UnlockedAccount {
         self.accounts.add(&login(name), &password(name), NOW).unwrap()
     }
 
-    fn unlock(&self, name: &str) -> Unlocked {
+    fn unlock(&self, name: &str) -> UnlockedAccount {
         self.accounts.unlock(&login(name), &password(name)).unwrap()
     }
 
-    fn register(&self, unlocked: &Unlocked, enrolled_by: Option<&ClientId>) -> Registered {
-        self.accounts.register(unlocked, enrolled_by, NOW).unwrap()
+    fn register(
+        &self,
+        unlocked: &UnlockedAccount,
+        registered_by: Option<&DeviceId>,
+    ) -> DeviceCredentials {
+        self.accounts.register(unlocked, registered_by, NOW).unwrap()
     }
 
     /// A connection of one's own, as an attacker or a repair would have.
@@ -57,7 +61,7 @@ impl Fixture {
 
 /// The accounts as a process of its own sees them.
 fn open(data: &Path, kdf: KdfCost) -> (Arc<Accounts>, Databases) {
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let accounts = Accounts::open(&databases, data, kdf).unwrap();
     (Arc::new(accounts), databases)
 }
@@ -75,7 +79,7 @@ fn secret(text: &str) -> Password {
     Password::parse(text.to_owned()).unwrap()
 }
 
-fn is_unknown(fixture: &Fixture, token: &Token) -> bool {
+fn is_unknown(fixture: &AccountsFixture, token: &DeviceToken) -> bool {
     let authenticated = fixture.accounts.authenticate(token);
     let unlocked = fixture.accounts.unlock_by_token(token);
     match (authenticated, unlocked) {

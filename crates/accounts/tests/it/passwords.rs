@@ -7,7 +7,7 @@ use super::*;
 
 #[test]
 fn the_password_opens_the_account_and_another_does_not() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let added = fixture.add("ada");
     let unlocked = fixture.unlock("ada");
     assert_eq!(unlocked.account, added.account);
@@ -21,7 +21,7 @@ fn the_password_opens_the_account_and_another_does_not() {
 
 #[test]
 fn an_unknown_login_is_answered_like_a_known_one() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     fixture.add("ada");
     let answer = |name| fixture.accounts.unlock(&login(name), &secret("not the one"));
     let [known, unknown] = ["ada", "nobody"].map(|name| answer(name).unwrap_err());
@@ -30,7 +30,7 @@ fn an_unknown_login_is_answered_like_a_known_one() {
 
 #[test]
 fn an_account_takes_another_login_with_all_that_it_has() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     fixture.add("bob");
     let ada = fixture.add("ada");
     let device = fixture.accounts.register(&ada, None, NOW).unwrap();
@@ -52,7 +52,7 @@ fn an_account_takes_another_login_with_all_that_it_has() {
 
 #[test]
 fn a_login_exists_once_whatever_its_case() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let again = fixture.accounts.add(&login("Ada"), &password("bob"), NOW);
     assert!(matches!(again, Err(Error::AccountExists)), "{again:?}");
@@ -61,7 +61,7 @@ fn a_login_exists_once_whatever_its_case() {
 
 #[test]
 fn of_many_who_add_one_login_at_once_one_succeeds() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let added: Vec<bool> = thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|index| {
@@ -82,7 +82,7 @@ fn of_many_who_add_one_login_at_once_one_succeeds() {
 
 #[test]
 fn another_password_keeps_key_and_devices() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let device = fixture.register(&ada, None);
     let (old, new) = (password("ada"), secret("a better one"));
@@ -103,7 +103,7 @@ fn another_password_keeps_key_and_devices() {
 
 #[test]
 fn of_two_changes_at_once_one_wins() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     fixture.add("ada");
     let mut old = password("ada");
     for round in 0..20 {
@@ -129,7 +129,7 @@ fn of_two_changes_at_once_one_wins() {
 
 #[test]
 fn another_cost_is_taken_up_at_the_next_login() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let stored = || -> (u32, Vec<u8>) {
         let row = "SELECT passes, wrapped_key FROM account";
@@ -154,7 +154,7 @@ fn another_cost_is_taken_up_at_the_next_login() {
 
 #[test]
 fn list_and_find_tell_what_there_is() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let bob = fixture.add("bob");
     let ada = fixture.accounts.add(&login("ada"), &password("ada"), NOW + 5).unwrap();
     fixture.register(&bob, None);
@@ -163,7 +163,7 @@ fn list_and_find_tell_what_there_is() {
     let listed = fixture.accounts.list().unwrap();
     let seen: Vec<_> = listed
         .iter()
-        .map(|a| (a.login.as_str(), &a.vault, a.clients_count, a.created_ms))
+        .map(|a| (a.login.as_str(), &a.vault, a.devices_count, a.created_ms))
         .collect();
     assert_eq!(seen, [("ada", &ada.vault, 0, NOW + 5), ("bob", &bob.vault, 2, NOW)]);
     assert_eq!(fixture.accounts.find(&login("bob")).unwrap(), listed[1]);
@@ -173,7 +173,7 @@ fn list_and_find_tell_what_there_is() {
 
 #[test]
 fn a_removed_account_is_gone_and_its_id_is_not_used_again() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let device = fixture.register(&ada, None);
     assert_eq!(fixture.accounts.remove(&login("ada")).unwrap(), std::slice::from_ref(&ada.vault));
@@ -194,7 +194,7 @@ fn a_removed_account_is_gone_and_its_id_is_not_used_again() {
 
 #[test]
 fn two_processes_on_one_file_agree() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let (other, _databases) = open(fixture.data.path(), KDF);
     let ada = fixture.add("ada");
     let unlocked = other.unlock(&login("ada"), &password("ada")).unwrap();
@@ -206,7 +206,7 @@ fn two_processes_on_one_file_agree() {
     let by_old = fixture.accounts.unlock(&login("ada"), &password("ada"));
     assert!(matches!(by_old, Err(Error::WrongPassword)), "{by_old:?}");
 
-    assert_eq!(other.revoke(ada.account, &device.client_id).unwrap(), [device.client_id]);
+    assert_eq!(other.revoke(ada.account, &device.device_id).unwrap(), [device.device_id]);
     assert!(is_unknown(&fixture, &device.token));
     other.remove(&login("ada")).unwrap();
     assert_eq!(fixture.accounts.list().unwrap(), []);
@@ -214,17 +214,17 @@ fn two_processes_on_one_file_agree() {
 
 #[test]
 fn a_device_replaces_the_password_and_all_others_end() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let (ada, bob) = (fixture.add("ada"), fixture.add("bob"));
     let phone = fixture.register(&ada, None);
-    let laptop = fixture.register(&ada, Some(&phone.client_id));
+    let laptop = fixture.register(&ada, Some(&phone.device_id));
     let of_bob = fixture.register(&bob, None);
 
     let unlocked = fixture.accounts.unlock_by_token(&laptop.token).unwrap();
     let new = Password::parse_any_length("x".to_owned()).unwrap();
-    let staying = &laptop.client_id;
+    let staying = &laptop.device_id;
     let revoked = fixture.accounts.replace_password(&unlocked, &new, Some(staying)).unwrap();
-    assert_eq!(revoked, [phone.client_id]);
+    assert_eq!(revoked, [phone.device_id]);
     assert!(is_unknown(&fixture, &phone.token));
     for device in [&laptop, &of_bob] {
         assert!(!is_unknown(&fixture, &device.token));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use accounts::{AppliedRevocations, RESTORING, REVOCATIONS};
+use accounts::{AppliedRevocations, RESTORING, REVOCATIONS_FILE};
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn applied(applied_count: u64) -> AppliedRevocations {
     AppliedRevocations { applied_count, ..AppliedRevocations::default() }
 }
 
-impl Fixture {
+impl AccountsFixture {
     /// The accounts file as it is now.
     fn copy(&self) -> Vec<u8> {
         let copy = TempDir::new().unwrap();
@@ -22,14 +22,14 @@ impl Fixture {
 
     /// What was revoked until now.
     fn list(&self) -> Vec<u8> {
-        fs::read(self.data.path().join(REVOCATIONS)).unwrap()
+        fs::read(self.data.path().join(REVOCATIONS_FILE)).unwrap()
     }
 
     /// A data directory with this accounts file and this list.
     fn of_files(accounts: &[u8], list: &[u8]) -> Self {
         let data = TempDir::new().unwrap();
         fs::write(data.path().join("accounts.sqlite"), accounts).unwrap();
-        fs::write(data.path().join(REVOCATIONS), list).unwrap();
+        fs::write(data.path().join(REVOCATIONS_FILE), list).unwrap();
         let (accounts, databases) = open(data.path(), KDF);
         Self { accounts, databases, data }
     }
@@ -45,21 +45,21 @@ impl Fixture {
 
 #[test]
 fn an_older_copy_gets_what_was_revoked_since() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let [ada, bob] = ["ada", "bob"].map(|name| fixture.add(name));
     let [lost, kept] = [(); 2].map(|()| fixture.register(&ada, None));
     let of_bob = fixture.register(&bob, None);
-    let further = ada.child_named("budget");
-    fixture.accounts.add_child(bob.account, &further).unwrap();
+    let further = ada.sub_vault_id("budget");
+    fixture.accounts.add_sub_vault(bob.account, &further).unwrap();
     let copy = fixture.copy();
-    fixture.accounts.revoke(ada.account, &lost.client_id).unwrap();
+    fixture.accounts.revoke(ada.account, &lost.device_id).unwrap();
     let [old, first, second] = ["ada's secret password", "the first new one", "the second new one"];
     for (old, new) in [(old, first), (first, second)] {
         fixture.accounts.change_password(&login("ada"), &secret(old), &secret(new)).unwrap();
     }
     fixture.accounts.remove(&login("bob")).unwrap();
 
-    let older = Fixture::of_files(&copy, &fixture.list());
+    let older = AccountsFixture::of_files(&copy, &fixture.list());
     assert!(!is_unknown(&older, &lost.token));
     let found = older.accounts.apply_revocations().unwrap();
     let removed_vaults = vec![bob.vault, further];
@@ -76,7 +76,7 @@ fn an_older_copy_gets_what_was_revoked_since() {
 
 #[test]
 fn a_list_that_is_older_than_the_accounts_changes_nothing() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     fixture.add("ada");
     let [old, first, second] = ["ada's secret password", "the first new one", "the second new one"];
     let change = |old, new| {
@@ -87,14 +87,14 @@ fn a_list_that_is_older_than_the_accounts_changes_nothing() {
     change(first, second);
     let copy = fixture.copy();
 
-    let newer = Fixture::of_files(&copy, &list);
+    let newer = AccountsFixture::of_files(&copy, &list);
     assert_eq!(newer.accounts.apply_revocations().unwrap(), applied(0));
     assert!(newer.has_password("ada", second) && !newer.has_password("ada", first));
 }
 
 #[test]
 fn a_password_keeps_the_cost_at_which_it_was_hashed_again() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     fixture.add("ada");
     let (old, new) = (password("ada"), secret("the new one"));
     fixture.accounts.change_password(&login("ada"), &old, &new).unwrap();
@@ -106,16 +106,16 @@ fn a_password_keeps_the_cost_at_which_it_was_hashed_again() {
 
 #[test]
 fn the_device_that_set_a_new_password_stays_although_another_enrolled_it() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let first = fixture.register(&ada, None);
-    let staying = fixture.register(&ada, Some(&first.client_id));
+    let staying = fixture.register(&ada, Some(&first.device_id));
     let copy = fixture.copy();
     let new = secret("the new one");
-    let revoked = fixture.accounts.replace_password(&ada, &new, Some(&staying.client_id)).unwrap();
-    assert_eq!(revoked, [first.client_id]);
+    let revoked = fixture.accounts.replace_password(&ada, &new, Some(&staying.device_id)).unwrap();
+    assert_eq!(revoked, [first.device_id]);
 
-    let older = Fixture::of_files(&copy, &fixture.list());
+    let older = AccountsFixture::of_files(&copy, &fixture.list());
     assert_eq!(older.accounts.apply_revocations().unwrap(), applied(2));
     assert!(is_unknown(&older, &first.token) && !is_unknown(&older, &staying.token));
     assert!(older.has_password("ada", "the new one"));
@@ -123,18 +123,18 @@ fn the_device_that_set_a_new_password_stays_although_another_enrolled_it() {
 
 #[test]
 fn a_torn_line_keeps_no_other_from_being_applied() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let [first, torn, last] = [(); 3].map(|()| fixture.register(&ada, None));
     let copy = fixture.copy();
-    let list = fixture.data.path().join(REVOCATIONS);
-    fixture.accounts.revoke(ada.account, &first.client_id).unwrap();
-    fixture.accounts.revoke(ada.account, &torn.client_id).unwrap();
+    let list = fixture.data.path().join(REVOCATIONS_FILE);
+    fixture.accounts.revoke(ada.account, &first.device_id).unwrap();
+    fixture.accounts.revoke(ada.account, &torn.device_id).unwrap();
     let content = fixture.list();
     fs::write(&list, &content[..content.len() - 9]).unwrap();
-    fixture.accounts.revoke(ada.account, &last.client_id).unwrap();
+    fixture.accounts.revoke(ada.account, &last.device_id).unwrap();
 
-    let older = Fixture::of_files(&copy, &fixture.list());
+    let older = AccountsFixture::of_files(&copy, &fixture.list());
     let found = older.accounts.apply_revocations().unwrap();
     // The first line of the file is empty.
     assert_eq!(found, AppliedRevocations { damaged_lines: vec![3], ..applied(2) });
@@ -144,10 +144,10 @@ fn a_torn_line_keeps_no_other_from_being_applied() {
 
 #[test]
 fn a_damaged_accounts_file_is_reported_and_no_reason_to_stop() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let device = fixture.register(&ada, None);
-    fixture.accounts.revoke(ada.account, &device.client_id).unwrap();
+    fixture.accounts.revoke(ada.account, &device.device_id).unwrap();
     fixture
         .accounts
         .change_password(&login("ada"), &password("ada"), &secret("a new one"))
@@ -162,16 +162,16 @@ fn a_damaged_accounts_file_is_reported_and_no_reason_to_stop() {
     let page_bytes = usize::from(u16::from_be_bytes([damaged[16], damaged[17]]));
     let start = (usize::try_from(page).unwrap() - 1) * page_bytes;
     damaged[start..start + page_bytes].fill(0xee);
-    let fixture = Fixture::of_files(&damaged, &fixture.list());
+    let fixture = AccountsFixture::of_files(&damaged, &fixture.list());
     let found = fixture.accounts.apply_revocations().unwrap();
     assert_eq!(found, AppliedRevocations { unknown_count: 1, ..applied(0) });
 }
 
 #[test]
 fn a_directory_whose_restore_has_not_finished_is_not_opened() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     fs::create_dir(fixture.data.path().join(RESTORING)).unwrap();
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let opened = Accounts::open(&databases, fixture.data.path(), KDF);
     assert!(matches!(opened, Err(Error::UnfinishedRestore { .. })));
 }

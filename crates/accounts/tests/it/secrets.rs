@@ -20,7 +20,7 @@ fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
 
 #[test]
 fn the_files_hold_no_key_no_token_and_no_password() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let device = fixture.register(&ada, None);
     let new = secret("the second password");
@@ -29,7 +29,7 @@ fn the_files_hold_no_key_no_token_and_no_password() {
 
     let raw = raw_bytes(fixture.data.path());
     assert!(contains(&raw, ada.vault.as_str().as_bytes()), "the scan sees what is there");
-    assert!(contains(&raw, device.client_id.as_str().as_bytes()));
+    assert!(contains(&raw, device.device_id.as_str().as_bytes()));
     let text = device.token.to_text();
     let secret_text = text.strip_prefix("warren_").unwrap();
     assert!(!contains(&raw, ada.key.as_bytes()));
@@ -41,7 +41,7 @@ fn the_files_hold_no_key_no_token_and_no_password() {
 
 #[test]
 fn a_revoked_wrap_does_not_stay_in_the_file() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let device = fixture.register(&ada, None);
     fixture.register(&ada, None);
@@ -49,13 +49,13 @@ fn a_revoked_wrap_does_not_stay_in_the_file() {
         .sql()
         .query_row(
             "SELECT wrapped_key FROM client WHERE id = ?1",
-            [device.client_id.as_str()],
+            [device.device_id.as_str()],
             |row| row.get(0),
         )
         .unwrap();
-    let Fixture { accounts, databases, data } = fixture;
+    let AccountsFixture { accounts, databases, data } = fixture;
     assert!(contains(&raw_bytes(data.path()), &wrapped));
-    accounts.revoke(ada.account, &device.client_id).unwrap();
+    accounts.revoke(ada.account, &device.device_id).unwrap();
     // Closing empties the WAL.
     drop((accounts, databases));
     assert!(!contains(&raw_bytes(data.path()), &wrapped));
@@ -63,7 +63,7 @@ fn a_revoked_wrap_does_not_stay_in_the_file() {
 
 #[test]
 fn a_passwords_wrap_opens_on_no_other_accounts_row() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let (_ada, _eve) = (fixture.add("ada"), fixture.add("eve"));
     // Eve puts her password's wrap, salt and all, on Ada's account: unless the wrap is bound to the
     // vault, her password is accepted there, and Ada's vault is opened with a wrong key.
@@ -78,29 +78,33 @@ fn a_passwords_wrap_opens_on_no_other_accounts_row() {
 }
 
 /// Puts the wrap of `source`, and the hash by which it is found, on `target`'s row.
-fn check_moved_wrap(fixture: &Fixture, source: &Registered, target: &Registered) {
+fn check_moved_wrap(
+    fixture: &AccountsFixture,
+    source: &DeviceCredentials,
+    target: &DeviceCredentials,
+) {
     let sql = fixture.sql();
     let (hash, wrap): ([u8; 32], Vec<u8>) = sql
         .query_row(
             "DELETE FROM client WHERE id = ?1 RETURNING token_hash, wrapped_key",
-            [source.client_id.as_str()],
+            [source.device_id.as_str()],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .unwrap();
     let moved = sql.execute(
         "UPDATE client SET token_hash = ?1, wrapped_key = ?2 WHERE id = ?3",
-        params![hash, wrap, target.client_id.as_str()],
+        params![hash, wrap, target.device_id.as_str()],
     );
     assert_eq!(moved.unwrap(), 1);
     let session = fixture.accounts.authenticate(&source.token).unwrap();
-    assert_eq!(session.client_id, target.client_id);
+    assert_eq!(session.device_id, target.device_id);
     let unlocked = fixture.accounts.unlock_by_token(&source.token);
     assert!(matches!(unlocked, Err(Error::Damaged { .. })), "{unlocked:?}");
 }
 
 #[test]
 fn a_tokens_wrap_opens_on_no_other_devices_row() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let (ada, eve) = (fixture.add("ada"), fixture.add("eve"));
     let (adas, eves) = (fixture.register(&ada, None), fixture.register(&eve, None));
     check_moved_wrap(&fixture, &eves, &adas);
@@ -110,7 +114,7 @@ fn a_tokens_wrap_opens_on_no_other_devices_row() {
 
 #[test]
 fn no_debug_output_shows_a_key() {
-    let fixture = Fixture::new();
+    let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let shown = format!("{ada:?}");
     assert!(shown.contains("Key(..)"), "{shown}");

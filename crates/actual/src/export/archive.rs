@@ -7,7 +7,7 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use crate::export::Error;
+use crate::export::ExportError;
 
 /// What is in an archive, unpacked: more than this no app imports (`@actual-app/core` 26.9.0,
 /// `server/util/zip.ts`).
@@ -26,20 +26,20 @@ pub struct BudgetArchive {
 
 impl BudgetArchive {
     /// Reads what an app made. Of what it unpacks to, at most 500 MiB are in memory for each part.
-    pub fn read(bytes: &[u8]) -> Result<Self, Error> {
+    pub fn read(bytes: &[u8]) -> Result<Self, ExportError> {
         let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
         let database = entry(&mut archive, DATABASE)?;
         let metadata = entry(&mut archive, METADATA)?;
         let metadata = serde_json::from_slice(&metadata);
-        let metadata = metadata.map_err(|why| Error::damaged("its file's metadata", why))?;
+        let metadata = metadata.map_err(|why| ExportError::damaged("its file's metadata", why))?;
         Ok(Self { database, metadata })
     }
 
     /// Makes the archive.
-    pub fn write(self) -> Result<Vec<u8>, Error> {
+    pub fn write(self) -> Result<Vec<u8>, ExportError> {
         let metadata = Value::Object(self.metadata).to_string().into_bytes();
         if (self.database.len() + metadata.len()) as u64 > BYTES_MAX {
-            return Err(Error::TooLarge);
+            return Err(ExportError::TooLarge);
         }
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
         let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
@@ -51,17 +51,17 @@ impl BudgetArchive {
     }
 }
 
-fn damaged(why: ZipError) -> Error {
-    Error::damaged("its file is no archive of an app", why)
+fn damaged(why: ZipError) -> ExportError {
+    ExportError::damaged("its file is no archive of an app", why)
 }
 
 /// What an entry unpacks to, whatever it says of its length.
-fn entry(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>, Error> {
+fn entry(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>, ExportError> {
     let entry = archive.by_name(name).map_err(damaged)?;
     let mut content = Vec::new();
     let read = entry.take(BYTES_MAX + 1).read_to_end(&mut content);
     read.map_err(|why| damaged(why.into()))?;
-    if content.len() as u64 > BYTES_MAX { Err(Error::TooLarge) } else { Ok(content) }
+    if content.len() as u64 > BYTES_MAX { Err(ExportError::TooLarge) } else { Ok(content) }
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
             archive(&[(METADATA, b"{}")]),
             archive(&[(DATABASE, b"x"), (METADATA, b"[]")]),
         ] {
-            assert!(matches!(BudgetArchive::read(&bytes), Err(Error::Damaged(_))));
+            assert!(matches!(BudgetArchive::read(&bytes), Err(ExportError::Damaged(_))));
         }
     }
 }

@@ -13,8 +13,8 @@ use ring::pbkdf2::{PBKDF2_HMAC_SHA512, derive};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::export::Error;
-use crate::record::BudgetKey;
+use crate::export::ExportError;
+use crate::gateway_state::BudgetKey;
 
 const ROUNDS: NonZeroU32 = NonZeroU32::new(10_000).expect("it is not 0");
 const KEY_BYTES: usize = 32;
@@ -49,7 +49,7 @@ struct KeyTest {
 
 impl AppKey {
     /// The key of a budget; refuses another password than the one it was made with.
-    pub(super) fn from_password(budget: &BudgetKey, password: &str) -> Result<Self, Error> {
+    pub(super) fn from_password(budget: &BudgetKey, password: &str) -> Result<Self, ExportError> {
         let salt = budget.salt.as_deref().unwrap_or_default();
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         let secret = password.as_bytes();
@@ -64,34 +64,39 @@ impl AppKey {
     }
 
     /// Opens a file that was encrypted as `meta` says.
-    pub(super) fn open_file(&self, meta: &str, sealed: Vec<u8>) -> Result<Vec<u8>, Error> {
+    pub(super) fn open_file(&self, meta: &str, sealed: Vec<u8>) -> Result<Vec<u8>, ExportError> {
         self.open_with(&from_json(meta)?, sealed)
     }
 
-    pub(super) fn open(&self, sealed: EncryptedData) -> Result<Vec<u8>, Error> {
+    pub(super) fn open(&self, sealed: EncryptedData) -> Result<Vec<u8>, ExportError> {
         self.open_in_place(&sealed.iv, &sealed.auth_tag, sealed.data.into())
     }
 
-    fn open_with(&self, meta: &EncryptionMeta, sealed: Vec<u8>) -> Result<Vec<u8>, Error> {
+    fn open_with(&self, meta: &EncryptionMeta, sealed: Vec<u8>) -> Result<Vec<u8>, ExportError> {
         self.open_in_place(&from_base64(&meta.iv)?, &from_base64(&meta.auth_tag)?, sealed)
     }
 
-    fn open_in_place(&self, iv: &[u8], tag: &[u8], mut data: Vec<u8>) -> Result<Vec<u8>, Error> {
-        let nonce = Nonce::try_assume_unique_for_key(iv).or(Err(Error::WrongKeyPassword))?;
+    fn open_in_place(
+        &self,
+        iv: &[u8],
+        tag: &[u8],
+        mut data: Vec<u8>,
+    ) -> Result<Vec<u8>, ExportError> {
+        let nonce = Nonce::try_assume_unique_for_key(iv).or(Err(ExportError::WrongKeyPassword))?;
         data.extend_from_slice(tag);
         let opened = self.0.open_in_place(nonce, Aad::empty(), &mut data);
-        let length = opened.or(Err(Error::WrongKeyPassword))?.len();
+        let length = opened.or(Err(ExportError::WrongKeyPassword))?.len();
         data.truncate(length);
         Ok(data)
     }
 }
 
-fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|why| Error::damaged("how it is encrypted", why))
+fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ExportError> {
+    serde_json::from_str(text).map_err(|why| ExportError::damaged("how it is encrypted", why))
 }
 
-fn from_base64(text: &str) -> Result<Vec<u8>, Error> {
-    STANDARD.decode(text).map_err(|why| Error::damaged("how it is encrypted", why))
+fn from_base64(text: &str) -> Result<Vec<u8>, ExportError> {
+    STANDARD.decode(text).map_err(|why| ExportError::damaged("how it is encrypted", why))
 }
 
 #[cfg(test)]
@@ -114,9 +119,9 @@ mod tests {
         assert_eq!(opened, b"a budget");
         for password in ["battery staple", ""] {
             let wrong = AppKey::from_password(&budget, password);
-            assert!(matches!(wrong, Err(Error::WrongKeyPassword)), "{password}");
+            assert!(matches!(wrong, Err(ExportError::WrongKeyPassword)), "{password}");
         }
         let spoiled = key.open_with(&test.meta, from_base64("2qJ2KvDCMgd=").unwrap_or_default());
-        assert!(matches!(spoiled, Err(Error::WrongKeyPassword)));
+        assert!(matches!(spoiled, Err(ExportError::WrongKeyPassword)));
     }
 }

@@ -18,8 +18,8 @@ use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
-use crate::export::Error;
-use crate::trie::Trie;
+use crate::export::ExportError;
+use crate::trie::MerkleTrie;
 
 /// Messages of this table are no rows, but members of the budget's metadata.
 const PREFERENCES: &str = "prefs";
@@ -47,7 +47,7 @@ pub(super) struct CellMessage {
 
 impl CellMessage {
     /// The value as JavaScript has it: a whole number is stored as one.
-    fn sql_value(&self) -> Result<SqlValue, Error> {
+    fn sql_value(&self) -> Result<SqlValue, ExportError> {
         match self.value.split_at_checked(2) {
             Some(("S:", text)) => Ok(SqlValue::Text(text.to_owned())),
             Some(("N:", number)) => {
@@ -58,7 +58,7 @@ impl CellMessage {
                 Ok(if is_whole { SqlValue::Integer(whole) } else { SqlValue::Real(number) })
             }
             _ if self.value.starts_with('0') => Ok(SqlValue::Null),
-            _ => Err(Error::damaged("a change that an app made", "its value has no type")),
+            _ => Err(ExportError::damaged("a change that an app made", "its value has no type")),
         }
     }
 }
@@ -85,7 +85,7 @@ pub(super) struct ReplayOutcome {
 }
 
 impl Replay {
-    pub(super) fn open(mut database: Vec<u8>) -> Result<Self, Error> {
+    pub(super) fn open(mut database: Vec<u8>) -> Result<Self, ExportError> {
         if let Some(versions) = database.get_mut(JOURNAL_VERSIONS) {
             // In memory is no WAL, and the archive has none.
             versions.fill(ROLLBACK);
@@ -99,7 +99,7 @@ impl Replay {
         &mut self,
         timestamp: Timestamp,
         message: &CellMessage,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ExportError> {
         let value = message.sql_value()?;
         let text = timestamp.to_string();
         let is_known = "SELECT 1 FROM messages_crdt WHERE timestamp = ?1";
@@ -120,12 +120,12 @@ impl Replay {
         Ok(())
     }
 
-    fn has(&self, sql: &str, values: &[&str]) -> Result<bool, Error> {
+    fn has(&self, sql: &str, values: &[&str]) -> Result<bool, ExportError> {
         let mut statement = self.db.prepare_cached(sql).map_err(damaged)?;
         statement.exists(rusqlite::params_from_iter(values)).map_err(damaged)
     }
 
-    fn write(&mut self, message: &CellMessage, value: &SqlValue) -> Result<(), Error> {
+    fn write(&mut self, message: &CellMessage, value: &SqlValue) -> Result<(), ExportError> {
         let CellMessage { dataset, row, column, .. } = message;
         if dataset == PREFERENCES {
             self.preferences.insert(row.clone(), to_json(value));
@@ -144,20 +144,20 @@ impl Replay {
         Ok(())
     }
 
-    fn check_column(&mut self, dataset: &str, column: &str) -> Result<(), Error> {
+    fn check_column(&mut self, dataset: &str, column: &str) -> Result<(), ExportError> {
         let known = (dataset.to_owned(), column.to_owned());
         if self.columns.contains(&known) {
             return Ok(());
         }
         let is_there = "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2";
         if !self.has(is_there, &[dataset, column])? {
-            return Err(Error::NewerApp { column: format!("{dataset}.{column}") });
+            return Err(ExportError::NewerApp { column: format!("{dataset}.{column}") });
         }
         self.columns.insert(known);
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<ReplayOutcome, Error> {
+    pub(super) fn finish(mut self) -> Result<ReplayOutcome, ExportError> {
         self.set_clock()?;
         self.db.execute_batch("COMMIT").map_err(damaged)?;
         let database = self.db.serialize(MAIN_DB).map_err(damaged)?.to_vec();
@@ -166,15 +166,16 @@ impl Replay {
     }
 
     /// The trie of all messages, and the last one's time. Without messages the clock stays.
-    fn set_clock(&self) -> Result<(), Error> {
-        let (mut trie, mut last) = (Trie::new(), None);
+    fn set_clock(&self) -> Result<(), ExportError> {
+        let (mut trie, mut last) = (MerkleTrie::new(), None);
         let sql = "SELECT timestamp FROM messages_crdt ORDER BY timestamp";
         let mut statement = self.db.prepare(sql).map_err(damaged)?;
         let mut rows = statement.query([]).map_err(damaged)?;
         while let Some(row) = rows.next().map_err(damaged)? {
             let text: String = row.get(0).map_err(damaged)?;
             let timestamp = text.parse::<Timestamp>();
-            let timestamp = timestamp.map_err(|why| Error::damaged("a change's time", why))?;
+            let timestamp =
+                timestamp.map_err(|why| ExportError::damaged("a change's time", why))?;
             trie.insert(timestamp);
             last = Some(text);
         }
@@ -203,8 +204,8 @@ fn load(file: &[u8]) -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-fn damaged(why: rusqlite::Error) -> Error {
-    Error::damaged("its database", why)
+fn damaged(why: rusqlite::Error) -> ExportError {
+    ExportError::damaged("its database", why)
 }
 
 fn to_json(value: &SqlValue) -> Value {

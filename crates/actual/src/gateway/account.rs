@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use accounts::{Accounts, Password, Unlocked};
+use accounts::{Accounts, Password, UnlockedAccount};
 use axum::extract::State;
 use serde_json::{Value, json};
-use server::Services;
+use server::GatewayServices;
 
-use crate::gateway::Gate;
-use crate::gateway::fault::Fault;
-use crate::gateway::form::Form;
-use crate::gateway::head::Head;
-use crate::gateway::said::Said;
+use crate::gateway::ActualGateway;
+use crate::gateway::error::ActualError;
+use crate::gateway::form::FormBody;
+use crate::gateway::head::RequestHead;
+use crate::gateway::json_response::JsonUtf8;
 use crate::gateway::session::text;
-use crate::record::Owner;
+use crate::gateway_state::OwnerState;
 
 /// Preferences that all apps share, and bytes of their names and texts: they are told at each look
 /// at a token.
@@ -22,13 +22,13 @@ const PREFS_BYTES_MAX: usize = 64 << 10;
 
 /// A way to log in.
 #[derive(Clone, Copy)]
-enum Method {
+enum LoginMethod {
     Password,
     /// A trusted proxy adds the password.
     Header,
 }
 
-impl Method {
+impl LoginMethod {
     fn name(self) -> &'static str {
         match self {
             Self::Password => "password",
@@ -37,19 +37,19 @@ impl Method {
     }
 }
 
-fn ok(data: &Value) -> Said {
-    Said(json!({"status": "ok", "data": data}))
+fn ok(data: &Value) -> JsonUtf8 {
+    JsonUtf8(json!({"status": "ok", "data": data}))
 }
 
-impl Gate {
+impl ActualGateway {
     /// What apps try by themselves.
-    fn login_method(&self) -> Method {
-        if self.settings.has_header_login { Method::Header } else { Method::Password }
+    fn login_method(&self) -> LoginMethod {
+        if self.settings.has_header_login { LoginMethod::Header } else { LoginMethod::Password }
     }
 
     /// The ways to log in, once there is a password. The published server does not list the header,
     /// and its web app then never tries it.
-    async fn methods(&self) -> Result<(bool, Value), Fault> {
+    async fn methods(&self) -> Result<(bool, Value), ActualError> {
         if !self.is_bootstrapped().await? {
             return Ok((false, json!([])));
         }
@@ -59,18 +59,18 @@ impl Gate {
         Ok((
             true,
             match self.login_method() {
-                Method::Password => json!([password(1)]),
-                Method::Header => json!([header(), password(0)]),
+                LoginMethod::Password => json!([password(1)]),
+                LoginMethod::Header => json!([header(), password(0)]),
             },
         ))
     }
 
-    async fn is_bootstrapped(&self) -> Result<bool, Fault> {
+    async fn is_bootstrapped(&self) -> Result<bool, ActualError> {
         if self.settings.is_closed {
             return Ok(true);
         }
         let login = self.settings.login.clone();
-        let find = move |services: &Services| services.accounts().find(&login);
+        let find = move |services: &GatewayServices| services.accounts().find(&login);
         match self.services.blocking(find).await? {
             Ok(_) => Ok(true),
             Err(accounts::Error::NotFound) => Ok(false),
@@ -79,82 +79,90 @@ impl Gate {
     }
 }
 
-pub(crate) async fn needs_bootstrap(State(gate): State<Arc<Gate>>) -> Result<Said, Fault> {
-    let (is_bootstrapped, methods) = gate.methods().await?;
+pub(crate) async fn needs_bootstrap(
+    State(gateway): State<Arc<ActualGateway>>,
+) -> Result<JsonUtf8, ActualError> {
+    let (is_bootstrapped, methods) = gateway.methods().await?;
     Ok(ok(&json!({
         "bootstrapped": is_bootstrapped,
-        "loginMethod": gate.login_method().name(),
+        "loginMethod": gateway.login_method().name(),
         "availableLoginMethods": methods,
         "multiuser": false,
     })))
 }
 
-pub(crate) async fn login_methods(State(gate): State<Arc<Gate>>) -> Result<Said, Fault> {
-    let (_, methods) = gate.methods().await?;
-    Ok(Said(json!({"status": "ok", "methods": methods})))
+pub(crate) async fn login_methods(
+    State(gateway): State<Arc<ActualGateway>>,
+) -> Result<JsonUtf8, ActualError> {
+    let (_, methods) = gateway.methods().await?;
+    Ok(JsonUtf8(json!({"status": "ok", "methods": methods})))
 }
 
 /// A password by the apps' rule: any text but none.
-fn password(form: &Form) -> Result<Password, Fault> {
+fn password(form: &FormBody) -> Result<Password, ActualError> {
     Ok(Password::parse_any_length(form.text("password").unwrap_or_default().to_owned())?)
 }
 
 /// The password that a trusted proxy knows, and adds to the logins of those that it let in.
-fn password_of_proxy(head: &Head) -> Result<Password, Fault> {
-    let password = text(&head.headers, "x-actual-password").ok_or(Fault::InvalidHeader)?;
+fn password_of_proxy(head: &RequestHead) -> Result<Password, ActualError> {
+    let password = text(&head.headers, "x-actual-password").ok_or(ActualError::InvalidHeader)?;
     if !head.is_proxied {
-        return Err(Fault::ProxyNotTrusted);
+        return Err(ActualError::ProxyNotTrusted);
     }
     Ok(Password::parse_any_length(password)?)
 }
 
 /// Sets the first password.
 pub(crate) async fn bootstrap(
-    State(gate): State<Arc<Gate>>,
-    head: Head,
-    form: Form,
-) -> Result<Said, Fault> {
-    let Some(fields) = &form.fields else { return Err(Fault::InvalidLoginSettings) };
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+    form: FormBody,
+) -> Result<JsonUtf8, ActualError> {
+    let Some(fields) = &form.fields else { return Err(ActualError::InvalidLoginSettings) };
     let (by_password, by_openid) = (fields.contains_key("password"), fields.contains_key("openId"));
     let password = by_password.then(|| password(&form)).transpose()?;
-    if !by_openid && gate.is_bootstrapped().await? {
-        return Err(Fault::AlreadyBootstrapped);
+    if !by_openid && gateway.is_bootstrapped().await? {
+        return Err(ActualError::AlreadyBootstrapped);
     }
     let password = match (password, by_openid) {
         (Some(password), false) => password,
-        (Some(_), true) => return Err(Fault::MaxOneMethod),
-        (None, true) => return Err(Fault::NoOpenId),
-        (None, false) => return Err(Fault::NoAuthMethod),
+        (Some(_), true) => return Err(ActualError::MaxOneMethod),
+        (None, true) => return Err(ActualError::NoOpenId),
+        (None, false) => return Err(ActualError::NoAuthMethod),
     };
-    gate.services.begin_registration(head.address)?;
-    let (login, now_ms) = (gate.settings.login.clone(), gate.services.now_ms());
+    gateway.services.begin_registration(head.address)?;
+    let (login, now_ms) = (gateway.settings.login.clone(), gateway.services.now_ms());
     let add = move |accounts: &Accounts| accounts.add(&login, &password, now_ms);
-    let unlocked: Unlocked = gate.services.hash_new(head.address, add).await??;
-    gate.services.note(&unlocked.login, head.address);
-    let token = gate.log_in(&unlocked, &head.headers).await?;
+    let unlocked: UnlockedAccount =
+        gateway.services.hash_for_registration(head.address, add).await??;
+    gateway.services.record_use(&unlocked.login, head.address);
+    let token = gateway.log_in(&unlocked, &head.headers).await?;
     Ok(ok(&json!({"token": token})))
 }
 
 pub(crate) async fn login(
-    State(gate): State<Arc<Gate>>,
-    head: Head,
-    form: Form,
-) -> Result<Said, Fault> {
-    let password = match gate.login_method() {
-        Method::Header if form.text("loginMethod") != Some(Method::Password.name()) => {
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+    form: FormBody,
+) -> Result<JsonUtf8, ActualError> {
+    let password = match gateway.login_method() {
+        LoginMethod::Header if form.text("loginMethod") != Some(LoginMethod::Password.name()) => {
             password_of_proxy(&head)?
         }
         _ => password(&form)?,
     };
-    let login = gate.settings.login.clone();
-    let unlocked = gate.services.log_in(login, password, head.address, Accounts::unlock).await?;
-    let token = gate.log_in(&unlocked, &head.headers).await?;
+    let login = gateway.settings.login.clone();
+    let unlocked = gateway.services.log_in(login, password, head.address, Accounts::unlock).await?;
+    let token = gateway.log_in(&unlocked, &head.headers).await?;
     Ok(ok(&json!({"token": token})))
 }
 
-pub(crate) async fn validate(State(gate): State<Arc<Gate>>, head: Head) -> Result<Said, Fault> {
-    let session = gate.session(&head, None).await?;
-    let owner = gate.owner(&session.unlocked).await?;
+pub(crate) async fn validate(
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+) -> Result<JsonUtf8, ActualError> {
+    let session = gateway.session(&head, None).await?;
+    let owner = gateway.owner(&session.unlocked).await?;
     Ok(ok(&json!({
         "validated": true,
         "userName": "",
@@ -168,38 +176,40 @@ pub(crate) async fn validate(State(gate): State<Arc<Gate>>, head: Head) -> Resul
 
 /// Sets another password. All tokens end but the one that asks.
 pub(crate) async fn change_password(
-    State(gate): State<Arc<Gate>>,
-    head: Head,
-    form: Form,
-) -> Result<Said, Fault> {
-    let session = gate.session(&head, form.token()).await?;
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+    form: FormBody,
+) -> Result<JsonUtf8, ActualError> {
+    let session = gateway.session(&head, form.token()).await?;
     let (password, unlocked) = (password(&form)?, session.unlocked.clone());
     let replace = move |accounts: &Accounts| {
-        accounts.replace_password(&unlocked, &password, Some(&session.client))
+        accounts.replace_password(&unlocked, &password, Some(&session.device))
     };
-    let revoked = gate.services.hash_known(head.address, replace).await??;
-    gate.open(&session.unlocked).await?.remove_clients(revoked).await?;
+    let revoked = gateway.services.hash_for_authenticated(head.address, replace).await??;
+    gateway.open(&session.unlocked).await?.remove_devices(revoked).await?;
     Ok(ok(&json!({})))
 }
 
 /// Sets preferences that all of the server's apps share.
 pub(crate) async fn server_prefs(
-    State(gate): State<Arc<Gate>>,
-    head: Head,
-    form: Form,
-) -> Result<Said, Fault> {
-    let session = gate.session(&head, form.token()).await?;
-    let Some(Value::Object(prefs)) = form.get("prefs") else { return Err(Fault::InvalidPrefs) };
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+    form: FormBody,
+) -> Result<JsonUtf8, ActualError> {
+    let session = gateway.session(&head, form.token()).await?;
+    let Some(Value::Object(prefs)) = form.get("prefs") else {
+        return Err(ActualError::InvalidPrefs);
+    };
     let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
     let prefs: Option<Vec<_>> = prefs.iter().map(text).collect();
-    let prefs = prefs.ok_or(Fault::thrown("a preference is a text"))?;
-    let vault = gate.open(&session.unlocked).await?;
-    let change = move |owner: &mut Owner| {
+    let prefs = prefs.ok_or(ActualError::thrown("a preference is a text"))?;
+    let vault = gateway.open(&session.unlocked).await?;
+    let change = move |owner: &mut OwnerState| {
         owner.prefs.extend(prefs.iter().cloned());
         let bytes: usize = owner.prefs.iter().map(|(name, text)| name.len() + text.len()).sum();
         let is_too_much = owner.prefs.len() > PREFS_COUNT_MAX || bytes > PREFS_BYTES_MAX;
-        if is_too_much { Err(Fault::TooLarge) } else { Ok(()) }
+        if is_too_much { Err(ActualError::TooLarge) } else { Ok(()) }
     };
-    gate.change_owner(&vault, change).await?;
+    gateway.change_owner(&vault, change).await?;
     Ok(ok(&json!({})))
 }

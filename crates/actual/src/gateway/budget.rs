@@ -2,33 +2,33 @@
 
 use std::sync::Arc;
 
-use accounts::{Unlocked, VaultId};
+use accounts::{UnlockedAccount, VaultId};
 use crdt::Timestamp;
 use serde_json::Value;
-use server::Services;
-use sync_store::{Amend, Batch, Vault};
+use server::GatewayServices;
+use sync_store::{MessageBatch, UpdateStateFn, Vault};
 
-use crate::gateway::Gate;
-use crate::gateway::fault::Fault;
-use crate::gateway::session::Session;
-use crate::record::Budget;
+use crate::gateway::ActualGateway;
+use crate::gateway::error::ActualError;
+use crate::gateway::session::AppSession;
+use crate::gateway_state::BudgetState;
 
 /// A budget's vault, open, and the record as it was read.
-pub(crate) struct Open {
+pub(crate) struct OpenBudget {
     pub(crate) vault: Vault,
-    pub(crate) budget: Budget,
+    pub(crate) budget: BudgetState,
 }
 
-impl Gate {
+impl ActualGateway {
     /// The budget of a file id, unless it was deleted; `missing` if there is none.
     pub(crate) async fn budget(
         self: &Arc<Self>,
-        session: &Session,
+        session: &AppSession,
         file_id: &str,
-        missing: Fault,
-    ) -> Result<Open, Fault> {
+        missing: ActualError,
+    ) -> Result<OpenBudget, ActualError> {
         if !is_id(file_id) {
-            return Err(Fault::INVALID_FILE_ID);
+            return Err(ActualError::INVALID_FILE_ID);
         }
         let open = self.find(session, file_id).await?;
         open.filter(|open| !open.budget.is_deleted).ok_or(missing)
@@ -37,38 +37,41 @@ impl Gate {
     /// The budget of a file id, deleted or not.
     pub(crate) async fn find(
         self: &Arc<Self>,
-        session: &Session,
+        session: &AppSession,
         file_id: &str,
-    ) -> Result<Option<Open>, Fault> {
-        let (gate, unlocked, id) =
-            (Arc::clone(self), session.unlocked.clone(), session.unlocked.child_named(file_id));
-        let vault = move |_: &Services| gate.child(&unlocked, &id);
+    ) -> Result<Option<OpenBudget>, ActualError> {
+        let (gateway, unlocked, id) =
+            (Arc::clone(self), session.unlocked.clone(), session.unlocked.sub_vault_id(file_id));
+        let vault = move |_: &GatewayServices| gateway.open_sub_vault(&unlocked, &id);
         match self.services.blocking(vault).await?? {
-            Some(vault) => Open::read(vault).await,
+            Some(vault) => OpenBudget::read(vault).await,
             None => Ok(None),
         }
     }
 
     /// The vault of a budget, if there is one. Blocks.
-    pub(crate) fn child(
+    pub(crate) fn open_sub_vault(
         &self,
-        unlocked: &Unlocked,
+        unlocked: &UnlockedAccount,
         vault: &VaultId,
-    ) -> Result<Option<Vault>, Fault> {
-        if !self.services.accounts().has_child(unlocked.account, vault)? {
+    ) -> Result<Option<Vault>, ActualError> {
+        if !self.services.accounts().has_sub_vault(unlocked.account, vault)? {
             return Ok(None);
         }
-        Ok(Some(self.services.vaults().open(&unlocked.child(vault))?))
+        Ok(Some(self.services.vaults().open(&unlocked.sub_vault(vault))?))
     }
 
     /// All budgets that were not deleted, in the order in which they were made.
-    pub(crate) async fn budgets(&self, session: &Session) -> Result<Vec<Budget>, Fault> {
+    pub(crate) async fn budgets(
+        &self,
+        session: &AppSession,
+    ) -> Result<Vec<BudgetState>, ActualError> {
         let account = session.unlocked.account;
-        let list = move |services: &Services| services.accounts().children(account);
+        let list = move |services: &GatewayServices| services.accounts().sub_vaults(account);
         let mut budgets = Vec::new();
         for vault in self.services.blocking(list).await?? {
-            let vault = self.open(&session.unlocked.child(&vault)).await?;
-            budgets.extend(Open::read(vault).await?.map(|open| open.budget));
+            let vault = self.open(&session.unlocked.sub_vault(&vault)).await?;
+            budgets.extend(OpenBudget::read(vault).await?.map(|open| open.budget));
         }
         budgets.retain(|budget| !budget.is_deleted);
         budgets.sort_by(|a, b| (a.created_ms, &a.file_id).cmp(&(b.created_ms, &b.file_id)));
@@ -76,32 +79,32 @@ impl Gate {
     }
 }
 
-impl Open {
+impl OpenBudget {
     /// `None` as long as the vault's first upload has not come to its end.
-    pub(crate) async fn read(vault: Vault) -> Result<Option<Self>, Fault> {
-        let recorded = vault.record().await?;
-        let found = Budget::decode_record(&recorded.record)?;
+    pub(crate) async fn read(vault: Vault) -> Result<Option<Self>, ActualError> {
+        let recorded = vault.gateway_state().await?;
+        let found = BudgetState::decode_record(&recorded.state)?;
         Ok(found.map(|(budget, _)| Self { vault, budget }))
     }
 
     /// Changes the record, leaving the trie as it is. `change` may refuse, and may run again.
     pub(crate) async fn change(
         &self,
-        change: impl Fn(&mut Budget) -> Result<(), Fault> + Send + Sync + 'static,
-    ) -> Result<(), Fault> {
-        let amend = amend(move |budget, _| change(budget));
-        self.vault.exchange(Batch::default(), amend).await?;
+        change: impl Fn(&mut BudgetState) -> Result<(), ActualError> + Send + Sync + 'static,
+    ) -> Result<(), ActualError> {
+        let update = amend(move |budget, _| change(budget));
+        self.vault.exchange(MessageBatch::default(), update).await?;
         Ok(())
     }
 }
 
 /// What becomes of a record whose trie stays as it is.
 pub(crate) fn amend(
-    change: impl Fn(&mut Budget, &[Timestamp]) -> Result<(), Fault> + Send + Sync + 'static,
-) -> Amend {
+    change: impl Fn(&mut BudgetState, &[Timestamp]) -> Result<(), ActualError> + Send + Sync + 'static,
+) -> UpdateStateFn {
     Arc::new(move |record, fresh| {
-        let found = Budget::decode_record(record)?;
-        let (mut budget, trie) = found.ok_or(Fault::FILE_NOT_FOUND)?;
+        let found = BudgetState::decode_record(record)?;
+        let (mut budget, trie) = found.ok_or(ActualError::FILE_NOT_FOUND)?;
         change(&mut budget, fresh)?;
         let mut record = Vec::with_capacity(record.len());
         budget.encode_header(&mut record);
@@ -119,19 +122,19 @@ pub(crate) fn is_id(text: &str) -> bool {
 /// The key that a file's meta data names. Like the apps, the published server takes one that is
 /// missing for none that is registered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum MetaKey {
+pub(crate) enum EncryptMetaKey {
     /// There is no meta data.
     None,
     /// What stands there, if anything does.
     Named(Option<Value>),
 }
 
-impl MetaKey {
-    pub(crate) fn of(meta: Option<&str>) -> Result<Self, Fault> {
+impl EncryptMetaKey {
+    pub(crate) fn from_meta(meta: Option<&str>) -> Result<Self, ActualError> {
         let Some(meta) = meta else { return Ok(Self::None) };
-        let meta: Value = serde_json::from_str(meta).map_err(Fault::internal)?;
+        let meta: Value = serde_json::from_str(meta).map_err(ActualError::internal)?;
         if meta.is_null() {
-            return Err(Fault::internal("a file's meta data is null"));
+            return Err(ActualError::internal("a file's meta data is null"));
         }
         Ok(Self::Named(meta.get("keyId").cloned()))
     }
@@ -147,43 +150,43 @@ impl MetaKey {
 
 /// Whether a budget takes messages of this group, encrypted with this key.
 pub(crate) fn check_sync(
-    budget: &Budget,
+    budget: &BudgetState,
     group_id: Option<&str>,
     key_id: Option<&str>,
-) -> Result<(), Fault> {
+) -> Result<(), ActualError> {
     let registered = budget.key.id.as_deref();
     if budget.is_deleted {
-        return Err(Fault::FILE_NOT_FOUND);
+        return Err(ActualError::FILE_NOT_FOUND);
     }
     if budget.is_old_format() {
-        return Err(Fault::OLD_VERSION);
+        return Err(ActualError::OLD_VERSION);
     }
     if budget.group_id.is_none() {
-        return Err(Fault::NEEDS_UPLOAD);
+        return Err(ActualError::NEEDS_UPLOAD);
     }
-    if !MetaKey::of(budget.encrypt_meta.as_deref())?.is(registered) {
-        return Err(Fault::KEY_MISMATCH);
+    if !EncryptMetaKey::from_meta(budget.encrypt_meta.as_deref())?.is(registered) {
+        return Err(ActualError::KEY_MISMATCH);
     }
     if budget.group_id.as_deref() != group_id {
-        return Err(Fault::HAS_RESET);
+        return Err(ActualError::HAS_RESET);
     }
     if key_id != registered {
-        return Err(Fault::HAS_NEW_KEY);
+        return Err(ActualError::HAS_NEW_KEY);
     }
     Ok(())
 }
 
 /// Whether a budget takes a file of this group, encrypted with this key.
 pub(crate) fn check_upload(
-    budget: &Budget,
+    budget: &BudgetState,
     group_id: Option<&str>,
-    key: &MetaKey,
-) -> Result<(), Fault> {
+    key: &EncryptMetaKey,
+) -> Result<(), ActualError> {
     if budget.group_id.as_deref() != group_id {
-        return Err(Fault::HAS_RESET);
+        return Err(ActualError::HAS_RESET);
     }
     if !key.is(budget.key.id.as_deref()) {
-        return Err(Fault::HAS_NEW_KEY);
+        return Err(ActualError::HAS_NEW_KEY);
     }
     Ok(())
 }
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_key_of_meta_data_is_compared_as_it_stands() {
-        let is = |meta, registered| MetaKey::of(meta).unwrap().is(registered);
+        let is = |meta, registered| EncryptMetaKey::from_meta(meta).unwrap().is(registered);
         assert!(is(None, None));
         assert!(!is(None, Some("k")));
         assert!(is(Some(r#"{"keyId":"k"}"#), Some("k")));
@@ -212,7 +215,10 @@ mod tests {
         assert!(is(Some(r#"{"keyId":null}"#), None));
         assert!(!is(Some("{}"), None));
         for meta in ["null", "{"] {
-            assert!(matches!(MetaKey::of(Some(meta)), Err(Fault::Internal(_))), "{meta}");
+            assert!(
+                matches!(EncryptMetaKey::from_meta(Some(meta)), Err(ActualError::Internal(_))),
+                "{meta}"
+            );
         }
     }
 }

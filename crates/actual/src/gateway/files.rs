@@ -5,25 +5,28 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde_json::{Value, json};
 
-use crate::gateway::Gate;
-use crate::gateway::budget::{Open, amend};
-use crate::gateway::fault::Fault;
-use crate::gateway::form::Form;
-use crate::gateway::head::Head;
-use crate::gateway::said::Said;
-use crate::gateway::session::{Session, text};
-use crate::record::{Budget, BudgetKey};
-use crate::trie::Trie;
+use crate::gateway::ActualGateway;
+use crate::gateway::budget::{OpenBudget, amend};
+use crate::gateway::error::ActualError;
+use crate::gateway::form::FormBody;
+use crate::gateway::head::RequestHead;
+use crate::gateway::json_response::JsonUtf8;
+use crate::gateway::session::{AppSession, text};
+use crate::gateway_state::{BudgetKey, BudgetState};
+use crate::trie::MerkleTrie;
 
 /// The one user, as every file has it.
 fn users(user_id: &str) -> Value {
     json!([{"userId": user_id, "displayName": "", "userName": "", "owner": true}])
 }
 
-pub(crate) async fn list(State(gate): State<Arc<Gate>>, head: Head) -> Result<Said, Fault> {
-    let session = gate.session(&head, None).await?;
-    let user_id = gate.owner(&session.unlocked).await?.user_id;
-    let file = |budget: Budget| {
+pub(crate) async fn list(
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+) -> Result<JsonUtf8, ActualError> {
+    let session = gateway.session(&head, None).await?;
+    let user_id = gateway.owner(&session.unlocked).await?.user_id;
+    let file = |budget: BudgetState| {
         json!({
             "deleted": 0,
             "fileId": budget.file_id,
@@ -34,21 +37,24 @@ pub(crate) async fn list(State(gate): State<Arc<Gate>>, head: Head) -> Result<Sa
             "usersWithAccess": users(&user_id),
         })
     };
-    let files: Vec<_> = gate.budgets(&session).await?.into_iter().map(file).collect();
-    Ok(Said(json!({"status": "ok", "data": files})))
+    let files: Vec<_> = gateway.budgets(&session).await?.into_iter().map(file).collect();
+    Ok(JsonUtf8(json!({"status": "ok", "data": files})))
 }
 
-pub(crate) async fn info(State(gate): State<Arc<Gate>>, head: Head) -> Result<Said, Fault> {
-    let session = gate.session(&head, None).await?;
+pub(crate) async fn info(
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+) -> Result<JsonUtf8, ActualError> {
+    let session = gateway.session(&head, None).await?;
     let file_id = text(&head.headers, "x-actual-file-id").unwrap_or_default();
-    let Budget { file_id, group_id, name, encrypt_meta, .. } =
-        gate.budget(&session, &file_id, Fault::NoFileInfo).await?.budget;
+    let BudgetState { file_id, group_id, name, encrypt_meta, .. } =
+        gateway.budget(&session, &file_id, ActualError::NoFileInfo).await?.budget;
     let meta: Option<Value> = encrypt_meta
         .map(|meta| serde_json::from_str(&meta))
         .transpose()
-        .map_err(Fault::internal)?;
-    let user_id = gate.owner(&session.unlocked).await?.user_id;
-    Ok(Said(json!({"status": "ok", "data": {
+        .map_err(ActualError::internal)?;
+    let user_id = gateway.owner(&session.unlocked).await?.user_id;
+    Ok(JsonUtf8(json!({"status": "ok", "data": {
         "deleted": 0,
         "fileId": file_id,
         "groupId": group_id,
@@ -58,18 +64,18 @@ pub(crate) async fn info(State(gate): State<Arc<Gate>>, head: Head) -> Result<Sa
     }})))
 }
 
-fn ok() -> Said {
-    Said(json!({"status": "ok"}))
+fn ok() -> JsonUtf8 {
+    JsonUtf8(json!({"status": "ok"}))
 }
 
-impl Gate {
+impl ActualGateway {
     /// Who asks, and the budget that the body names.
-    async fn named(
+    async fn budget_in_body(
         self: &Arc<Self>,
-        head: &Head,
-        form: &Form,
-        missing: Fault,
-    ) -> Result<(Session, Open), Fault> {
+        head: &RequestHead,
+        form: &FormBody,
+        missing: ActualError,
+    ) -> Result<(AppSession, OpenBudget), ActualError> {
         let session = self.session(head, form.token()).await?;
         let file_id = form.text("fileId").unwrap_or_default();
         let open = self.budget(&session, file_id, missing).await?;
@@ -78,23 +84,23 @@ impl Gate {
 }
 
 pub(crate) async fn get_key(
-    State(gate): State<Arc<Gate>>,
-    head: Head,
-    form: Form,
-) -> Result<Said, Fault> {
-    let (_, open) = gate.named(&head, &form, Fault::FILE_NOT_FOUND).await?;
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+    form: FormBody,
+) -> Result<JsonUtf8, ActualError> {
+    let (_, open) = gateway.budget_in_body(&head, &form, ActualError::FILE_NOT_FOUND).await?;
     let BudgetKey { id, salt, test } = open.budget.key;
-    Ok(Said(json!({"status": "ok", "data": {"id": id, "salt": salt, "test": test}})))
+    Ok(JsonUtf8(json!({"status": "ok", "data": {"id": id, "salt": salt, "test": test}})))
 }
 
 /// Registers the key that apps encrypt with: its name, and what helps to try a password. A field
 /// that is not sent stays as it was.
 pub(crate) async fn create_key(
-    State(gate): State<Arc<Gate>>,
-    head: Head,
-    form: Form,
-) -> Result<Said, Fault> {
-    let (_, open) = gate.named(&head, &form, Fault::FILE_NOT_FOUND).await?;
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+    form: FormBody,
+) -> Result<JsonUtf8, ActualError> {
+    let (_, open) = gateway.budget_in_body(&head, &form, ActualError::FILE_NOT_FOUND).await?;
     let sent = |name: &str| {
         let is_sent = form.fields.as_ref().is_some_and(|fields| fields.contains_key(name));
         is_sent.then(|| form.text(name).map(str::to_owned))
@@ -115,18 +121,19 @@ pub(crate) async fn create_key(
 
 /// Forgets all messages. Until the next upload nobody syncs.
 pub(crate) async fn reset(
-    State(gate): State<Arc<Gate>>,
-    head: Head,
-    form: Form,
-) -> Result<Said, Fault> {
-    let (_, open) = gate.named(&head, &form, Fault::USER_OR_FILE_NOT_FOUND).await?;
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+    form: FormBody,
+) -> Result<JsonUtf8, ActualError> {
+    let (_, open) =
+        gateway.budget_in_body(&head, &form, ActualError::USER_OR_FILE_NOT_FOUND).await?;
     let without_group = |record: &[u8], _: &[_]| {
-        let found = Budget::decode_record(record)?;
-        let (mut budget, _) = found.ok_or(Fault::USER_OR_FILE_NOT_FOUND)?;
+        let found = BudgetState::decode_record(record)?;
+        let (mut budget, _) = found.ok_or(ActualError::USER_OR_FILE_NOT_FOUND)?;
         budget.group_id = None;
         let mut record = Vec::new();
         budget.encode_header(&mut record);
-        Trie::new().encode(&mut record);
+        MerkleTrie::new().encode(&mut record);
         Ok(record)
     };
     open.vault.clear(Arc::new(without_group)).await?;
@@ -134,11 +141,11 @@ pub(crate) async fn reset(
 }
 
 pub(crate) async fn rename(
-    State(gate): State<Arc<Gate>>,
-    head: Head,
-    form: Form,
-) -> Result<Said, Fault> {
-    let (_, open) = gate.named(&head, &form, Fault::FILE_NOT_FOUND).await?;
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+    form: FormBody,
+) -> Result<JsonUtf8, ActualError> {
+    let (_, open) = gateway.budget_in_body(&head, &form, ActualError::FILE_NOT_FOUND).await?;
     if let Some(name) = form.fields.as_ref().and_then(|fields| fields.get("name")) {
         let name = name.as_str().map(str::to_owned);
         open.change(move |budget| {
@@ -152,20 +159,20 @@ pub(crate) async fn rename(
 
 /// Hides a budget. What it holds stays, as on the published server.
 pub(crate) async fn delete(
-    State(gate): State<Arc<Gate>>,
-    head: Head,
-    form: Form,
-) -> Result<Said, Fault> {
-    let session = gate.session(&head, form.token()).await?;
+    State(gateway): State<Arc<ActualGateway>>,
+    head: RequestHead,
+    form: FormBody,
+) -> Result<JsonUtf8, ActualError> {
+    let session = gateway.session(&head, form.token()).await?;
     if form.get("fileId").is_none_or(|id| id == "") {
-        return Err(Fault::FileIdRequired);
+        return Err(ActualError::FileIdRequired);
     }
     let file_id = form.text("fileId").unwrap_or_default();
-    let open = gate.budget(&session, file_id, Fault::FILE_NOT_FOUND).await?;
+    let open = gateway.budget(&session, file_id, ActualError::FILE_NOT_FOUND).await?;
     let hide = amend(|budget, _| {
         budget.is_deleted = true;
         Ok(())
     });
-    open.vault.exchange(sync_store::Batch::default(), hide).await?;
+    open.vault.exchange(sync_store::MessageBatch::default(), hide).await?;
     Ok(ok())
 }

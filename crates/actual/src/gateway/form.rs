@@ -7,11 +7,11 @@ use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use serde_json::{Map, Value};
-use server::{BodyLimits, Holder, Incoming};
+use server::{BodyLimits, IncomingBody, MemoryOwner};
 
-use crate::gateway::Gate;
-use crate::gateway::fault::Fault;
-use crate::gateway::head::Head;
+use crate::gateway::ActualGateway;
+use crate::gateway::error::ActualError;
+use crate::gateway::head::RequestHead;
 use crate::wire::SYNC_MEDIA_TYPE;
 
 /// Bytes of a body that carries neither messages nor a file. The longest, preferences, may take
@@ -21,12 +21,12 @@ const FORM_BYTES_MAX: usize = 64 << 10;
 const UPLOAD_MEDIA_TYPE: &str = "application/encrypted-file";
 
 /// A body's fields. Of another media type it is one without fields.
-pub(crate) struct Form {
+pub(crate) struct FormBody {
     /// `None` if nothing was sent that could have fields.
     pub(crate) fields: Option<Map<String, Value>>,
 }
 
-impl Form {
+impl FormBody {
     /// A field that is a text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_str()
@@ -46,22 +46,27 @@ impl Form {
     }
 }
 
-impl FromRequest<Arc<Gate>> for Form {
-    type Rejection = Fault;
+impl FromRequest<Arc<ActualGateway>> for FormBody {
+    type Rejection = ActualError;
 
-    async fn from_request(request: Request, gate: &Arc<Gate>) -> Result<Self, Fault> {
+    async fn from_request(
+        request: Request,
+        gateway: &Arc<ActualGateway>,
+    ) -> Result<Self, ActualError> {
         let media_type = media_type(request.headers());
         // Only logins come from pages' forms.
         let takes_forms = request.uri().path().starts_with("/account/");
-        let mut room = gate.services.room(Holder::stranger(Head::of(&request).address));
-        let body = gate.incoming(request.into_body(), FORM_BYTES_MAX, false);
-        let body = body.whole(&mut room).await?;
+        let mut reservation = gateway.services.memory_reservation(MemoryOwner::anonymous(
+            RequestHead::from_request(&request).address,
+        ));
+        let body = gateway.incoming(request.into_body(), FORM_BYTES_MAX, false);
+        let body = body.whole(&mut reservation).await?;
         let fields = match media_type.as_str() {
             _ if body.is_empty() => None,
             "application/json" => match serde_json::from_slice(&body) {
                 Ok(Value::Object(fields)) => Some(fields),
                 Ok(Value::Array(_)) => None,
-                _ => return Err(Fault::malformed("the body is no JSON with fields")),
+                _ => return Err(ActualError::malformed("the body is no JSON with fields")),
             },
             "application/x-www-form-urlencoded" if takes_forms => {
                 let pairs = form_urlencoded::parse(&body);
@@ -84,23 +89,23 @@ pub(crate) fn media_type(headers: &HeaderMap) -> String {
 /// The body, if it is one of those that are bytes to the published server: messages or a file.
 /// Else a refusal, in this order: JSON that is none, a token that is nobody's, `otherwise`.
 pub(crate) async fn raw(
-    gate: &Arc<Gate>,
+    gateway: &Arc<ActualGateway>,
     request: Request,
-    otherwise: Fault,
-) -> Result<Body, Fault> {
+    otherwise: ActualError,
+) -> Result<Body, ActualError> {
     if [SYNC_MEDIA_TYPE, UPLOAD_MEDIA_TYPE].contains(&media_type(request.headers()).as_str()) {
         return Ok(request.into_body());
     }
-    let head = Head::of(&request);
-    let form = Form::from_request(request, gate).await?;
-    gate.session(&head, form.token()).await?;
+    let head = RequestHead::from_request(&request);
+    let form = FormBody::from_request(request, gateway).await?;
+    gateway.session(&head, form.token()).await?;
     Err(otherwise)
 }
 
-impl Gate {
+impl ActualGateway {
     /// A body within its limits; of a long one the time grows with what has come.
-    pub(crate) fn incoming(&self, body: Body, bytes_max: usize, is_long: bool) -> Incoming {
+    pub(crate) fn incoming(&self, body: Body, bytes_max: usize, is_long: bool) -> IncomingBody {
         let wait_max = self.services.request_timeout();
-        Incoming::new(body, BodyLimits { bytes_max, wait_max, is_long })
+        IncomingBody::new(body, BodyLimits { bytes_max, wait_max, is_long })
     }
 }

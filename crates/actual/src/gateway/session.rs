@@ -1,7 +1,7 @@
 //! Who asks: tokens, logins, and the account behind them.
 //!
 //! # Invariants
-//! - A token opens the account of [`Settings::login`](crate::Settings) or nothing.
+//! - A token opens the account of [`GatewaySettings::login`](crate::GatewaySettings) or nothing.
 //! - A token is checked at every request: revoking takes effect at once.
 //! - An account with as many tokens as it may have loses one at the next login, not the login.
 
@@ -9,18 +9,18 @@ use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-use accounts::{ClientId, Token, Unlocked};
+use accounts::{DeviceId, DeviceToken, UnlockedAccount};
 use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, HeaderValue};
 use lru::LruCache;
-use server::Services;
-use sync_store::{Batch, Client, Quota, Seen, Vault};
+use server::GatewayServices;
+use sync_store::{DeviceActivity, MessageBatch, Quota, Vault, VaultDevice};
 use uuid::Uuid;
 
-use crate::gateway::Gate;
-use crate::gateway::fault::Fault;
-use crate::gateway::head::Head;
-use crate::record::Owner;
+use crate::gateway::ActualGateway;
+use crate::gateway::error::ActualError;
+use crate::gateway::head::RequestHead;
+use crate::gateway_state::OwnerState;
 
 /// How often a device's last sync is noted: often enough for a list of devices.
 const NOTE_INTERVAL_MS: u64 = 10 * 60 * 1_000;
@@ -32,23 +32,23 @@ const IN_USE_MS: u64 = 60 * 60 * 1_000;
 const NAME_CHARACTERS_MAX: usize = 200;
 
 /// A device that has shown its token, and its account, open.
-pub(crate) struct Session {
-    pub(crate) client: ClientId,
-    pub(crate) unlocked: Unlocked,
+pub(crate) struct AppSession {
+    pub(crate) device: DeviceId,
+    pub(crate) unlocked: UnlockedAccount,
 }
 
 /// When each device was last noted to be here.
-pub(crate) struct Noted(Mutex<LruCache<ClientId, u64>>);
+pub(crate) struct LastSeenCache(Mutex<LruCache<DeviceId, u64>>);
 
-impl Default for Noted {
+impl Default for LastSeenCache {
     fn default() -> Self {
         Self(Mutex::new(LruCache::new(NOTED_COUNT_MAX)))
     }
 }
 
-impl Noted {
+impl LastSeenCache {
     /// Whether it is time for another note; if so, it counts as made.
-    fn is_due(&self, client: &ClientId, now_ms: u64) -> bool {
+    fn is_due(&self, client: &DeviceId, now_ms: u64) -> bool {
         let mut noted = self.0.lock().expect("no code panics while it holds this lock");
         let last_ms = noted.get(client).copied().unwrap_or_default();
         let is_due = last_ms + NOTE_INTERVAL_MS <= now_ms;
@@ -59,46 +59,51 @@ impl Noted {
     }
 }
 
-impl Gate {
+impl ActualGateway {
     /// Who sent a token: in the body, or else in the header.
     pub(crate) async fn session(
         self: &Arc<Self>,
-        head: &Head,
+        head: &RequestHead,
         in_body: Option<&str>,
-    ) -> Result<Session, Fault> {
+    ) -> Result<AppSession, ActualError> {
         let token = token(&head.headers, in_body)?;
-        let (gate, address) = (Arc::clone(self), head.address);
-        let session = self.services.blocking(move |_| gate.authenticate(&token, address)).await??;
-        self.note(&session);
+        let (gateway, address) = (Arc::clone(self), head.address);
+        let session =
+            self.services.blocking(move |_| gateway.authenticate(&token, address)).await??;
+        self.record_activity(&session);
         Ok(session)
     }
 
     /// Whose token it is. Blocks.
-    pub(crate) fn authenticate(&self, token: &Token, address: IpAddr) -> Result<Session, Fault> {
+    pub(crate) fn authenticate(
+        &self,
+        token: &DeviceToken,
+        address: IpAddr,
+    ) -> Result<AppSession, ActualError> {
         let accounts = self.services.accounts();
-        let client = accounts.authenticate(token)?.client_id;
+        let client = accounts.authenticate(token)?.device_id;
         let unlocked = accounts.unlock_by_token(token)?;
         if unlocked.login != self.settings.login {
-            return Err(Fault::TokenNotFound);
+            return Err(ActualError::TokenNotFound);
         }
-        self.services.note(&unlocked.login, address);
-        Ok(Session { client, unlocked })
+        self.services.record_use(&unlocked.login, address);
+        Ok(AppSession { device: client, unlocked })
     }
 
     /// Notes that a device was here, without keeping it waiting.
-    pub(crate) fn note(self: &Arc<Self>, session: &Session) {
+    pub(crate) fn record_activity(self: &Arc<Self>, session: &AppSession) {
         let now_ms = self.services.now_ms();
-        if !self.noted.is_due(&session.client, now_ms) {
+        if !self.last_seen.is_due(&session.device, now_ms) {
             return;
         }
-        let (gate, client) = (Arc::clone(self), session.client.clone());
+        let (gateway, client) = (Arc::clone(self), session.device.clone());
         let unlocked = session.unlocked.clone();
         tokio::spawn(async move {
-            let seen = Seen { client, now_ms, node: None, unsent: None };
+            let seen = DeviceActivity { device: client, now_ms, node_id: None, unsent_count: None };
             let noted = async {
-                let vault = gate.open(&unlocked).await?;
-                vault.store(Batch::default(), Quota::UNLIMITED, Some(seen)).await?;
-                Ok::<_, Fault>(())
+                let vault = gateway.open(&unlocked).await?;
+                vault.store(MessageBatch::default(), Quota::UNLIMITED, Some(seen)).await?;
+                Ok::<_, ActualError>(())
             };
             if let Err(error) = noted.await {
                 tracing::warn!(%error, "noting a device");
@@ -107,50 +112,50 @@ impl Gate {
     }
 
     /// Opens the vault of an account, or one of its budgets'.
-    pub(crate) async fn open(&self, unlocked: &Unlocked) -> Result<Vault, Fault> {
+    pub(crate) async fn open(&self, unlocked: &UnlockedAccount) -> Result<Vault, ActualError> {
         let unlocked = unlocked.clone();
-        let open = move |services: &Services| services.vaults().open(&unlocked);
+        let open = move |services: &GatewayServices| services.vaults().open(&unlocked);
         Ok(self.services.blocking(open).await??)
     }
 
     /// Makes a token for whoever has just proven the password.
     pub(crate) async fn log_in(
         &self,
-        unlocked: &Unlocked,
+        unlocked: &UnlockedAccount,
         headers: &HeaderMap,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, ActualError> {
         let token = Uuid::new_v4().to_string();
         let vault = self.open(unlocked).await?;
         let client = match self.register(unlocked, &token).await {
-            Err(accounts::Error::TooManyClients { .. }) => {
-                self.make_room(unlocked, &vault).await?;
+            Err(accounts::Error::TooManyDevices { .. }) => {
+                self.evict_device(unlocked, &vault).await?;
                 self.register(unlocked, &token).await
             }
             registered => registered,
         };
         let name = text(headers, USER_AGENT.as_str()).unwrap_or_else(|| "Actual".to_owned());
         let now_ms = self.services.now_ms();
-        let client = Client {
+        let client = VaultDevice {
             id: client?,
             name: name.chars().take(NAME_CHARACTERS_MAX).collect(),
-            node: None,
+            node_id: None,
             cursor: 0,
-            unsent: 0,
-            seen_ms: now_ms,
+            unsent_count: 0,
+            last_seen_ms: now_ms,
             created_ms: now_ms,
         };
-        vault.add_client(client).await?;
+        vault.add_device(client).await?;
         Ok(token)
     }
 
     async fn register(
         &self,
-        unlocked: &Unlocked,
+        unlocked: &UnlockedAccount,
         token: &str,
-    ) -> Result<ClientId, accounts::Error> {
-        let token = Token::foreign(token)?;
+    ) -> Result<DeviceId, accounts::Error> {
+        let token = DeviceToken::from_foreign_text(token)?;
         let (unlocked, now_ms) = (unlocked.clone(), self.services.now_ms());
-        let register = move |services: &Services| {
+        let register = move |services: &GatewayServices| {
             services.accounts().register_token(&unlocked, &token, None, now_ms)
         };
         let registered = self.services.blocking(register).await;
@@ -159,28 +164,36 @@ impl Gate {
 
     /// Revokes the device that is missed least: of those that are not in use, the one that was used
     /// over the shortest time. That is a script's, which logs in each time it runs.
-    async fn make_room(&self, unlocked: &Unlocked, vault: &Vault) -> Result<(), Fault> {
+    async fn evict_device(
+        &self,
+        unlocked: &UnlockedAccount,
+        vault: &Vault,
+    ) -> Result<(), ActualError> {
         let now_ms = self.services.now_ms();
-        let clients = vault.clients().await?;
-        let is_idle = |client: &&Client| client.seen_ms + IN_USE_MS <= now_ms;
-        let used_ms = |client: &&Client| {
-            (client.seen_ms.saturating_sub(client.created_ms), client.created_ms)
+        let clients = vault.devices().await?;
+        let is_idle = |client: &&VaultDevice| client.last_seen_ms + IN_USE_MS <= now_ms;
+        let used_ms = |client: &&VaultDevice| {
+            (client.last_seen_ms.saturating_sub(client.created_ms), client.created_ms)
         };
         let idle = clients.iter().filter(is_idle).min_by_key(used_ms);
-        let oldest = || clients.iter().min_by_key(|client| client.seen_ms);
+        let oldest = || clients.iter().min_by_key(|client| client.last_seen_ms);
         let Some(leaving) = idle.or_else(oldest).map(|client| client.id.clone()) else {
-            return Err(Fault::internal("a full account without devices"));
+            return Err(ActualError::internal("a full account without devices"));
         };
         let account = unlocked.account;
-        let revoke = move |services: &Services| services.accounts().revoke(account, &leaving);
-        vault.remove_clients(self.services.blocking(revoke).await??).await?;
+        let revoke =
+            move |services: &GatewayServices| services.accounts().revoke(account, &leaving);
+        vault.remove_devices(self.services.blocking(revoke).await??).await?;
         Ok(())
     }
 
     /// What is kept of the one user; made at the first call.
-    pub(crate) async fn owner(&self, unlocked: &Unlocked) -> Result<Owner, Fault> {
+    pub(crate) async fn owner(
+        &self,
+        unlocked: &UnlockedAccount,
+    ) -> Result<OwnerState, ActualError> {
         let vault = self.open(unlocked).await?;
-        match Owner::decode_record(&vault.record().await?.record)? {
+        match OwnerState::decode_record(&vault.gateway_state().await?.state)? {
             Some(owner) => Ok(owner),
             None => self.change_owner(&vault, |_| Ok(())).await,
         }
@@ -190,26 +203,29 @@ impl Gate {
     pub(crate) async fn change_owner(
         &self,
         vault: &Vault,
-        change: impl Fn(&mut Owner) -> Result<(), Fault> + Send + Sync + 'static,
-    ) -> Result<Owner, Fault> {
-        let amend = move |record: &[u8], _: &[_]| {
-            let owner = Owner::decode_record(record)?;
+        change: impl Fn(&mut OwnerState) -> Result<(), ActualError> + Send + Sync + 'static,
+    ) -> Result<OwnerState, ActualError> {
+        let update = move |record: &[u8], _: &[_]| {
+            let owner = OwnerState::decode_record(record)?;
             let user_id = || Uuid::new_v4().to_string();
             let mut owner =
-                owner.unwrap_or_else(|| Owner { user_id: user_id(), ..Owner::default() });
+                owner.unwrap_or_else(|| OwnerState { user_id: user_id(), ..OwnerState::default() });
             change(&mut owner)?;
             Ok(owner.encode_record())
         };
-        let exchanged = vault.exchange(Batch::default(), Arc::new(amend)).await?;
-        let owner = Owner::decode_record(&exchanged.record)?;
-        owner.ok_or_else(|| Fault::internal("an owner that was not written"))
+        let exchanged = vault.exchange(MessageBatch::default(), Arc::new(update)).await?;
+        let owner = OwnerState::decode_record(&exchanged.state)?;
+        owner.ok_or_else(|| ActualError::internal("an owner that was not written"))
     }
 }
 
 /// The token in the body, or else in the header.
-pub(crate) fn token(headers: &HeaderMap, in_body: Option<&str>) -> Result<Token, Fault> {
+pub(crate) fn token(
+    headers: &HeaderMap,
+    in_body: Option<&str>,
+) -> Result<DeviceToken, ActualError> {
     let in_header = text(headers, "x-actual-token");
-    Ok(Token::foreign(in_body.or(in_header.as_deref()).unwrap_or_default())?)
+    Ok(DeviceToken::from_foreign_text(in_body.or(in_header.as_deref()).unwrap_or_default())?)
 }
 
 /// A header's value; `None` if it is missing, empty or no text. One that is there twice has both

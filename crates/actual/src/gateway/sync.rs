@@ -15,22 +15,22 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use crdt::{Message, Timestamp};
-use server::stream::{self, Broken};
-use server::{Holder, MESSAGE_BYTES, Room, page_bytes};
-use sync_store::{Amend, Batch, Vault};
+use server::stream_body::{self, StreamAborted};
+use server::{MESSAGE_BYTES, MemoryOwner, MemoryReservation, page_bytes};
+use sync_store::{MessageBatch, UpdateStateFn, Vault};
 use tokio::sync::mpsc;
 
 use crate::content;
-use crate::gateway::Gate;
+use crate::gateway::ActualGateway;
 use crate::gateway::budget::{check_sync, is_id};
-use crate::gateway::fault::Fault;
+use crate::gateway::error::ActualError;
 use crate::gateway::form::raw;
-use crate::gateway::head::Head;
+use crate::gateway::head::RequestHead;
 use crate::gateway::session::token;
-use crate::record::{Budget, with_trie};
+use crate::gateway_state::{BudgetState, with_trie};
 use crate::since;
-use crate::trie::Trie;
-use crate::wire::{SYNC_MEDIA_TYPE, SyncRequest, put_merkle, put_message};
+use crate::trie::MerkleTrie;
+use crate::wire::{ActualSyncRequest, SYNC_MEDIA_TYPE, put_merkle, put_message};
 
 const METHOD: HeaderName = HeaderName::from_static("x-actual-sync-method");
 /// Bytes of messages of an answer that are in memory at one time; a page more may wait for the
@@ -44,121 +44,133 @@ const FIRST_COUNT_MAX: usize = 500;
 const UNPROVEN_BYTES_MAX: u64 = 64 << 10;
 
 pub(crate) async fn sync(
-    State(gate): State<Arc<Gate>>,
+    State(gateway): State<Arc<ActualGateway>>,
     request: Request,
-) -> Result<Response, Fault> {
-    let head = Head::of(&request);
+) -> Result<Response, ActualError> {
+    let head = RequestHead::from_request(&request);
     let (token, address) = (token(&head.headers, None)?, head.address);
     // What is compressed has no length.
     let length = request.body().size_hint().upper();
     let holder = if length.is_some_and(|length| length <= UNPROVEN_BYTES_MAX) {
-        Holder::stranger(address)
+        MemoryOwner::anonymous(address)
     } else {
-        let session = gate.session(&head, None).await?;
-        Holder::of_account(session.unlocked.account, address)
+        let session = gateway.session(&head, None).await?;
+        MemoryOwner::for_account(session.unlocked.account, address)
     };
-    let mut asked_room = gate.services.room(holder);
-    let otherwise = Fault::internal("a sync of another media type");
-    let body = raw(&gate, request, otherwise).await?;
-    let body = gate.incoming(body, gate.settings.sync_bytes_max, true);
+    let mut asked_room = gateway.services.memory_reservation(holder);
+    let otherwise = ActualError::internal("a sync of another media type");
+    let body = raw(&gateway, request, otherwise).await?;
+    let body = gateway.incoming(body, gateway.settings.sync_bytes_max, true);
     let body = body.whole(&mut asked_room).await?;
-    let opener = Arc::clone(&gate);
-    let opened = gate.services.blocking(move |_| {
+    let opener = Arc::clone(&gateway);
+    let opened = gateway.services.blocking(move |_| {
         let session = opener.authenticate(&token, address)?;
-        opener.note(&session);
+        opener.record_activity(&session);
         let (asked, batch) = decode(body)?;
         if !is_id(&asked.file_id) {
-            return Err(Fault::INVALID_FILE_ID);
+            return Err(ActualError::INVALID_FILE_ID);
         }
-        let id = session.unlocked.child_named(&asked.file_id);
-        let vault = opener.child(&session.unlocked, &id)?.ok_or(Fault::FILE_NOT_FOUND)?;
+        let id = session.unlocked.sub_vault_id(&asked.file_id);
+        let vault =
+            opener.open_sub_vault(&session.unlocked, &id)?.ok_or(ActualError::FILE_NOT_FOUND)?;
         Ok((asked, batch, vault, session.unlocked.account))
     });
     let (asked, batch, vault, account) = opened.await??;
     let start = since::after(&asked.since);
-    let exchange = Exchange { gate, vault, asked, holder: Holder::of_account(account, address) };
+    let exchange =
+        SyncExchange { gateway, vault, asked, holder: MemoryOwner::for_account(account, address) };
     if batch.is_empty() {
         drop(asked_room);
-        exchange.look(start).await
+        exchange.read(start).await
     } else {
         exchange.store(batch, start).await
     }
 }
 
 /// A request that has found its vault.
-struct Exchange {
-    gate: Arc<Gate>,
+struct SyncExchange {
+    gateway: Arc<ActualGateway>,
     vault: Vault,
-    asked: Asked,
-    holder: Holder,
+    asked: SyncParameters,
+    holder: MemoryOwner,
 }
 
-impl Exchange {
+impl SyncExchange {
     /// Stores what came, and answers what was there before.
-    async fn store(self, batch: Batch, start: Option<Timestamp>) -> Result<Response, Fault> {
-        let Self { gate, vault, asked, holder } = self;
-        gate.check_disk()?;
-        let mut room = page_room(&gate, holder).await?;
+    async fn store(
+        self,
+        batch: MessageBatch,
+        start: Option<Timestamp>,
+    ) -> Result<Response, ActualError> {
+        let Self { gateway, vault, asked, holder } = self;
+        gateway.check_disk()?;
+        let mut reservation = page_reservation(&gateway, holder).await?;
         let echoes: Vec<_> = batch.timestamps().collect();
         // Where nothing can be asked for, nothing is found.
         let first = start.unwrap_or(Timestamp::ZERO);
         let count_max = if start.is_some() { FIRST_COUNT_MAX } else { 0 };
-        let stored = vault.exchange_and_look(batch, amend(asked), first, count_max, PAGE_BYTES_MAX);
+        let stored = vault.exchange_and_read(batch, amend(asked), first, count_max, PAGE_BYTES_MAX);
         let (exchanged, messages) = stored.await?;
         let known = echoes.len() as u64 - exchanged.stored;
-        gate.services.stored(exchanged.stored, known);
-        let merkle = merkle(&exchanged.record)?;
+        gateway.services.record_push(exchanged.stored, known);
+        let merkle = merkle(&exchanged.state)?;
         let (next, cursor) = (start, exchanged.cursor);
-        room.cover_page(page_bytes(&messages)).await?;
-        let mut answer = Answer { gate, vault, holder, next, cursor, echoes, merkle };
-        let page = answer.encode(&messages, FIRST_COUNT_MAX, room)?;
+        reservation.grow_to_page(page_bytes(&messages)).await?;
+        let mut answer =
+            SyncResponseStream { gateway, vault, holder, next, cursor, echoes, merkle };
+        let page = answer.encode(&messages, FIRST_COUNT_MAX, reservation)?;
         Ok(answer.respond(page))
     }
 
     /// Answers what is there.
-    async fn look(self, start: Option<Timestamp>) -> Result<Response, Fault> {
-        let Self { gate, vault, asked, holder } = self;
-        let mut room = page_room(&gate, holder).await?;
+    async fn read(self, start: Option<Timestamp>) -> Result<Response, ActualError> {
+        let Self { gateway, vault, asked, holder } = self;
+        let mut reservation = page_reservation(&gateway, holder).await?;
         // Where nothing can be asked for, nothing is found.
         let first = start.unwrap_or(Timestamp::ZERO);
         let count_max = if start.is_some() { PAGE_COUNT_MAX } else { 0 };
-        let (recorded, messages) = vault.look(first, count_max, PAGE_BYTES_MAX).await?;
-        let found = Budget::decode_record(&recorded.record)?;
-        let (budget, _) = found.ok_or(Fault::FILE_NOT_FOUND)?;
+        let (recorded, messages) =
+            vault.read_with_messages(first, count_max, PAGE_BYTES_MAX).await?;
+        let found = BudgetState::decode_record(&recorded.state)?;
+        let (budget, _) = found.ok_or(ActualError::FILE_NOT_FOUND)?;
         check_sync(&budget, asked.group_id(), asked.key_id())?;
-        let merkle = merkle(&recorded.record)?;
+        let merkle = merkle(&recorded.state)?;
         let (next, cursor, echoes) = (start, recorded.cursor, Vec::new());
-        room.cover_page(page_bytes(&messages)).await?;
-        let mut answer = Answer { gate, vault, holder, next, cursor, echoes, merkle };
-        let page = answer.encode(&messages, PAGE_COUNT_MAX, room)?;
+        reservation.grow_to_page(page_bytes(&messages)).await?;
+        let mut answer =
+            SyncResponseStream { gateway, vault, holder, next, cursor, echoes, merkle };
+        let page = answer.encode(&messages, PAGE_COUNT_MAX, reservation)?;
         Ok(answer.respond(page))
     }
 }
 
 /// Room for a page of an answer.
-async fn page_room(gate: &Gate, holder: Holder) -> Result<Room, Fault> {
-    let mut room = gate.services.room(holder);
-    room.take_page(PAGE_BYTES_MAX, PAGE_BYTES_MAX).await?;
-    Ok(room)
+async fn page_reservation(
+    gateway: &ActualGateway,
+    holder: MemoryOwner,
+) -> Result<MemoryReservation, ActualError> {
+    let mut reservation = gateway.services.memory_reservation(holder);
+    reservation.reserve_page(PAGE_BYTES_MAX, PAGE_BYTES_MAX).await?;
+    Ok(reservation)
 }
 
 /// The trie of a record, as apps read it.
-fn merkle(record: &[u8]) -> Result<String, Fault> {
-    let (_, trie) = Budget::decode_record(record)?.ok_or(Fault::FILE_NOT_FOUND)?;
+fn merkle(record: &[u8]) -> Result<String, ActualError> {
+    let (_, trie) = BudgetState::decode_record(record)?.ok_or(ActualError::FILE_NOT_FOUND)?;
     let mut merkle = String::new();
-    Trie::write_json_of(trie, &mut merkle)?;
+    MerkleTrie::write_json_of(trie, &mut merkle)?;
     Ok(merkle)
 }
 
 /// A request, apart from its messages.
-struct Asked {
+struct SyncParameters {
     file_id: String,
     group_id: String,
     key_id: String,
     since: String,
 }
 
-impl Asked {
+impl SyncParameters {
     fn group_id(&self) -> Option<&str> {
         Some(self.group_id.as_str()).filter(|group| !group.is_empty())
     }
@@ -169,33 +181,33 @@ impl Asked {
 }
 
 /// Everything that takes the processor's time, not the disk's.
-fn decode(body: Bytes) -> Result<(Asked, Batch), Fault> {
-    let request = SyncRequest::from_body(body).map_err(Fault::internal)?;
-    let SyncRequest { messages, file_id, group_id, key_id, since } = request;
+fn decode(body: Bytes) -> Result<(SyncParameters, MessageBatch), ActualError> {
+    let request = ActualSyncRequest::from_body(body).map_err(ActualError::internal)?;
+    let ActualSyncRequest { messages, file_id, group_id, key_id, since } = request;
     if since.is_empty() {
-        return Err(Fault::SinceRequired);
+        return Err(ActualError::SinceRequired);
     }
     let packed = messages.iter().map(|message| content::packed_bytes(&message.content)).sum();
     let mut buffer = BytesMut::with_capacity(packed);
     let messages = messages.into_iter().map(|message| {
-        let timestamp = message.timestamp().ok_or(Fault::NotCanonical)?;
+        let timestamp = message.timestamp().ok_or(ActualError::NotCanonical)?;
         let content = content::pack_into(&mut buffer, message.is_encrypted, &message.content);
         Ok(Message { timestamp, content })
     });
-    let batch = Batch::of_first(messages.collect::<Result<_, Fault>>()?);
-    Ok((Asked { file_id, group_id, key_id, since }, batch))
+    let batch = MessageBatch::new_keeping_first(messages.collect::<Result<_, ActualError>>()?);
+    Ok((SyncParameters { file_id, group_id, key_id, since }, batch))
 }
 
 /// What becomes of a record when messages arrive.
-fn amend(asked: Asked) -> Amend {
+fn amend(asked: SyncParameters) -> UpdateStateFn {
     Arc::new(move |record, fresh| {
-        let found = Budget::decode_record(record)?;
-        let (budget, trie) = found.ok_or(Fault::FILE_NOT_FOUND)?;
+        let found = BudgetState::decode_record(record)?;
+        let (budget, trie) = found.ok_or(ActualError::FILE_NOT_FOUND)?;
         check_sync(&budget, asked.group_id(), asked.key_id())?;
         if fresh.is_empty() {
             return Ok(record.to_vec());
         }
-        let mut amended = Trie::decode(trie)?;
+        let mut amended = MerkleTrie::decode(trie)?;
         for timestamp in fresh {
             amended.insert(*timestamp);
         }
@@ -205,10 +217,10 @@ fn amend(asked: Asked) -> Amend {
 }
 
 /// What is left to be sent.
-struct Answer {
-    gate: Arc<Gate>,
+struct SyncResponseStream {
+    gateway: Arc<ActualGateway>,
     vault: Vault,
-    holder: Holder,
+    holder: MemoryOwner,
     /// Where the next page begins; `None` at the end.
     next: Option<Timestamp>,
     /// The newest arrival number that belongs into the answer.
@@ -218,7 +230,7 @@ struct Answer {
     merkle: String,
 }
 
-impl Answer {
+impl SyncResponseStream {
     /// One page alone has a length; more are streamed.
     fn respond(mut self, first: Bytes) -> Response {
         let headers = [
@@ -233,7 +245,7 @@ impl Answer {
             let mut page = Ok(first);
             loop {
                 let is_last = self.next.is_none() || page.is_err();
-                let is_sent = sender.send(page.or(Err(Broken))).await.is_ok();
+                let is_sent = sender.send(page.or(Err(StreamAborted))).await.is_ok();
                 if is_last || !is_sent {
                     return;
                 }
@@ -242,20 +254,20 @@ impl Answer {
                 });
             }
         });
-        (headers, stream::body(receiver)).into_response()
+        (headers, stream_body::body_from_channel(receiver)).into_response()
     }
 
     /// The next messages, and after the last of them the trie.
-    async fn page(&mut self) -> Result<Bytes, Fault> {
-        let mut room = page_room(&self.gate, self.holder).await?;
+    async fn page(&mut self) -> Result<Bytes, ActualError> {
+        let mut reservation = page_reservation(&self.gateway, self.holder).await?;
         let messages = match self.next {
             Some(start) => {
-                self.vault.since(start, self.cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?
+                self.vault.messages_from(start, self.cursor, PAGE_COUNT_MAX, PAGE_BYTES_MAX).await?
             }
             None => Vec::new(),
         };
-        room.cover_page(page_bytes(&messages)).await?;
-        self.encode(&messages, PAGE_COUNT_MAX, room)
+        reservation.grow_to_page(page_bytes(&messages)).await?;
+        self.encode(&messages, PAGE_COUNT_MAX, reservation)
     }
 
     /// A page of at most `count_max` messages, without echoes, that has its room until it is sent.
@@ -263,8 +275,8 @@ impl Answer {
         &mut self,
         messages: &[Message],
         count_max: usize,
-        room: Room,
-    ) -> Result<Bytes, Fault> {
+        reservation: MemoryReservation,
+    ) -> Result<Bytes, ActualError> {
         let bytes: usize = messages.iter().map(|message| message.content.len()).sum();
         let is_full = messages.len() >= count_max || bytes >= PAGE_BYTES_MAX;
         let last = messages.last().map(|message| message.timestamp);
@@ -274,7 +286,7 @@ impl Answer {
         for message in messages {
             if self.echoes.binary_search(&message.timestamp).is_err() {
                 let (is_encrypted, content) =
-                    content::unpack(&message.content).map_err(Fault::internal)?;
+                    content::unpack(&message.content).map_err(ActualError::internal)?;
                 put_message(&mut page, message.timestamp, is_encrypted, &content);
                 count += 1;
             }
@@ -282,7 +294,7 @@ impl Answer {
         if self.next.is_none() {
             put_merkle(&mut page, &self.merkle);
         }
-        self.gate.services.sent(count);
-        Ok(room.keep(page))
+        self.gateway.services.record_pull(count);
+        Ok(reservation.into_bytes(page))
     }
 }

@@ -1,10 +1,10 @@
-//! Budget files on their way into a vault, piece by piece.
+//! Budget files on their way into a vault, chunk by chunk.
 //!
 //! # Invariants
-//! - A file is there when its record says so, and then all its pieces are: the record comes last,
+//! - A file is there when its record says so, and then all its chunks are: the record comes last,
 //!   in a transaction that finds them and removes those of the file before it.
-//! - A failed upload removes its own pieces only where no record can name them. An error that leaves
-//!   open whether the record was written leaves them to the next upload.
+//! - A failed upload removes its own chunks only where no record can name them. An error that
+//!   leaves open whether the record was written leaves them to the next upload.
 //! - One upload of a budget at a time in this process. Of two processes the later record counts.
 //! - No file is in memory as a whole.
 //!
@@ -21,95 +21,97 @@ use axum::http::HeaderMap;
 use bytes::BytesMut;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
-use server::{Holder, Incoming, Services};
-use sync_store::{Amend, BlobId, Error, PieceId, Vault, WholeBlob};
+use server::{GatewayServices, IncomingBody, MemoryOwner};
+use sync_store::{BlobChunkId, BlobId, CompleteBlob, Error, UpdateStateFn, Vault};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use uuid::Uuid;
 
-use crate::gateway::Gate;
-use crate::gateway::budget::{MetaKey, check_upload, is_id};
-use crate::gateway::fault::Fault;
+use crate::gateway::ActualGateway;
+use crate::gateway::budget::{EncryptMetaKey, check_upload, is_id};
+use crate::gateway::error::ActualError;
 use crate::gateway::form::raw;
-use crate::gateway::head::Head;
-use crate::gateway::said::Said;
-use crate::gateway::session::{Session, text};
-use crate::record::{Budget, BudgetFile};
-use crate::trie::Trie;
+use crate::gateway::head::RequestHead;
+use crate::gateway::json_response::JsonUtf8;
+use crate::gateway::session::{AppSession, text};
+use crate::gateway_state::{BudgetFile, BudgetState};
+use crate::trie::MerkleTrie;
 
-/// Bytes of a piece, but the last (Format 15). Several transactions of this size cost no more than one of all.
+/// Bytes of a chunk, but the last (Format 15). Several transactions of this size cost no more than
+/// one of all.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
-/// What an upload has in memory: a piece, what has come of the next, and one on its way to disk.
+/// What an upload has in memory: a chunk, what has come of the next, and one on its way to disk.
 const UPLOAD_ROOM_BYTES: usize = 3 * PIECE_BYTES;
 /// How long an upload waits for another one of the same budget.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// Whose turn it is to upload, by vault.
 #[derive(Default)]
-pub(crate) struct Uploads(Mutex<HashMap<VaultId, Weak<Turn<()>>>>);
+pub(crate) struct UploadLocks(Mutex<HashMap<VaultId, Weak<Turn<()>>>>);
 
-impl Uploads {
+impl UploadLocks {
     /// Waits for one's turn, which lasts until it is dropped.
-    async fn turn(&self, vault: &VaultId) -> Result<OwnedMutexGuard<()>, Fault> {
-        let turn = {
+    async fn lock(&self, vault: &VaultId) -> Result<OwnedMutexGuard<()>, ActualError> {
+        let permit = {
             let mut turns = self.0.lock().expect("no code panics while it holds this lock");
-            turns.retain(|_, turn| turn.strong_count() > 0);
+            turns.retain(|_, permit| permit.strong_count() > 0);
             turns.get(vault).and_then(Weak::upgrade).unwrap_or_else(|| {
-                let turn = Arc::new(Turn::new(()));
-                turns.insert(vault.clone(), Arc::downgrade(&turn));
-                turn
+                let permit = Arc::new(Turn::new(()));
+                turns.insert(vault.clone(), Arc::downgrade(&permit));
+                permit
             })
         };
-        let turn = tokio::time::timeout(TURN_WAIT_MAX, turn.lock_owned()).await;
-        turn.map_err(|_elapsed| Fault::Busy)
+        let permit = tokio::time::timeout(TURN_WAIT_MAX, permit.lock_owned()).await;
+        permit.map_err(|_elapsed| ActualError::Busy)
     }
 }
 
 /// What the headers of an upload say.
 #[derive(Clone)]
-struct Upload {
+struct UploadHeaders {
     file_id: String,
     name: String,
     group_id: Option<String>,
     format: Option<String>,
     meta: Option<String>,
-    key: MetaKey,
+    key: EncryptMetaKey,
 }
 
-impl Upload {
-    fn of(headers: &HeaderMap) -> Result<Self, Fault> {
-        let missing = Fault::Text("single x-actual-name is required");
+impl UploadHeaders {
+    fn from_headers(headers: &HeaderMap) -> Result<Self, ActualError> {
+        let missing = ActualError::Text("single x-actual-name is required");
         let has_name = headers.contains_key("x-actual-name");
         let name = has_name.then(|| text(headers, "x-actual-name").unwrap_or_default());
         let name = decode(&name.ok_or(missing)?);
-        let name = name.ok_or(Fault::thrown("x-actual-name is not percent-encoded"))?;
+        let name = name.ok_or(ActualError::thrown("x-actual-name is not percent-encoded"))?;
         let file_id = text(headers, "x-actual-file-id");
-        let file_id = file_id.ok_or(Fault::Text("fileId is required"))?;
+        let file_id = file_id.ok_or(ActualError::Text("fileId is required"))?;
         if !is_id(&file_id) {
-            return Err(Fault::INVALID_FILE_ID);
+            return Err(ActualError::INVALID_FILE_ID);
         }
         let group_id = text(headers, "x-actual-group-id");
         if group_id.as_deref().is_some_and(|group| !is_id(group)) {
-            return Err(Fault::Text("invalid groupId"));
+            return Err(ActualError::Text("invalid groupId"));
         }
         let format = text(headers, "x-actual-format");
         let meta = text(headers, "x-actual-encrypt-meta");
-        let key = MetaKey::of(meta.as_deref())?;
+        let key = EncryptMetaKey::from_meta(meta.as_deref())?;
         Ok(Self { file_id, name, group_id, format, meta, key })
     }
 
     /// What becomes of a budget's record when its file is there.
-    fn amend(&self, file: BudgetFile) -> Amend {
+    fn amend(&self, file: BudgetFile) -> UpdateStateFn {
         let (upload, new_group) = (self.clone(), Uuid::new_v4().to_string());
         Arc::new(move |record, _| {
             let mut no_messages = Vec::new();
-            Trie::new().encode(&mut no_messages);
-            let (mut budget, trie) = match Budget::decode_record(record)? {
+            MerkleTrie::new().encode(&mut no_messages);
+            let (mut budget, trie) = match BudgetState::decode_record(record)? {
                 // The published server answers 500 here, too: the id is taken for good.
                 Some((budget, _)) if budget.is_deleted => {
-                    return Err(
-                        Fault::internal("the file was deleted; its id is not used again").into()
-                    );
+                    return Err(ActualError::internal(
+                        "the file was deleted; its id is not used again",
+                    )
+                    .into());
                 }
                 Some((budget, trie)) => {
                     check_upload(&budget, upload.group_id.as_deref(), &upload.key)?;
@@ -117,7 +119,10 @@ impl Upload {
                 }
                 None => {
                     let (file_id, created_ms) = (upload.file_id.clone(), file.modified_ms);
-                    (Budget { file_id, created_ms, ..Budget::default() }, &no_messages[..])
+                    (
+                        BudgetState { file_id, created_ms, ..BudgetState::default() },
+                        &no_messages[..],
+                    )
                 }
             };
             let group_id = budget.group_id.get_or_insert_with(|| new_group.clone());
@@ -144,38 +149,41 @@ fn decode(text: &str) -> Option<String> {
     escapes.all(is_hex).then(|| percent_decode_str(text).decode_utf8().ok())?.map(Into::into)
 }
 
-pub(crate) async fn upload(State(gate): State<Arc<Gate>>, request: Request) -> Result<Said, Fault> {
-    gate.check_disk()?;
-    let head = Head::of(&request);
-    let session = gate.session(&head, None).await?;
-    let holder = Holder::of_account(session.unlocked.account, head.address);
-    let upload = Upload::of(request.headers())?;
-    let id = session.unlocked.child_named(&upload.file_id);
-    let _turn = gate.uploads.turn(&id).await?;
-    let found = gate.find(&session, &upload.file_id).await?;
+pub(crate) async fn upload(
+    State(gateway): State<Arc<ActualGateway>>,
+    request: Request,
+) -> Result<JsonUtf8, ActualError> {
+    gateway.check_disk()?;
+    let head = RequestHead::from_request(&request);
+    let session = gateway.session(&head, None).await?;
+    let holder = MemoryOwner::for_account(session.unlocked.account, head.address);
+    let upload = UploadHeaders::from_headers(request.headers())?;
+    let id = session.unlocked.sub_vault_id(&upload.file_id);
+    let _turn = gateway.uploads.lock(&id).await?;
+    let found = gateway.find(&session, &upload.file_id).await?;
     if let Some(open) = found.as_ref().filter(|open| !open.budget.is_deleted) {
         check_upload(&open.budget, upload.group_id.as_deref(), &upload.key)?;
     }
-    let body = raw(&gate, request, Fault::NotAFile).await?;
-    let bytes_max = usize::try_from(gate.settings.upload_bytes_max).unwrap_or(usize::MAX);
-    let body = gate.incoming(body, bytes_max, true);
-    let mut room = gate.services.room(holder);
-    room.grow_to(UPLOAD_ROOM_BYTES).await?;
+    let body = raw(&gateway, request, ActualError::NotAFile).await?;
+    let bytes_max = usize::try_from(gateway.settings.upload_bytes_max).unwrap_or(usize::MAX);
+    let body = gateway.incoming(body, bytes_max, true);
+    let mut reservation = gateway.services.memory_reservation(holder);
+    reservation.grow_to(UPLOAD_ROOM_BYTES).await?;
     let vault = match found {
         Some(open) => open.vault,
-        None => gate.add_vault(&session, id).await?,
+        None => gateway.add_vault(&session, id).await?,
     };
     let blob = BlobId::generate();
-    let received = match gate.receive(&vault, blob, body).await {
+    let received = match gateway.receive(&vault, blob, body).await {
         Ok(received) => received,
         Err(fault) => {
             discard(&vault, blob).await;
             return Err(fault);
         }
     };
-    let modified_ms = gate.services.now_ms();
+    let modified_ms = gateway.services.now_ms();
     let file = BudgetFile { blob: blob.get(), bytes: received.bytes, modified_ms };
-    let whole = WholeBlob { id: blob, pieces_count: received.pieces_count };
+    let whole = CompleteBlob { id: blob, chunks_count: received.chunks_count };
     let exchanged = match vault.replace_blob(whole, upload.amend(file)).await {
         Ok(exchanged) => exchanged,
         Err(error) => {
@@ -185,12 +193,13 @@ pub(crate) async fn upload(State(gate): State<Arc<Gate>>, request: Request) -> R
             return Err(error.into());
         }
     };
-    let written = Budget::decode_record(&exchanged.record)?;
-    let (budget, _) = written.ok_or_else(|| Fault::internal("a record that was not written"))?;
-    Ok(Said(json!({"status": "ok", "groupId": budget.group_id})))
+    let written = BudgetState::decode_record(&exchanged.state)?;
+    let (budget, _) =
+        written.ok_or_else(|| ActualError::internal("a record that was not written"))?;
+    Ok(JsonUtf8(json!({"status": "ok", "groupId": budget.group_id})))
 }
 
-/// Removes the pieces of a blob that no record names, nor will. If this fails, the next upload sees
+/// Removes the chunks of a blob that no record names, nor will. If this fails, the next upload sees
 /// to it.
 async fn discard(vault: &Vault, blob: BlobId) {
     if let Err(error) = vault.remove_blob(blob).await {
@@ -198,48 +207,49 @@ async fn discard(vault: &Vault, blob: BlobId) {
     }
 }
 
-/// A body, in pieces.
+/// A body, in chunks.
 struct ReceivedBlob {
     bytes: u64,
-    pieces_count: u32,
+    chunks_count: u32,
 }
 
-impl Gate {
+impl ActualGateway {
     /// Refuses what would store something while the disk is full.
-    pub(crate) fn check_disk(&self) -> Result<(), Fault> {
-        if self.services.is_disk_full() { Err(Fault::DiskFull) } else { Ok(()) }
+    pub(crate) fn check_disk(&self) -> Result<(), ActualError> {
+        if self.services.is_disk_full() { Err(ActualError::DiskFull) } else { Ok(()) }
     }
 
-    async fn add_vault(&self, session: &Session, id: VaultId) -> Result<Vault, Fault> {
+    async fn add_vault(&self, session: &AppSession, id: VaultId) -> Result<Vault, ActualError> {
         let (account, vault) = (session.unlocked.account, id.clone());
-        let add = move |services: &Services| services.accounts().add_child(account, &vault);
+        let add =
+            move |services: &GatewayServices| services.accounts().add_sub_vault(account, &vault);
         self.services.blocking(add).await??;
-        self.open(&session.unlocked.child(&id)).await
+        self.open(&session.unlocked.sub_vault(&id)).await
     }
 
-    /// Writes a body's pieces.
+    /// Writes a body's chunks.
     async fn receive(
         &self,
         vault: &Vault,
         blob: BlobId,
-        mut body: Incoming,
-    ) -> Result<ReceivedBlob, Fault> {
+        mut body: IncomingBody,
+    ) -> Result<ReceivedBlob, ActualError> {
         let (mut buffer, mut bytes, mut number) = (BytesMut::new(), 0, 0);
         loop {
             let data = body.next().await?;
             let is_end = data.is_none();
             buffer.extend_from_slice(&data.unwrap_or_default());
             while buffer.len() >= PIECE_BYTES || (is_end && !buffer.is_empty()) {
-                let piece = buffer.split_to(buffer.len().min(PIECE_BYTES)).freeze();
-                bytes += piece.len() as u64;
-                if number == PieceId::COUNT_MAX {
-                    return Err(Fault::TooLarge);
+                let chunk = buffer.split_to(buffer.len().min(PIECE_BYTES)).freeze();
+                bytes += chunk.len() as u64;
+                if number == BlobChunkId::COUNT_MAX {
+                    return Err(ActualError::TooLarge);
                 }
-                vault.put_piece(PieceId { blob, number }, piece).await?;
+                vault.put_chunk(BlobChunkId { blob, number }, chunk).await?;
                 number += 1;
             }
             if is_end {
-                return Ok(ReceivedBlob { bytes, pieces_count: number });
+                return Ok(ReceivedBlob { bytes, chunks_count: number });
             }
         }
     }

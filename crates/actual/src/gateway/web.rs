@@ -14,12 +14,12 @@ use axum::http::header::{
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use server::{Asset, Site};
+use server::{Asset, StaticSite};
 use tower_http::services::{ServeDir, ServeFile};
 
-use crate::gateway::Gate;
-use crate::gateway::fault::page;
-use crate::gateway::head::Head;
+use crate::gateway::ActualGateway;
+use crate::gateway::error::page;
+use crate::gateway::head::RequestHead;
 
 /// What has the web app in its folder `build`.
 const PACKAGE: &str = "@actual-app/web";
@@ -31,15 +31,15 @@ const POLICY: &str = "default-src 'self' blob:; img-src 'self' blob: data:; \
                       font-src 'self' data:; connect-src http: https:";
 
 /// Files beside the endpoints.
-pub(crate) enum Web {
+pub(crate) enum WebFiles {
     /// The web app.
-    App(App),
+    App(WebApp),
     /// What `actualpy` asks for.
-    Data(Site),
+    Data(StaticSite),
 }
 
 /// The web app's files.
-pub(crate) struct App {
+pub(crate) struct WebApp {
     files: ServeDir<ServeFile>,
     version: Option<String>,
 }
@@ -51,9 +51,12 @@ struct WebPackage {
     version: String,
 }
 
-impl Web {
+impl WebFiles {
     pub(crate) fn new(app: Option<PathBuf>, data: &'static [Asset]) -> Self {
-        app.map_or_else(|| Self::Data(Site::new(data)), |folder| Self::App(App::new(folder)))
+        app.map_or_else(
+            || Self::Data(StaticSite::new(data)),
+            |folder| Self::App(WebApp::new(folder)),
+        )
     }
 
     /// The package's, if the web app's files still lie in it.
@@ -73,7 +76,7 @@ impl Web {
     }
 }
 
-impl App {
+impl WebApp {
     fn new(folder: PathBuf) -> Self {
         let version = version(&folder);
         let page = ServeFile::new(folder.join("index.html"));
@@ -115,14 +118,17 @@ fn name_character_set(headers: &mut HeaderMap) {
 }
 
 /// What no endpoint answers.
-pub(crate) async fn other(State(gate): State<Arc<Gate>>, request: Request) -> Response {
+pub(crate) async fn fallback(
+    State(gateway): State<Arc<ActualGateway>>,
+    request: Request,
+) -> Response {
     // Nothing under this path answers anybody without a token.
     if request.uri().path().starts_with("/sync")
-        && let Err(fault) = gate.session(&Head::of(&request), None).await
+        && let Err(fault) = gateway.session(&RequestHead::from_request(&request), None).await
     {
         return fault.into_response();
     }
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    let found = if is_read { gate.web.file(request).await } else { None };
+    let found = if is_read { gateway.web.file(request).await } else { None };
     found.unwrap_or_else(|| (StatusCode::NOT_FOUND, page("nothing is here")).into_response())
 }

@@ -1,7 +1,7 @@
 //! One budget on its way from the old server's files into a vault.
 //!
 //! # Invariants
-//! - A page of messages, and a piece of the file, is the most that is in memory; and the trie.
+//! - A page of messages, and a chunk of the file, is the most that is in memory; and the trie.
 //! - The record comes last: without it there is no budget.
 
 use std::fs;
@@ -13,16 +13,16 @@ use std::time::UNIX_EPOCH;
 use bytes::Bytes;
 use crdt::{Message, Timestamp};
 use rusqlite::{OptionalExtension, Rows as SqlRows};
-use sync_store::{Batch, BlobId, PieceId, Vault};
+use sync_store::{BlobChunkId, BlobId, MessageBatch, Vault};
 
 use crate::content;
 use crate::gateway::PIECE_BYTES;
-use crate::import::error::Error;
+use crate::gateway_state::{BudgetFile, BudgetState};
+use crate::import::error::ImportError;
 use crate::import::old_file::OldFile;
-use crate::import::published::{File, Published};
-use crate::import::report::{ImportedBudget, Progress, Rows};
-use crate::record::{Budget, BudgetFile};
-use crate::trie::Trie;
+use crate::import::report::{ImportProgress, ImportedBudget, RowExamples};
+use crate::import::source_server::{SourceBudget, SourceServer};
+use crate::trie::MerkleTrie;
 
 /// Messages, and bytes of their contents, that are stored in one transaction.
 const PAGE_COUNT_MAX: usize = 10_000;
@@ -30,27 +30,27 @@ const PAGE_BYTES_MAX: usize = 8 << 20;
 
 /// What the vault has of the messages, and what their trie is.
 #[derive(Default)]
-struct Taken {
+struct ImportedMessages {
     count: u64,
     bytes: u64,
-    not_canonical: Rows,
-    trie: Trie,
+    not_canonical: RowExamples,
+    trie: MerkleTrie,
     trie_fault: Option<String>,
 }
 
-pub(super) async fn take_over(
+pub(super) async fn import_budget(
     vault: &Vault,
-    published: &Published,
-    file: &File,
+    published: &SourceServer,
+    file: &SourceBudget,
     created_ms: u64,
-    progress: &mut Progress<'_>,
-) -> Result<ImportedBudget, Error> {
+    progress: &mut ImportProgress<'_>,
+) -> Result<ImportedBudget, ImportError> {
     let blob = put_file(vault, &published.blob_path(file)).await?;
     let taken = match published.group_path(file) {
         Some(path) => put_messages(vault, &path, progress).await?,
-        None => Taken::default(),
+        None => ImportedMessages::default(),
     };
-    let budget = Budget {
+    let budget = BudgetState {
         file_id: file.id.clone(),
         group_id: file.group_id.clone(),
         name: file.name.clone(),
@@ -64,7 +64,7 @@ pub(super) async fn take_over(
     let mut record = Vec::new();
     budget.encode_header(&mut record);
     taken.trie.encode(&mut record);
-    vault.exchange(Batch::default(), Arc::new(move |_, _| Ok(record.clone()))).await?;
+    vault.exchange(MessageBatch::default(), Arc::new(move |_, _| Ok(record.clone()))).await?;
     Ok(ImportedBudget {
         file_id: budget.file_id,
         group_id: budget.group_id,
@@ -79,9 +79,9 @@ pub(super) async fn take_over(
     })
 }
 
-/// Writes the budget's file in pieces; `None` if there is none.
-async fn put_file(vault: &Vault, path: &Path) -> Result<Option<BudgetFile>, Error> {
-    let error = || Error::io(path);
+/// Writes the budget's file in chunks; `None` if there is none.
+async fn put_file(vault: &Vault, path: &Path) -> Result<Option<BudgetFile>, ImportError> {
+    let error = || ImportError::io(path);
     let mut file = match fs::File::open(path) {
         Ok(file) => file,
         Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -92,14 +92,14 @@ async fn put_file(vault: &Vault, path: &Path) -> Result<Option<BudgetFile>, Erro
     let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
     let modified_ms = (modified.as_nanos() + 500_000) / 1_000_000;
     let (blob, mut bytes) = (BlobId::generate(), 0);
-    for number in 0..PieceId::COUNT_MAX {
-        let mut piece = Vec::with_capacity(PIECE_BYTES);
-        (&mut file).take(PIECE_BYTES as u64).read_to_end(&mut piece).map_err(error())?;
-        if piece.is_empty() {
+    for number in 0..BlobChunkId::COUNT_MAX {
+        let mut chunk = Vec::with_capacity(PIECE_BYTES);
+        (&mut file).take(PIECE_BYTES as u64).read_to_end(&mut chunk).map_err(error())?;
+        if chunk.is_empty() {
             break;
         }
-        bytes += piece.len() as u64;
-        vault.put_piece(PieceId { blob, number }, piece.into()).await?;
+        bytes += chunk.len() as u64;
+        vault.put_chunk(BlobChunkId { blob, number }, chunk.into()).await?;
     }
     let modified_ms = u64::try_from(modified_ms).unwrap_or_default();
     Ok(Some(BudgetFile { blob: blob.get(), bytes, modified_ms }))
@@ -109,29 +109,29 @@ async fn put_file(vault: &Vault, path: &Path) -> Result<Option<BudgetFile>, Erro
 async fn put_messages(
     vault: &Vault,
     path: &Path,
-    progress: &mut Progress<'_>,
-) -> Result<Taken, Error> {
-    let Some(group) = OldFile::open(path)? else { return Ok(Taken::default()) };
+    progress: &mut ImportProgress<'_>,
+) -> Result<ImportedMessages, ImportError> {
+    let Some(group) = OldFile::open(path)? else { return Ok(ImportedMessages::default()) };
     let sql = "SELECT timestamp, is_encrypted, content FROM messages_binary ORDER BY timestamp";
-    let mut statement = group.db.prepare(sql).map_err(Error::old(path))?;
-    let mut rows = statement.query([]).map_err(Error::old(path))?;
-    let mut taken = Taken::default();
+    let mut statement = group.db.prepare(sql).map_err(ImportError::old(path))?;
+    let mut rows = statement.query([]).map_err(ImportError::old(path))?;
+    let mut taken = ImportedMessages::default();
     loop {
         let before = taken.not_canonical.count;
-        let page = next_page(&mut rows, &mut taken).map_err(Error::old(path))?;
+        let page = next_page(&mut rows, &mut taken).map_err(ImportError::old(path))?;
         let skipped = taken.not_canonical.count - before;
         if page.is_empty() && skipped == 0 {
             break;
         }
         let count = page.len() as u64;
         let as_it_is = Arc::new(|record: &[u8], _: &[Timestamp]| Ok(record.to_vec()));
-        vault.exchange(Batch::of_first(page), as_it_is).await?;
+        vault.exchange(MessageBatch::new_keeping_first(page), as_it_is).await?;
         taken.count += count;
         progress.add(count + skipped);
     }
     let sql = "SELECT merkle FROM messages_merkles";
     let recorded = group.db.query_row(sql, [], |row| row.get::<_, Option<String>>(0)).optional();
-    let recorded = recorded.map_err(Error::old(path))?.flatten();
+    let recorded = recorded.map_err(ImportError::old(path))?.flatten();
     match check(recorded.as_deref(), &taken) {
         Ok(trie) => taken.trie = trie,
         Err(fault) => {
@@ -143,7 +143,10 @@ async fn put_messages(
 }
 
 /// The next messages, which are noted in what is taken over.
-fn next_page(rows: &mut SqlRows<'_>, taken: &mut Taken) -> rusqlite::Result<Vec<Message>> {
+fn next_page(
+    rows: &mut SqlRows<'_>,
+    taken: &mut ImportedMessages,
+) -> rusqlite::Result<Vec<Message>> {
     let (mut page, mut bytes) = (Vec::new(), 0);
     while page.len() < PAGE_COUNT_MAX && bytes < PAGE_BYTES_MAX {
         let Some(row) = rows.next()? else { break };
@@ -166,8 +169,9 @@ fn next_page(rows: &mut SqlRows<'_>, taken: &mut Taken) -> rusqlite::Result<Vec<
 }
 
 /// The recorded trie, if it stands for the messages that were taken over; else what is wrong.
-fn check(recorded: Option<&str>, taken: &Taken) -> Result<Trie, String> {
-    let trie = Trie::from_json(recorded.unwrap_or("{}")).map_err(|error| error.to_string())?;
+fn check(recorded: Option<&str>, taken: &ImportedMessages) -> Result<MerkleTrie, String> {
+    let trie =
+        MerkleTrie::from_json(recorded.unwrap_or("{}")).map_err(|error| error.to_string())?;
     let said = |root: Option<i32>| root.map_or("none".to_owned(), |hash| hash.to_string());
     if trie.root() != taken.trie.root() {
         let (recorded, computed) = (said(trie.root()), said(taken.trie.root()));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// What to do is in the message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ImportError {
     /// There is no such server.
     #[error(
         "{} is missing: name the folder that holds the old server's server-files and user-files",
@@ -57,7 +57,7 @@ pub enum Error {
     Store(#[from] sync_store::Error),
 }
 
-impl Error {
+impl ImportError {
     pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, source }

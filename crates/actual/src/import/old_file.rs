@@ -6,10 +6,10 @@
 
 use std::path::Path;
 
-use engine::{Encryption, Untouched, open_untouched};
+use engine::{FileEncryption, ReadOnlyMode, open_read_only};
 use rusqlite::Connection;
 
-use crate::import::error::Error;
+use crate::import::error::ImportError;
 
 pub(super) struct OldFile {
     pub(super) db: Connection,
@@ -17,12 +17,12 @@ pub(super) struct OldFile {
 
 impl OldFile {
     /// `None` if there is no such file.
-    pub(super) fn open(path: &Path) -> Result<Option<Self>, Error> {
-        if !path.try_exists().map_err(Error::io(path))? {
+    pub(super) fn open(path: &Path) -> Result<Option<Self>, ImportError> {
+        if !path.try_exists().map_err(ImportError::io(path))? {
             return Ok(None);
         }
-        let opened = open_untouched(path, &Encryption::None, Untouched::Overlay);
-        let (db, _) = opened.map_err(Error::old(path))?;
+        let opened = open_read_only(path, &FileEncryption::None, ReadOnlyMode::Overlay);
+        let (db, _) = opened.map_err(ImportError::old(path))?;
         Ok(Some(Self { db }))
     }
 }

@@ -7,13 +7,13 @@ const EXAMPLES_MAX: usize = 5;
 
 /// What was taken over, and what was not.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct ImportReport {
     /// In the order in which they were made; deleted ones, too.
     pub budgets: Vec<ImportedBudget>,
     /// Tokens that go on being valid.
     pub tokens_count: u64,
     /// Everything else.
-    pub left_out: LeftOut,
+    pub left_out: SkippedData,
     /// An import had broken off before; what it had left was removed.
     pub is_again: bool,
 }
@@ -41,19 +41,19 @@ pub struct ImportedBudget {
     /// difference at their next sync. `None` if it is the old server's, byte for byte.
     pub trie_fault: Option<String>,
     /// Messages whose timestamp is not canonical: left out.
-    pub not_canonical: Rows,
+    pub not_canonical: RowExamples,
 }
 
 /// Rows with something in common.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Rows {
+pub struct RowExamples {
     /// How many.
     pub count: u64,
     /// The first of them.
     pub examples: Vec<String>,
 }
 
-impl Rows {
+impl RowExamples {
     pub(super) fn add(&mut self, row: &[u8]) {
         self.count += 1;
         if self.examples.len() < EXAMPLES_MAX {
@@ -64,11 +64,11 @@ impl Rows {
 
 /// What stays in the old server's folders alone.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct LeftOut {
+pub struct SkippedData {
     /// Budgets of other users: Warren has one.
-    pub files_of_others: Vec<OtherFile>,
+    pub files_of_others: Vec<OtherUsersBudget>,
     /// Who else may use budgets that are taken over: here only the password's owner may.
-    pub access_of_others: Vec<OtherAccess>,
+    pub access_of_others: Vec<OtherUsersAccess>,
     /// Budgets whose file id or group id no server takes.
     pub files_with_invalid_id: Vec<String>,
     /// Files in the folder of budgets that belong to none.
@@ -87,7 +87,7 @@ pub struct LeftOut {
 
 /// A budget of another user.
 #[derive(Clone, Debug, Serialize)]
-pub struct OtherFile {
+pub struct OtherUsersBudget {
     /// Its id.
     pub file_id: String,
     /// As shown to people.
@@ -98,7 +98,7 @@ pub struct OtherFile {
 
 /// Another user's access to a budget that is taken over.
 #[derive(Clone, Debug, Serialize)]
-pub struct OtherAccess {
+pub struct OtherUsersAccess {
     /// The budget's id.
     pub file_id: String,
     /// As shown to people.
@@ -108,13 +108,13 @@ pub struct OtherAccess {
 }
 
 /// How far it is.
-pub(super) struct Progress<'a> {
+pub(super) struct ImportProgress<'a> {
     done: u64,
     all: u64,
     tell: &'a mut dyn FnMut(u64, u64),
 }
 
-impl<'a> Progress<'a> {
+impl<'a> ImportProgress<'a> {
     pub(super) fn new(all: u64, tell: &'a mut dyn FnMut(u64, u64)) -> Self {
         tell(0, all);
         Self { done: 0, all, tell }

@@ -11,8 +11,8 @@
 //! # Invariants
 //! - A trie has one encoding; a decoder accepts no other, and no beginning of one.
 
-use super::json::Json;
-use super::{KEY_DIGITS_MAX, NONE, Trie, Visit};
+use super::json::TrieJsonWriter;
+use super::{KEY_DIGITS_MAX, MerkleTrie, NONE, TrieVisitor};
 
 /// The tag of the trie without messages.
 const EMPTY: u8 = 0x10;
@@ -26,7 +26,7 @@ const HAS_HASH: u8 = 0x08;
 #[error("the trie's bytes are damaged")]
 pub struct DamagedTrie;
 
-impl Trie {
+impl MerkleTrie {
     /// Appends the bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if self.nodes.is_empty() {
@@ -39,10 +39,10 @@ impl Trie {
     fn encode_node(&self, index: usize, out: &mut Vec<u8>) {
         let node = self.nodes[index];
         let (mut tag, mut sum) = (0, 0);
-        for (digit, child) in node.children.into_iter().enumerate() {
-            if child != NONE {
+        for (digit, sub_vault) in node.sub_vaults.into_iter().enumerate() {
+            if sub_vault != NONE {
                 tag |= 1 << digit;
-                sum ^= self.nodes[child as usize].hash;
+                sum ^= self.nodes[sub_vault as usize].hash;
             }
         }
         if sum == node.hash {
@@ -51,8 +51,8 @@ impl Trie {
             out.push(tag | HAS_HASH);
             out.extend_from_slice(&node.hash.to_be_bytes());
         }
-        for child in node.children.into_iter().filter(|child| *child != NONE) {
-            self.encode_node(child as usize, out);
+        for sub_vault in node.sub_vaults.into_iter().filter(|sub_vault| *sub_vault != NONE) {
+            self.encode_node(sub_vault as usize, out);
         }
     }
 
@@ -65,7 +65,7 @@ impl Trie {
 
     /// Appends the JSON of an encoded trie, without the trie; appends something on an error too.
     pub fn write_json_of(bytes: &[u8], out: &mut String) -> Result<(), DamagedTrie> {
-        if walk(bytes, &mut Json::new(out))?.is_none() {
+        if walk(bytes, &mut TrieJsonWriter::new(out))?.is_none() {
             out.push_str("{}");
         }
         Ok(())
@@ -78,7 +78,7 @@ impl Trie {
 }
 
 /// Reads a trie, calling `visit` for each node; answers with the root's hash.
-fn walk(mut bytes: &[u8], visit: &mut impl Visit) -> Result<Option<i32>, DamagedTrie> {
+fn walk(mut bytes: &[u8], visit: &mut impl TrieVisitor) -> Result<Option<i32>, DamagedTrie> {
     if bytes == [EMPTY] {
         return Ok(None);
     }
@@ -86,7 +86,7 @@ fn walk(mut bytes: &[u8], visit: &mut impl Visit) -> Result<Option<i32>, Damaged
     if bytes.is_empty() { Ok(Some(root)) } else { Err(DamagedTrie) }
 }
 
-fn read_node<V: Visit>(
+fn read_node<V: TrieVisitor>(
     bytes: &mut &[u8],
     visit: &mut V,
     parent: Option<(V::Place, u8)>,
@@ -118,7 +118,7 @@ fn read_node<V: Visit>(
 }
 
 /// For the root's hash alone.
-impl Visit for () {
+impl TrieVisitor for () {
     type Place = ();
     fn open(&mut self, _: Option<((), u8)>) {}
     fn close(&mut self, (): (), _: i32) {}

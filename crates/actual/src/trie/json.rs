@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use super::{KEY_DIGITS_MAX, NONE, Trie, Visit};
+use super::{KEY_DIGITS_MAX, MerkleTrie, NONE, TrieVisitor};
 
 /// A text that is no trie's JSON.
 #[derive(Debug, thiserror::Error)]
-pub enum NotATrie {
+pub enum ParseTrieError {
     /// Not JSON of nodes.
     #[error("this is no trie: {0}")]
     Json(#[from] serde_json::Error),
@@ -21,29 +21,34 @@ pub enum NotATrie {
     TooDeep,
 }
 
-impl Trie {
+impl MerkleTrie {
     /// Appends the JSON: children in order, then the hash; no spaces.
     pub fn write_json(&self, out: &mut String) {
         if self.nodes.is_empty() {
             out.push_str("{}");
         } else {
-            self.walk_node(0, None, &mut Json::new(out));
+            self.walk_node(0, None, &mut TrieJsonWriter::new(out));
         }
     }
 
-    fn walk_node<V: Visit>(&self, index: usize, parent: Option<(V::Place, u8)>, visit: &mut V) {
+    fn walk_node<V: TrieVisitor>(
+        &self,
+        index: usize,
+        parent: Option<(V::Place, u8)>,
+        visit: &mut V,
+    ) {
         let node = self.nodes[index];
         let place = visit.open(parent);
-        for (digit, child) in (0..).zip(node.children) {
-            if child != NONE {
-                self.walk_node(child as usize, Some((place, digit)), visit);
+        for (digit, sub_vault) in (0..).zip(node.sub_vaults) {
+            if sub_vault != NONE {
+                self.walk_node(sub_vault as usize, Some((place, digit)), visit);
             }
         }
         visit.close(place, node.hash);
     }
 
     /// Reads the JSON, spaced and ordered in any way.
-    pub fn from_json(text: &str) -> Result<Self, NotATrie> {
+    pub fn from_json(text: &str) -> Result<Self, ParseTrieError> {
         let root: JsonNode = serde_json::from_str(text)?;
         let mut trie = Self::new();
         if !matches!(root, JsonNode { hash: None, zero: None, one: None, two: None }) {
@@ -68,32 +73,32 @@ struct JsonNode {
 impl JsonNode {
     fn add_to(
         self,
-        trie: &mut Trie,
+        trie: &mut MerkleTrie,
         parent: Option<(usize, u8)>,
         depth: usize,
-    ) -> Result<(), NotATrie> {
+    ) -> Result<(), ParseTrieError> {
         if depth > KEY_DIGITS_MAX {
-            return Err(NotATrie::TooDeep);
+            return Err(ParseTrieError::TooDeep);
         }
         let place = trie.open(parent);
-        for (digit, child) in (0..).zip([self.zero, self.one, self.two]) {
-            if let Some(child) = child {
-                child.add_to(trie, Some((place, digit)), depth + 1)?;
+        for (digit, sub_vault) in (0..).zip([self.zero, self.one, self.two]) {
+            if let Some(sub_vault) = sub_vault {
+                sub_vault.add_to(trie, Some((place, digit)), depth + 1)?;
             }
         }
-        trie.close(place, self.hash.ok_or(NotATrie::NoHash)?);
+        trie.close(place, self.hash.ok_or(ParseTrieError::NoHash)?);
         Ok(())
     }
 }
 
 /// Writes a walk as JSON.
-pub(super) struct Json<'a> {
+pub(super) struct TrieJsonWriter<'a> {
     out: &'a mut String,
     /// The last hash and where its digits are: most nodes have one child, and its hash.
     last: (i32, Range<usize>),
 }
 
-impl<'a> Json<'a> {
+impl<'a> TrieJsonWriter<'a> {
     pub(super) fn new(out: &'a mut String) -> Self {
         Self { out, last: (0, 0..0) }
     }
@@ -105,7 +110,7 @@ impl<'a> Json<'a> {
     }
 }
 
-impl Visit for Json<'_> {
+impl TrieVisitor for TrieJsonWriter<'_> {
     type Place = ();
 
     fn open(&mut self, parent: Option<((), u8)>) {

@@ -1,40 +1,40 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crdt::Node as Device;
+use crdt::NodeId as Device;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::published::{section, text, texts};
 use crate::since;
+use crate::test_vectors::{section, text, texts};
 
-fn json(trie: &Trie) -> String {
+fn json(trie: &MerkleTrie) -> String {
     let mut json = String::new();
     trie.write_json(&mut json);
     json
 }
 
-fn bytes(trie: &Trie) -> Vec<u8> {
+fn bytes(trie: &MerkleTrie) -> Vec<u8> {
     let mut bytes = Vec::new();
     trie.encode(&mut bytes);
     bytes
 }
 
-fn insert<'a>(trie: &mut Trie, timestamps: impl IntoIterator<Item = &'a Timestamp>) {
+fn insert<'a>(trie: &mut MerkleTrie, timestamps: impl IntoIterator<Item = &'a Timestamp>) {
     for timestamp in timestamps {
         trie.insert(*timestamp);
     }
 }
 
-fn trie_of<'a>(timestamps: impl IntoIterator<Item = &'a Timestamp>) -> Trie {
-    let mut trie = Trie::new();
+fn trie_of<'a>(timestamps: impl IntoIterator<Item = &'a Timestamp>) -> MerkleTrie {
+    let mut trie = MerkleTrie::new();
     insert(&mut trie, timestamps);
     trie
 }
 
-fn pruned(trie: &Trie) -> Trie {
+fn pruned(trie: &MerkleTrie) -> MerkleTrie {
     let mut pruned = trie.clone();
     pruned.prune();
     pruned
@@ -43,11 +43,12 @@ fn pruned(trie: &Trie) -> Trie {
 /// What an app does with two tries: the minute from which it asks, or `None` if they agree.
 ///
 /// The published `diff`, which a server has no use for.
-fn diff(a: &Trie, b: &Trie) -> Option<u64> {
+fn diff(a: &MerkleTrie, b: &MerkleTrie) -> Option<u64> {
     if a.root() == b.root() {
         return None;
     }
-    let node = |trie: &Trie, index| trie.nodes.get(index as usize).copied().unwrap_or_default();
+    let node =
+        |trie: &MerkleTrie, index| trie.nodes.get(index as usize).copied().unwrap_or_default();
     let (mut places, mut digits) = ((0, 0), Vec::new());
     while let Some((digit, next)) = different_child(a, b, (node(a, places.0), node(b, places.1))) {
         digits.push(digit);
@@ -57,8 +58,12 @@ fn diff(a: &Trie, b: &Trie) -> Option<u64> {
     Some(digits.into_iter().fold(0, |minute, digit| minute * 3 + digit))
 }
 
-fn different_child(a: &Trie, b: &Trie, pair: (Node, Node)) -> Option<(u64, (u32, u32))> {
-    for (digit, (i, j)) in (0..).zip(pair.0.children.into_iter().zip(pair.1.children)) {
+fn different_child(
+    a: &MerkleTrie,
+    b: &MerkleTrie,
+    pair: (TrieNode, TrieNode),
+) -> Option<(u64, (u32, u32))> {
+    for (digit, (i, j)) in (0..).zip(pair.0.sub_vaults.into_iter().zip(pair.1.sub_vaults)) {
         match (i, j) {
             (NONE, NONE) => {}
             (NONE, _) | (_, NONE) => return None,
@@ -102,13 +107,13 @@ fn published_tries() {
     let mut built = 0;
     for case in section("tries") {
         let name = text(&case, "name");
-        let published = Trie::from_json(text(&case, "trie")).unwrap();
+        let published = MerkleTrie::from_json(text(&case, "trie")).unwrap();
         let timestamps = texts(&case["timestamps"]);
         let timestamps: Result<Vec<Timestamp>, _> =
             timestamps.into_iter().map(str::parse).collect();
         // One case has a timestamp that is not canonical.
         if let Ok(timestamps) = timestamps {
-            let mut trie = Trie::from_json(text(&case, "start")).unwrap();
+            let mut trie = MerkleTrie::from_json(text(&case, "start")).unwrap();
             insert(&mut trie, &timestamps);
             assert_eq!(json(&trie), text(&case, "trie"), "{name}");
             assert_eq!(trie, published, "{name}");
@@ -124,7 +129,7 @@ fn published_tries() {
 #[test]
 fn published_diffs() {
     for case in section("diffs") {
-        let [a, b] = ["a", "b"].map(|member| Trie::from_json(text(&case, member)).unwrap());
+        let [a, b] = ["a", "b"].map(|member| MerkleTrie::from_json(text(&case, member)).unwrap());
         let expected = case["diff"].as_u64();
         assert_eq!(diff(&a, &b).map(|minute| minute * 60_000), expected, "{}", case["name"]);
         for (trie, member) in [(a, "a"), (b, "b")] {
@@ -135,12 +140,12 @@ fn published_diffs() {
 
 /// A server of one budget, as the published one: first what the app lacks, then what is new.
 #[derive(Default)]
-struct Server {
+struct ModelActualServer {
     contents: BTreeMap<Timestamp, String>,
-    trie: Trie,
+    trie: MerkleTrie,
 }
 
-impl Server {
+impl ModelActualServer {
     fn sync(&mut self, since: &str, messages: &Value) -> Vec<[String; 2]> {
         let first = since::after(since).unwrap();
         let answer = self.contents.range(first..);
@@ -162,14 +167,14 @@ impl Server {
 #[test]
 fn published_sessions() {
     for session in section("sessions") {
-        let mut server = Server::default();
+        let mut server = ModelActualServer::default();
         for step in session["steps"].as_array().unwrap() {
             let answer = server.sync(text(step, "since"), &step["messages"]);
             let response = &step["response"];
             assert_eq!(serde_json::to_value(&answer).unwrap(), response["messages"]);
             assert_eq!(json(&server.trie), text(response, "merkle"), "{}", session["name"]);
             // Between two requests the trie is in the record.
-            server.trie = Trie::decode(&bytes(&server.trie)).unwrap();
+            server.trie = MerkleTrie::decode(&bytes(&server.trie)).unwrap();
         }
     }
 }
@@ -178,7 +183,8 @@ fn published_sessions() {
 fn a_hash_of_0_keeps_what_is_under_it_from_being_pruned() {
     let three = r#""0":{"hash":1},"1":{"hash":2},"2":{"hash":3},"hash":0"#;
     let four = three.replace("\"hash\":0", "\"hash\":4");
-    let trie = Trie::from_json(&format!(r#"{{"0":{{{three}}},"1":{{{four}}},"hash":4}}"#)).unwrap();
+    let trie =
+        MerkleTrie::from_json(&format!(r#"{{"0":{{{three}}},"1":{{{four}}},"hash":4}}"#)).unwrap();
     let kept = r#""1":{"hash":2},"2":{"hash":3},"hash":4"#;
     let expected = format!(r#"{{"0":{{{three}}},"1":{{{kept}}},"hash":4}}"#);
     assert_eq!(json(&pruned(&trie)), expected);
@@ -186,7 +192,7 @@ fn a_hash_of_0_keeps_what_is_under_it_from_being_pruned() {
 
 #[test]
 fn the_documented_bytes() {
-    assert_eq!(bytes(&Trie::new()), [0x10]);
+    assert_eq!(bytes(&MerkleTrie::new()), [0x10]);
     // The first two minutes, and the fourth: keys 0, 1 and 10, which goes through 1.
     let [a, b, c] = [0, 60_000, 180_000].map(|millis| Timestamp::new(millis, 0, Device(0)));
     let timestamps = [a, b, c].map(Option::unwrap);
@@ -205,7 +211,7 @@ fn the_documented_bytes() {
 #[test]
 fn other_bytes_are_damage() {
     let chain = |digits: usize| [vec![0x01; digits], vec![0x00]].concat();
-    assert!(Trie::decode(&chain(KEY_DIGITS_MAX)).is_ok());
+    assert!(MerkleTrie::decode(&chain(KEY_DIGITS_MAX)).is_ok());
     for damaged in [
         &b""[..],
         // Something after the end.
@@ -220,24 +226,24 @@ fn other_bytes_are_damage() {
         b"\x09\0\0\0\x05\x08\0\0\0\x05",
         &chain(KEY_DIGITS_MAX + 1),
     ] {
-        assert_eq!(Trie::decode(damaged), Err(DamagedTrie), "{damaged:x?}");
+        assert_eq!(MerkleTrie::decode(damaged), Err(DamagedTrie), "{damaged:x?}");
     }
 }
 
 #[test]
 fn texts_that_are_no_tries() {
     for text in ["", "[]", "{\"hash\":2147483648}", "{\"hash\":1,\"3\":{\"hash\":1}}", "{} {}"] {
-        assert!(matches!(Trie::from_json(text), Err(NotATrie::Json(_))), "{text}");
+        assert!(matches!(MerkleTrie::from_json(text), Err(ParseTrieError::Json(_))), "{text}");
     }
     for text in ["{\"0\":{\"hash\":1}}", "{\"hash\":1,\"0\":{}}"] {
-        assert!(matches!(Trie::from_json(text), Err(NotATrie::NoHash)), "{text}");
+        assert!(matches!(MerkleTrie::from_json(text), Err(ParseTrieError::NoHash)), "{text}");
     }
     let chain = |digits| {
         format!("{}{{\"hash\":1{}", "{\"hash\":1,\"0\":".repeat(digits), "}".repeat(digits + 1))
     };
-    assert!(Trie::from_json(&chain(KEY_DIGITS_MAX)).is_ok());
+    assert!(MerkleTrie::from_json(&chain(KEY_DIGITS_MAX)).is_ok());
     let too_deep = chain(KEY_DIGITS_MAX + 1);
-    assert!(matches!(Trie::from_json(&too_deep), Err(NotATrie::TooDeep)));
+    assert!(matches!(MerkleTrie::from_json(&too_deep), Err(ParseTrieError::TooDeep)));
 }
 
 /// Timestamps near to each other, and some of any time.
@@ -280,11 +286,11 @@ proptest! {
         let whole = trie_of(&timestamps);
         let trie = if is_pruned { pruned(&whole) } else { whole };
         let bytes = bytes(&trie);
-        prop_assert_eq!(&Trie::decode(&bytes).unwrap(), &trie);
-        prop_assert_eq!(&Trie::from_json(&json(&trie)).unwrap(), &trie);
-        prop_assert_eq!(Trie::root_of(&bytes), Ok(trie.root()));
+        prop_assert_eq!(&MerkleTrie::decode(&bytes).unwrap(), &trie);
+        prop_assert_eq!(&MerkleTrie::from_json(&json(&trie)).unwrap(), &trie);
+        prop_assert_eq!(MerkleTrie::root_of(&bytes), Ok(trie.root()));
         for length in 0..bytes.len() {
-            prop_assert_eq!(Trie::decode(&bytes[..length]), Err(DamagedTrie));
+            prop_assert_eq!(MerkleTrie::decode(&bytes[..length]), Err(DamagedTrie));
         }
     }
 
@@ -302,7 +308,7 @@ proptest! {
         shuffled in timestamps().prop_map(Vec::from_iter).prop_shuffle(),
         size in 1..10usize,
     ) {
-        let mut trie = Trie::new();
+        let mut trie = MerkleTrie::new();
         for batch in shuffled.chunks(size) {
             insert(&mut trie, batch);
             trie.prune();
@@ -316,7 +322,7 @@ proptest! {
         shuffled in timestamps_of_two_digits().prop_map(Vec::from_iter).prop_shuffle(),
         size in 1..10usize,
     ) {
-        let mut trie = Trie::new();
+        let mut trie = MerkleTrie::new();
         for batch in shuffled.chunks(size) {
             insert(&mut trie, batch);
             trie.prune();
@@ -327,22 +333,22 @@ proptest! {
     #[test]
     fn decoders_agree_and_accept_only_what_is_encoded(found in bytes_like_a_trie()) {
         let mut written = String::new();
-        let answer = Trie::write_json_of(&found, &mut written);
-        if let Ok(trie) = Trie::decode(&found) {
+        let answer = MerkleTrie::write_json_of(&found, &mut written);
+        if let Ok(trie) = MerkleTrie::decode(&found) {
             prop_assert_eq!(bytes(&trie), &found[..]);
             prop_assert_eq!(answer, Ok(()));
             prop_assert_eq!(written, json(&trie));
-            prop_assert_eq!(Trie::root_of(&found), Ok(trie.root()));
+            prop_assert_eq!(MerkleTrie::root_of(&found), Ok(trie.root()));
         } else {
             prop_assert_eq!(answer, Err(DamagedTrie));
-            prop_assert_eq!(Trie::root_of(&found), Err(DamagedTrie));
+            prop_assert_eq!(MerkleTrie::root_of(&found), Err(DamagedTrie));
         }
     }
 
     #[test]
     fn any_text_is_refused_or_a_trie(found in r#"[{}"012has:,0-9 -]{0,60}|\PC*"#) {
-        if let Ok(trie) = Trie::from_json(&found) {
-            prop_assert_eq!(Trie::from_json(&json(&trie)).unwrap(), trie);
+        if let Ok(trie) = MerkleTrie::from_json(&found) {
+            prop_assert_eq!(MerkleTrie::from_json(&json(&trie)).unwrap(), trie);
         }
     }
 }

@@ -1,10 +1,10 @@
-use crdt::Node;
+use crdt::NodeId;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::published::{hex, section, text};
+use crate::test_vectors::{hex, section, text};
 
 fn cases(name: &str) -> Vec<(Value, Bytes)> {
     let cases = section("protobuf").into_iter().filter(|case| case["type"] == name);
@@ -33,7 +33,7 @@ fn published_envelopes_are_read_and_written() {
 #[test]
 fn published_requests_are_read_and_written() {
     for (fields, bytes) in cases("SyncRequest") {
-        let request = SyncRequest::from_body(bytes.clone()).unwrap();
+        let request = ActualSyncRequest::from_body(bytes.clone()).unwrap();
         let count = fields["messages"].as_u64().unwrap();
         let envelopes = published_envelopes();
         assert_eq!(request.messages, envelopes[..usize::try_from(count).unwrap()]);
@@ -56,16 +56,17 @@ fn published_answers_are_written_piece_by_piece() {
         }
         put_merkle(&mut answer, text(&fields, "merkle"));
         assert_eq!(answer, bytes);
-        assert_eq!(SyncResponse::decode(bytes).unwrap().merkle, text(&fields, "merkle"));
+        assert_eq!(ActualSyncResponse::decode(bytes).unwrap().merkle, text(&fields, "merkle"));
     }
 }
 
 #[test]
 fn a_request_is_not_copied() {
     let messages = published_envelopes();
-    let bytes = Bytes::from(SyncRequest { messages, ..SyncRequest::default() }.encode_to_vec());
+    let bytes =
+        Bytes::from(ActualSyncRequest { messages, ..ActualSyncRequest::default() }.encode_to_vec());
     let range = bytes.as_ptr_range();
-    let request = SyncRequest::from_body(bytes.clone()).unwrap();
+    let request = ActualSyncRequest::from_body(bytes.clone()).unwrap();
     assert_eq!(request.messages.len(), 2);
     for envelope in &request.messages {
         assert!(range.contains(&envelope.timestamp.as_ptr()));
@@ -85,21 +86,21 @@ fn undecodable_requests_are_errors() {
         b"\xff",
         b"not protobuf",
     ] {
-        assert!(SyncRequest::from_body(Bytes::from_static(bytes)).is_err(), "{bytes:x?}");
+        assert!(ActualSyncRequest::from_body(Bytes::from_static(bytes)).is_err(), "{bytes:x?}");
     }
     // No bytes are a request without anything: what it lacks is for the caller to say.
-    assert_eq!(SyncRequest::from_body(Bytes::new()), Ok(SyncRequest::default()));
+    assert_eq!(ActualSyncRequest::from_body(Bytes::new()), Ok(ActualSyncRequest::default()));
 }
 
 #[test]
 fn envelopes_without_a_timestamp_are_few() {
     let body = |count| Bytes::from(b"\x0a\x00".repeat(count));
-    let few = SyncRequest::from_body(body(SHORT_ENVELOPES_MAX)).unwrap();
+    let few = ActualSyncRequest::from_body(body(SHORT_ENVELOPES_MAX)).unwrap();
     assert_eq!(few.messages, vec![MessageEnvelope::default(); SHORT_ENVELOPES_MAX]);
-    let many = SyncRequest::from_body(body(SHORT_ENVELOPES_MAX + 1));
-    assert_eq!(many, Err(UndecodableRequest::ShortEnvelopes));
+    let many = ActualSyncRequest::from_body(body(SHORT_ENVELOPES_MAX + 1));
+    assert_eq!(many, Err(SyncRequestError::ShortEnvelopes));
     let other_fields = Bytes::from(b"\x12\x00".repeat(SHORT_ENVELOPES_MAX + 1));
-    assert_eq!(SyncRequest::from_body(other_fields), Ok(SyncRequest::default()));
+    assert_eq!(ActualSyncRequest::from_body(other_fields), Ok(ActualSyncRequest::default()));
 }
 
 #[test]
@@ -107,8 +108,8 @@ fn envelopes_with_a_timestamp_are_as_many_as_there_are() {
     let timestamp = Bytes::copy_from_slice(&Timestamp::ZERO.to_text());
     let envelope = MessageEnvelope { timestamp, ..MessageEnvelope::default() };
     let messages = vec![envelope; SHORT_ENVELOPES_MAX + 1];
-    let request = SyncRequest { messages, ..SyncRequest::default() };
-    assert_eq!(SyncRequest::from_body(Bytes::from(request.encode_to_vec())), Ok(request));
+    let request = ActualSyncRequest { messages, ..ActualSyncRequest::default() };
+    assert_eq!(ActualSyncRequest::from_body(Bytes::from(request.encode_to_vec())), Ok(request));
 }
 
 #[test]
@@ -123,29 +124,29 @@ fn timestamps_that_are_not_canonical_are_none() {
 fn messages() -> impl Strategy<Value = Vec<(Timestamp, bool, Vec<u8>)>> {
     let timestamp = (0..=Timestamp::MILLIS_MAX, any::<u16>(), any::<u64>());
     let timestamp = timestamp
-        .prop_map(|(millis, counter, node)| Timestamp::new(millis, counter, Node(node)).unwrap());
+        .prop_map(|(millis, counter, node)| Timestamp::new(millis, counter, NodeId(node)).unwrap());
     vec((timestamp, any::<bool>(), vec(any::<u8>(), 0..300)), 0..10)
 }
 
 proptest! {
     #[test]
     fn an_answer_in_pieces_is_the_answer(messages in messages(), merkle: String) {
-        let mut pieces = Vec::new();
-        let mut whole = SyncResponse { merkle, messages: Vec::new() };
+        let mut chunks = Vec::new();
+        let mut whole = ActualSyncResponse { merkle, messages: Vec::new() };
         for (timestamp, is_encrypted, content) in messages {
-            put_message(&mut pieces, timestamp, is_encrypted, &content);
+            put_message(&mut chunks, timestamp, is_encrypted, &content);
             let timestamp = timestamp.to_string().into();
             let content = content.into();
             whole.messages.push(MessageEnvelope { timestamp, is_encrypted, content });
         }
-        put_merkle(&mut pieces, &whole.merkle);
-        prop_assert_eq!(pieces, whole.encode_to_vec());
+        put_merkle(&mut chunks, &whole.merkle);
+        prop_assert_eq!(chunks, whole.encode_to_vec());
     }
 
     #[test]
     fn any_bytes_are_refused_or_a_request(bytes in vec(any::<u8>(), 0..80)) {
-        if let Ok(request) = SyncRequest::from_body(Bytes::from(bytes)) {
-            let again = SyncRequest::from_body(Bytes::from(request.encode_to_vec()));
+        if let Ok(request) = ActualSyncRequest::from_body(Bytes::from(bytes)) {
+            let again = ActualSyncRequest::from_body(Bytes::from(request.encode_to_vec()));
             prop_assert_eq!(again, Ok(request));
         }
     }

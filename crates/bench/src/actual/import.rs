@@ -9,34 +9,35 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use anyhow::ensure;
-use crdt::Node;
+use crdt::NodeId;
 
-use super::Run;
+use super::ActualBenchRun;
 use super::sections::IMPORT;
-use crate::changes::{Changes, Content};
-use crate::http::Connection;
-use crate::measure::{CPU_US, Latencies, Sample, now};
-use crate::service::actual::{self, Page};
-use crate::service::dialect::Device;
-use crate::service::peers::{Crowd, Peer};
+use crate::http::BenchConnection;
+use crate::measure::{CPU_US, LatencyRecorder, RoundSample, now};
+use crate::message_generator::{ContentKind, MessageGenerator};
+use crate::service::actual::{self, ActualMessagePage};
+use crate::service::service_api::LoadDevice;
+use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
 
 /// Budgets of a server, one for the warm-up. Warren does not need them all in a second.
-pub(super) const CROWD: Crowd = Crowd { users: 32, devices: 1 };
+pub(super) const CROWD: ClientPool = ClientPool { users: 32, devices: 1 };
 /// The server has seen a request before the clock starts.
 const WARMUP_MESSAGES: usize = 1_000;
 
 /// An import as it goes over the wire.
 #[derive(Debug)]
-pub(super) struct Import {
-    pages: Vec<Page>,
+pub(super) struct ImportWorkload {
+    pages: Vec<ActualMessagePage>,
     /// What the first server that got it answered in the end.
     trie: RefCell<Option<String>>,
 }
 
-impl Import {
+impl ImportWorkload {
     pub(super) fn new(messages: usize, page: usize) -> anyhow::Result<Self> {
-        let messages = Changes::of(Content::Budget, 0, IMPORT).next(messages, Node(1))?;
-        let pages = messages.chunks(page).map(Page::of).collect();
+        let messages =
+            MessageGenerator::of(ContentKind::Budget, 0, IMPORT).next(messages, NodeId(1))?;
+        let pages = messages.chunks(page).map(ActualMessagePage::of).collect();
         Ok(Self { pages, trie: RefCell::default() })
     }
 
@@ -44,9 +45,9 @@ impl Import {
     /// that came last.
     pub(super) async fn send(
         &self,
-        connection: &mut Connection,
-        device: &Device,
-        waits: &mut Latencies,
+        connection: &mut BenchConnection,
+        device: &LoadDevice,
+        waits: &mut LatencyRecorder,
     ) -> anyhow::Result<(Duration, String)> {
         let (mut elapsed, mut trie) = (Duration::ZERO, String::new());
         for page in &self.pages {
@@ -68,20 +69,20 @@ impl Import {
 
 /// At least one, more while there is time.
 pub(super) fn measure(
-    run: &Run<'_>,
-    peer: Peer<'_>,
-    import: &Import,
+    run: &ActualBenchRun<'_>,
+    peer: SystemUnderTest<'_>,
+    import: &ImportWorkload,
     duration: Duration,
-) -> anyhow::Result<Sample> {
-    let fresh = run.bed.fresh(peer, CROWD, (0, IMPORT))?;
+) -> anyhow::Result<RoundSample> {
+    let fresh = run.fixture.fresh(peer, CROWD, (0, IMPORT))?;
     let (warmup, devices) = fresh.devices.split_first().expect("the crowd is not empty");
     let processes = fresh.started.processes;
-    let mut sample = run.bed.runtime.block_on(async {
-        let mut connection = Connection::open(fresh.started.address).await?;
-        let first = Import::new(WARMUP_MESSAGES, WARMUP_MESSAGES)?;
-        first.send(&mut connection, warmup, &mut Latencies::new()).await?;
+    let mut sample = run.fixture.runtime.block_on(async {
+        let mut connection = BenchConnection::open(fresh.started.address).await?;
+        let first = ImportWorkload::new(WARMUP_MESSAGES, WARMUP_MESSAGES)?;
+        first.send(&mut connection, warmup, &mut LatencyRecorder::new()).await?;
         let cpu = processes.cpu_seconds();
-        let (mut messages, mut elapsed, mut waits) = (0, Duration::ZERO, Latencies::new());
+        let (mut messages, mut elapsed, mut waits) = (0, Duration::ZERO, LatencyRecorder::new());
         for device in devices {
             let (took, trie) = import.send(&mut connection, device, &mut waits).await?;
             let mut known = import.trie.borrow_mut();
@@ -94,7 +95,7 @@ pub(super) fn measure(
             }
         }
         let cpu = processes.cpu_seconds() - cpu;
-        let mut sample = Sample::new(messages, elapsed);
+        let mut sample = RoundSample::new(messages, elapsed);
         sample.latency = waits.latency_and_mean();
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         sample.facts.push((CPU_US, cpu * 1e6 / messages as f64));

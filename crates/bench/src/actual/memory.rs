@@ -9,15 +9,15 @@ use std::time::Duration;
 use anyhow::ensure;
 use tokio::task::JoinSet;
 
-use super::Run;
-use super::import::{CROWD, Import};
+use super::ActualBenchRun;
+use super::import::{CROWD, ImportWorkload};
 use super::sections::{IMPORT, SMALL};
-use crate::changes::{Changes, Content};
-use crate::http::Connection;
-use crate::measure::{CPU_US, Latencies, Sample, now};
-use crate::service::actual::{self, Page};
-use crate::service::dialect::Device;
-use crate::service::peers::Peer;
+use crate::http::BenchConnection;
+use crate::measure::{CPU_US, LatencyRecorder, RoundSample, now};
+use crate::message_generator::{ContentKind, MessageGenerator};
+use crate::service::actual::{self, ActualMessagePage};
+use crate::service::service_api::LoadDevice;
+use crate::service::systems_under_test::SystemUnderTest;
 
 /// What starting took in memory is given back by then.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -27,16 +27,20 @@ pub(super) const SYNCS_PER_USER: usize = 20;
 pub(super) const MESSAGES_PER_SYNC: usize = 10;
 
 /// An import in one request, small syncs of other users, a download of what was imported.
-pub(super) fn measure(run: &Run<'_>, peer: Peer<'_>, import: &Import) -> anyhow::Result<Sample> {
-    let mut fresh = run.bed.fresh(peer, CROWD, (0, IMPORT))?;
+pub(super) fn measure(
+    run: &ActualBenchRun<'_>,
+    peer: SystemUnderTest<'_>,
+    import: &ImportWorkload,
+) -> anyhow::Result<RoundSample> {
+    let mut fresh = run.fixture.fresh(peer, CROWD, (0, IMPORT))?;
     let (address, processes) = (fresh.started.address, fresh.started.processes);
     let (importer, others) = fresh.devices.split_first().expect("the crowd is not empty");
-    let mut sample = run.bed.runtime.block_on(async {
+    let mut sample = run.fixture.runtime.block_on(async {
         tokio::time::sleep(SETTLE).await;
         fresh.idle_mb = processes.memory_mb();
         let (start, cpu) = (now(), processes.cpu_seconds());
-        let mut connection = Connection::open(address).await?;
-        import.send(&mut connection, importer, &mut Latencies::new()).await?;
+        let mut connection = BenchConnection::open(address).await?;
+        import.send(&mut connection, importer, &mut LatencyRecorder::new()).await?;
         let mut users = JoinSet::new();
         for device in &others[..USERS] {
             users.spawn(sync(address, device.clone()));
@@ -48,7 +52,7 @@ pub(super) fn measure(run: &Run<'_>, peer: Peer<'_>, import: &Import) -> anyhow:
         let pulled = actual::pulled(connection.send(actual::pull(importer, 0)?).await?.success()?)?;
         ensure!(pulled.messages == imported, "{} of {imported} came", pulled.messages);
         let moved = 2 * imported + (USERS * SYNCS_PER_USER * MESSAGES_PER_SYNC) as u64;
-        let mut sample = Sample::new(moved, start.elapsed());
+        let mut sample = RoundSample::new(moved, start.elapsed());
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         sample.facts.push((CPU_US, (processes.cpu_seconds() - cpu) * 1e6 / moved as f64));
         anyhow::Ok(sample)
@@ -58,11 +62,11 @@ pub(super) fn measure(run: &Run<'_>, peer: Peer<'_>, import: &Import) -> anyhow:
 }
 
 /// All of a user's small syncs.
-async fn sync(address: SocketAddr, device: Device) -> anyhow::Result<()> {
-    let mut connection = Connection::open(address).await?;
-    let changes = Changes::of(Content::Budget, 0, SMALL);
+async fn sync(address: SocketAddr, device: LoadDevice) -> anyhow::Result<()> {
+    let mut connection = BenchConnection::open(address).await?;
+    let changes = MessageGenerator::of(ContentKind::Budget, 0, SMALL);
     for _ in 0..SYNCS_PER_USER {
-        let page = Page::of(&changes.next(MESSAGES_PER_SYNC, device.node)?);
+        let page = ActualMessagePage::of(&changes.next(MESSAGES_PER_SYNC, device.node)?);
         let post = page.post(&device, page.cursor)?;
         actual::trie(connection.send(post).await?.success()?)?;
     }

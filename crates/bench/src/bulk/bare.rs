@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crdt::Message;
-use engine::{Cipher, Encryption, Key, Profile};
+use engine::{Cipher, DatabaseKey, FileEncryption, Profile};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
@@ -16,7 +16,7 @@ const SCHEMA: &str = "CREATE TABLE message (seq INTEGER PRIMARY KEY, \
 /// Stores the messages in a fresh file, with an fsync per page.
 pub(super) fn store(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     messages: &[Message],
     page: usize,
 ) -> anyhow::Result<Duration> {
@@ -25,7 +25,7 @@ pub(super) fn store(
     Ok(took)
 }
 
-fn open(path: &Path, encryption: &Encryption) -> anyhow::Result<(Connection, Option<Cipher>)> {
+fn open(path: &Path, encryption: &FileEncryption) -> anyhow::Result<(Connection, Option<Cipher>)> {
     let opened = engine::open_connection(path, encryption, Profile::SERVER, false, true)?;
     opened.0.pragma_update(None, "synchronous", "FULL")?;
     opened.0.execute_batch(SCHEMA)?;
@@ -47,7 +47,7 @@ fn insert(db: &Connection, messages: &[Message], page: usize) -> anyhow::Result<
 
 /// What decides the cost of a commit, as read back. The server acknowledges with the same.
 pub(super) fn settings(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
-    let encryption = Encryption::Key { key: Key::generate(), cipher: None };
+    let encryption = FileEncryption::Key { key: DatabaseKey::generate(), cipher: None };
     let (db, cipher) = open(path, &encryption)?;
     let cipher = cipher.map_or("none", Cipher::name);
     let mut settings = vec![("cipher".to_owned(), cipher.to_owned())];

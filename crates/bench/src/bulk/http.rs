@@ -18,23 +18,23 @@ use protocol::{JSON, PROTOBUF, PushRequest, PushResponse};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use crate::http::Connection;
+use crate::http::BenchConnection;
 use crate::measure::now;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(super) enum PageEncoding {
     Protobuf,
     Json,
 }
 
 /// Requests, ready to be sent.
 #[derive(Debug)]
-pub(super) struct Pages {
-    encoding: Encoding,
+pub(super) struct PreparedRequests {
+    encoding: PageEncoding,
     bodies: Vec<Bytes>,
 }
 
-impl Encoding {
+impl PageEncoding {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Protobuf => "protobuf",
@@ -50,16 +50,16 @@ impl Encoding {
     }
 }
 
-impl Pages {
-    pub(super) fn new(encoding: Encoding, pages: &[Vec<Message>]) -> anyhow::Result<Self> {
+impl PreparedRequests {
+    pub(super) fn new(encoding: PageEncoding, pages: &[Vec<Message>]) -> anyhow::Result<Self> {
         let bodies = pages.iter().map(|page| {
             let push = PushRequest {
                 messages: page.iter().cloned().map(Into::into).collect(),
                 ..PushRequest::default()
             };
             Ok(match encoding {
-                Encoding::Protobuf => push.encode_to_vec().into(),
-                Encoding::Json => serde_json::to_vec(&push)?.into(),
+                PageEncoding::Protobuf => push.encode_to_vec().into(),
+                PageEncoding::Json => serde_json::to_vec(&push)?.into(),
             })
         });
         Ok(Self { encoding, bodies: bodies.collect::<anyhow::Result<_>>()? })
@@ -78,8 +78,8 @@ impl Pages {
         let mut stored = 0;
         let took = self.send(address, token, |answer| {
             let response: PushResponse = match self.encoding {
-                Encoding::Protobuf => PushResponse::decode(answer)?,
-                Encoding::Json => serde_json::from_slice(&answer)?,
+                PageEncoding::Protobuf => PushResponse::decode(answer)?,
+                PageEncoding::Json => serde_json::from_slice(&answer)?,
             };
             stored += response.stored;
             Ok(())
@@ -100,7 +100,7 @@ impl Pages {
         token: &str,
         mut answered: impl FnMut(Bytes) -> anyhow::Result<()>,
     ) -> anyhow::Result<Duration> {
-        let mut connection = Connection::open(address).await?;
+        let mut connection = BenchConnection::open(address).await?;
         let start = now();
         for body in &self.bodies {
             let request = Request::builder()

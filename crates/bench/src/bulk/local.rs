@@ -8,27 +8,30 @@ use std::time::Duration;
 
 use anyhow::Context;
 use crdt::Message;
-use engine::{Encryption, Key};
+use engine::{DatabaseKey, FileEncryption};
 use tokio::runtime::{Builder, Runtime};
 
-use super::http::{Encoding, Pages, start_sink};
-use super::store::Stores;
-use super::{Run, UNIT, bare, sample};
-use crate::served::{Prepared, Served};
-use crate::suite::{Case, Section, Table};
+use super::http::{PageEncoding, PreparedRequests, start_sink};
+use super::store::StoreFixture;
+use super::{BulkBenchRun, UNIT, bare, sample};
+use crate::server_process::{PreparedDataDir, ServerProcess};
+use crate::suite::{BenchCase, BenchSection, ResultTable};
 
 /// Cases that push to Warren.
 const PUSHING: usize = 2;
 
-type Settings = Vec<(String, String)>;
+type PragmaList = Vec<(String, String)>;
 
-pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, Settings)> {
+pub(super) fn run(
+    run: &BulkBenchRun<'_>,
+    folder: &Path,
+) -> anyhow::Result<(Vec<ResultTable>, PragmaList)> {
     let plan = run.plan;
     // A fresh vault for each page sequence: an account is used once.
     let accounts = plan.counts.len() * plan.rounds * PUSHING;
     let data = folder.join("served");
-    let prepared = Prepared::make(data.clone(), accounts, accounts)?;
-    let served = Served::start(&plan.program, &data, &[])?;
+    let prepared = PreparedDataDir::make(data.clone(), accounts, accounts)?;
+    let served = ServerProcess::start(&plan.program, &data, &[])?;
     // One thread for the client, one for the server that only reads.
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("tokio")?;
@@ -38,33 +41,38 @@ pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, S
         prepared.tokens.get(index).context("an account for each push")
     };
     let sink = start_sink(&runtime)?;
-    let bed = Bed { run, folder, runtime: &runtime, sink, files: Cell::new(0) };
-    let stores = Stores::start(&folder.join("stores"))?;
+    let fixture = BulkFixture { run, folder, runtime: &runtime, sink, files: Cell::new(0) };
+    let stores = StoreFixture::start(&folder.join("stores"))?;
     let mut tables = Vec::new();
     for &count in &plan.counts {
         let messages = run.messages(count)?;
         let pages: Vec<Vec<Message>> = messages.chunks(plan.page).map(<[_]>::to_vec).collect();
-        let protobuf = Pages::new(Encoding::Protobuf, &pages)?;
-        let json = Pages::new(Encoding::Json, &pages)?;
-        let push = |pages: &Pages| {
+        let protobuf = PreparedRequests::new(PageEncoding::Protobuf, &pages)?;
+        let json = PreparedRequests::new(PageEncoding::Json, &pages)?;
+        let push = |pages: &PreparedRequests| {
             let push = pages.push(served.address, token()?, count);
             Ok(sample(count, runtime.block_on(push)?))
         };
         let mut cases = vec![
-            Case::new("bare loop, then moving the bytes", |_| {
-                Ok(sample(count, bed.bare(&messages)? + bed.move_bytes(&protobuf)?))
+            BenchCase::new("bare loop, then moving the bytes", |_| {
+                Ok(sample(count, fixture.bare(&messages)? + fixture.move_bytes(&protobuf)?))
             }),
-            Case::new("bare loop", |_| Ok(sample(count, bed.bare(&messages)?))),
-            Case::new("bare loop, not encrypted", |_| {
-                let took = bare::store(&bed.file(), &Encryption::None, &messages, plan.page)?;
+            BenchCase::new("bare loop", |_| Ok(sample(count, fixture.bare(&messages)?))),
+            BenchCase::new("bare loop, not encrypted", |_| {
+                let took =
+                    bare::store(&fixture.file(), &FileEncryption::None, &messages, plan.page)?;
                 Ok(sample(count, took))
             }),
-            Case::new("moving the bytes", |_| Ok(sample(count, bed.move_bytes(&protobuf)?))),
-            Case::new(format!("Warren, HTTP, {}", Encoding::Protobuf.name()), |_| push(&protobuf)),
-            Case::new(format!("Warren, HTTP, {}", Encoding::Json.name()), |_| push(&json)),
+            BenchCase::new("moving the bytes", |_| {
+                Ok(sample(count, fixture.move_bytes(&protobuf)?))
+            }),
+            BenchCase::new(format!("Warren, HTTP, {}", PageEncoding::Protobuf.name()), |_| {
+                push(&protobuf)
+            }),
+            BenchCase::new(format!("Warren, HTTP, {}", PageEncoding::Json.name()), |_| push(&json)),
         ];
         cases.push(stores.case(&runtime, &messages, plan.page));
-        let section = Section {
+        let section = BenchSection {
             name: format!("local-{count}"),
             unit: UNIT,
             title: format!("{count} messages on SQLite, an fsync per page of {}", plan.page),
@@ -75,17 +83,17 @@ pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, S
     Ok((tables, bare::settings(&folder.join("settings.sqlite"))?))
 }
 
-struct Bed<'a> {
-    run: &'a Run<'a>,
+struct BulkFixture<'a> {
+    run: &'a BulkBenchRun<'a>,
     folder: &'a Path,
     runtime: &'a Runtime,
     sink: SocketAddr,
     files: Cell<usize>,
 }
 
-impl Bed<'_> {
+impl BulkFixture<'_> {
     fn bare(&self, messages: &[Message]) -> anyhow::Result<Duration> {
-        let encryption = Encryption::Key { key: Key::generate(), cipher: None };
+        let encryption = FileEncryption::Key { key: DatabaseKey::generate(), cipher: None };
         bare::store(&self.file(), &encryption, messages, self.run.plan.page)
     }
 
@@ -94,7 +102,7 @@ impl Bed<'_> {
         self.folder.join(format!("bare{number}.sqlite"))
     }
 
-    fn move_bytes(&self, pages: &Pages) -> anyhow::Result<Duration> {
+    fn move_bytes(&self, pages: &PreparedRequests) -> anyhow::Result<Duration> {
         self.runtime.block_on(pages.move_bytes(self.sink))
     }
 }

@@ -7,7 +7,7 @@
 //! The published table: one row per message, and a trie per group kept as one JSON document that
 //! is read, changed and written back in the same transaction.
 
-mod ways;
+mod insert_methods;
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -18,15 +18,15 @@ use anyhow::{Context, ensure};
 use crdt::Message;
 use tokio_postgres::{Client, Config, NoTls};
 
-use super::http::{Encoding, Pages};
-use super::proxy::Proxy;
-use super::trie::Trie;
-use super::{NODE, Run, UNIT, sample};
-use crate::changes::Changes;
-use crate::measure::{Spread, now};
-use crate::postgres::Postgres;
-use crate::served::{Prepared, Served};
-use crate::suite::{Case, Section, Table};
+use super::delay_proxy::DelayProxy;
+use super::http::{PageEncoding, PreparedRequests};
+use super::trie::JsonTrie;
+use super::{BulkBenchRun, NODE, UNIT, sample};
+use crate::measure::{Distribution, now};
+use crate::message_generator::MessageGenerator;
+use crate::postgres::BenchPostgres;
+use crate::server_process::{PreparedDataDir, ServerProcess};
+use crate::suite::{BenchCase, BenchSection, ResultTable};
 
 /// Warren's accounts.
 const SERVED: &str = "served-postgres";
@@ -42,17 +42,17 @@ const SCHEMA: &str = "\
 const EMPTY: &str = "TRUNCATE messages, merkles; CHECKPOINT";
 
 /// Seconds as published, on other machines: one by one, in one statement, in pages.
-struct Published {
+struct PublishedTimes {
     count: usize,
     one: Option<f64>,
     text: Option<f64>,
     pages: Option<f64>,
 }
 
-const PUBLISHED: [Published; 3] = [
-    Published { count: 4_000, one: Some(6.9), text: None, pages: None },
-    Published { count: 40_000, one: Some(59.0), text: Some(7.2), pages: None },
-    Published { count: 169_000, one: None, text: None, pages: Some(30.0) },
+const PUBLISHED: [PublishedTimes; 3] = [
+    PublishedTimes { count: 4_000, one: Some(6.9), text: None, pages: None },
+    PublishedTimes { count: 40_000, one: Some(59.0), text: Some(7.2), pages: None },
+    PublishedTimes { count: 169_000, one: None, text: None, pages: Some(30.0) },
 ];
 const PUBLISHED_NOTE: &str = "published, elsewhere: 4,000 messages one by one 6.9 s; 40,000 one \
     by one 59 s, in one statement 7.2 s, later 5 s; 169,000 in one statement crashed, in pages \
@@ -60,7 +60,7 @@ const PUBLISHED_NOTE: &str = "published, elsewhere: 4,000 messages one by one 6.
 
 /// How messages get there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum InsertMethod {
     /// A statement over arrays, without a trie.
     Arrays,
     /// A statement per message.
@@ -70,17 +70,20 @@ enum Way {
 }
 
 /// Tables, and notes.
-pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, Vec<String>)> {
-    let postgres = Postgres::start(folder)?;
+pub(super) fn run(
+    run: &BulkBenchRun<'_>,
+    folder: &Path,
+) -> anyhow::Result<(Vec<ResultTable>, Vec<String>)> {
+    let postgres = BenchPostgres::start(folder)?;
     postgres.runtime().block_on(async {
         postgres.connect().await?.batch_execute(SCHEMA).await.context("the published tables")
     })?;
-    let accounts = Accounts::make(run, folder)?;
+    let accounts = FreshVaults::make(run, folder)?;
     let mut tables = Vec::new();
     let mut notes = vec![format!("PostgreSQL: {}", postgres.settings_text()?)];
     notes.push(PUBLISHED_NOTE.to_owned());
     for &latency_ms in &run.plan.latencies_ms {
-        let way = Distance::new(&postgres, latency_ms)?;
+        let way = DelayedServer::new(&postgres, latency_ms)?;
         let served = way.serve(run, folder)?;
         let ping_ms = way.ping_ms()?;
         let seconds = way.seconds_per_message()?;
@@ -88,23 +91,23 @@ pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, V
             let messages = run.messages(count)?;
             let pages: Vec<Vec<Message>> =
                 messages.chunks(run.plan.page).map(<[_]>::to_vec).collect();
-            let pages = Pages::new(Encoding::Protobuf, &pages)?;
+            let pages = PreparedRequests::new(PageEncoding::Protobuf, &pages)?;
             let arrays = "one statement over binary arrays, no trie";
-            let mut cases = vec![way.case(arrays, Way::Arrays, &messages)];
+            let mut cases = vec![way.case(arrays, InsertMethod::Arrays, &messages)];
             if let Some(skipped) = way.too_long(count, seconds, run.plan.case_max) {
                 notes.push(skipped);
             } else {
-                cases.push(way.published(Way::One, &messages, count));
+                cases.push(way.published(InsertMethod::One, &messages, count));
             }
-            cases.push(way.published(Way::Text(count), &messages, count));
+            cases.push(way.published(InsertMethod::Text(count), &messages, count));
             if run.plan.page < count {
-                cases.push(way.published(Way::Text(run.plan.page), &messages, count));
+                cases.push(way.published(InsertMethod::Text(run.plan.page), &messages, count));
             }
-            cases.push(Case::new("Warren, HTTP, protobuf", |_| {
+            cases.push(BenchCase::new("Warren, HTTP, protobuf", |_| {
                 let push = pages.push(served.address, accounts.next()?, count);
                 Ok(sample(count, postgres.runtime().block_on(push)?))
             }));
-            let section = Section {
+            let section = BenchSection {
                 name: format!("postgres-{count}-{latency_ms}ms"),
                 unit: UNIT,
                 title: format!(
@@ -120,16 +123,16 @@ pub(super) fn run(run: &Run<'_>, folder: &Path) -> anyhow::Result<(Vec<Table>, V
 }
 
 /// A fresh vault for each push: an account is used once.
-struct Accounts {
-    prepared: Prepared,
+struct FreshVaults {
+    prepared: PreparedDataDir,
     used: Cell<usize>,
 }
 
-impl Accounts {
-    fn make(run: &Run<'_>, folder: &Path) -> anyhow::Result<Self> {
+impl FreshVaults {
+    fn make(run: &BulkBenchRun<'_>, folder: &Path) -> anyhow::Result<Self> {
         let plan = run.plan;
         let count = plan.counts.len() * plan.latencies_ms.len() * plan.rounds;
-        let prepared = Prepared::make(folder.join(SERVED), count, count)?;
+        let prepared = PreparedDataDir::make(folder.join(SERVED), count, count)?;
         Ok(Self { prepared, used: Cell::new(0) })
     }
 
@@ -141,21 +144,21 @@ impl Accounts {
 }
 
 /// A server, and the way there.
-struct Distance<'a> {
-    postgres: &'a Postgres,
+struct DelayedServer<'a> {
+    postgres: &'a BenchPostgres,
     config: Config,
     latency_ms: u64,
-    _proxy: Option<Proxy>,
+    _proxy: Option<DelayProxy>,
 }
 
-impl<'a> Distance<'a> {
-    fn new(postgres: &'a Postgres, latency_ms: u64) -> anyhow::Result<Self> {
+impl<'a> DelayedServer<'a> {
+    fn new(postgres: &'a BenchPostgres, latency_ms: u64) -> anyhow::Result<Self> {
         let mut config = postgres.config().clone();
         let mut proxy = None;
         if latency_ms > 0 {
             let port = *config.get_ports().first().context("a port")?;
             let to = SocketAddr::from(([127, 0, 0, 1], port));
-            let started = Proxy::start(to, Duration::from_millis(latency_ms))?;
+            let started = DelayProxy::start(to, Duration::from_millis(latency_ms))?;
             config = with_port(&config, started.address.port());
             proxy = Some(started);
         }
@@ -170,13 +173,13 @@ impl<'a> Distance<'a> {
     }
 
     /// Warren at the same distance, its vaults in tables of its own.
-    fn serve(&self, run: &Run<'_>, folder: &Path) -> anyhow::Result<Served> {
+    fn serve(&self, run: &BulkBenchRun<'_>, folder: &Path) -> anyhow::Result<ServerProcess> {
         let port = self.config.get_ports().first().context("a port")?;
         let user = self.config.get_user().context("a user")?;
         let password = self.config.get_password().context("a password")?;
         let password = std::str::from_utf8(password)?;
         let url = format!("postgres://{user}:{password}@127.0.0.1:{port}/postgres");
-        Served::start(&run.plan.program, &folder.join(SERVED), &["--postgres", &url])
+        ServerProcess::start(&run.plan.program, &folder.join(SERVED), &["--postgres", &url])
     }
 
     /// The median of what a statement takes that does nothing.
@@ -189,15 +192,15 @@ impl<'a> Distance<'a> {
                 client.batch_execute("").await?;
                 waits.push(start.elapsed().as_secs_f64() * 1_000.0);
             }
-            Ok(Spread::of(waits).median)
+            Ok(Distribution::from_samples(waits).median)
         })
     }
 
     /// What a statement per message takes for each, without what is done once.
     fn seconds_per_message(&self) -> anyhow::Result<f64> {
-        let messages = Changes::new(TRIAL_CONTENT_BYTES, 0).next(TRIAL, NODE)?;
-        let once = self.store(Way::One, &messages[..1])?;
-        let all = self.store(Way::One, &messages)?;
+        let messages = MessageGenerator::new(TRIAL_CONTENT_BYTES, 0).next(TRIAL, NODE)?;
+        let once = self.store(InsertMethod::One, &messages[..1])?;
+        let all = self.store(InsertMethod::One, &messages)?;
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
         let count = (TRIAL - 1) as f64;
         Ok(all.saturating_sub(once).as_secs_f64() / count)
@@ -217,25 +220,35 @@ impl<'a> Distance<'a> {
         })
     }
 
-    fn case<'s>(&'s self, name: impl Into<String>, way: Way, messages: &'s [Message]) -> Case<'s> {
-        Case::new(name, move |_| Ok(sample(messages.len(), self.store(way, messages)?)))
+    fn case<'s>(
+        &'s self,
+        name: impl Into<String>,
+        way: InsertMethod,
+        messages: &'s [Message],
+    ) -> BenchCase<'s> {
+        BenchCase::new(name, move |_| Ok(sample(messages.len(), self.store(way, messages)?)))
     }
 
     /// With the published figure, which has its own distance.
-    fn published<'s>(&'s self, way: Way, messages: &'s [Message], count: usize) -> Case<'s> {
+    fn published<'s>(
+        &'s self,
+        way: InsertMethod,
+        messages: &'s [Message],
+        count: usize,
+    ) -> BenchCase<'s> {
         let name = match way {
-            Way::Arrays => "arrays".to_owned(),
-            Way::One => "a prepared statement per message".to_owned(),
-            Way::Text(page) if page == count => "one statement as text".to_owned(),
-            Way::Text(page) => format!("statements as text of {page} messages each"),
+            InsertMethod::Arrays => "arrays".to_owned(),
+            InsertMethod::One => "a prepared statement per message".to_owned(),
+            InsertMethod::Text(page) if page == count => "one statement as text".to_owned(),
+            InsertMethod::Text(page) => format!("statements as text of {page} messages each"),
         };
         let case = self.case(name, way, messages);
         let published = PUBLISHED.iter().find(|published| published.count == count);
         let seconds = published.and_then(|published| match way {
-            Way::Arrays => None,
-            Way::One => published.one,
-            Way::Text(page) if page == count => published.text,
-            Way::Text(_) => published.pages,
+            InsertMethod::Arrays => None,
+            InsertMethod::One => published.one,
+            InsertMethod::Text(page) if page == count => published.text,
+            InsertMethod::Text(_) => published.pages,
         });
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         match seconds {
@@ -245,18 +258,18 @@ impl<'a> Distance<'a> {
     }
 
     /// Into empty tables; connecting does not count.
-    fn store(&self, way: Way, messages: &[Message]) -> anyhow::Result<Duration> {
+    fn store(&self, way: InsertMethod, messages: &[Message]) -> anyhow::Result<Duration> {
         self.postgres.runtime().block_on(async {
             self.postgres.connect().await?.batch_execute(EMPTY).await?;
             let mut client = self.connect().await?;
             let start = now();
             let stored = match way {
-                Way::Arrays => ways::arrays(&client, messages).await?,
-                Way::One => ways::one(&mut client, messages).await?,
-                Way::Text(page) => {
+                InsertMethod::Arrays => insert_methods::arrays(&client, messages).await?,
+                InsertMethod::One => insert_methods::one(&mut client, messages).await?,
+                InsertMethod::Text(page) => {
                     let mut stored = 0;
                     for page in messages.chunks(page) {
-                        stored += ways::text(&client, page).await?;
+                        stored += insert_methods::text(&client, page).await?;
                     }
                     stored
                 }
@@ -286,7 +299,8 @@ fn with_port(config: &Config, port: u16) -> Config {
 
 /// Adds timestamps that were new to the group's trie.
 fn changed(document: Option<&str>, new: &[(u64, String)]) -> anyhow::Result<String> {
-    let mut trie: Trie = document.map_or_else(|| Ok(Trie::default()), serde_json::from_str)?;
+    let mut trie: JsonTrie =
+        document.map_or_else(|| Ok(JsonTrie::default()), serde_json::from_str)?;
     for (millis, text) in new {
         trie.insert(*millis, text);
     }

@@ -3,26 +3,26 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use accounts::{ClientId, VaultId};
+use accounts::{DeviceId, VaultId};
 use anyhow::ensure;
 use crdt::Message;
-use engine::{Databases, Key, Limits};
-use sync_store::{Batch, Client, Files, Quota, Vault, Vaults};
+use engine::{DatabaseKey, Databases, EngineLimits};
+use sync_store::{MessageBatch, Quota, Vault, VaultDevice, VaultFiles, Vaults};
 use tokio::runtime::Runtime;
 
 use super::sample;
 use crate::measure::now;
-use crate::suite::Case;
+use crate::suite::BenchCase;
 
-pub(super) struct Stores {
+pub(super) struct StoreFixture {
     vaults: Vaults,
 }
 
-impl Stores {
+impl StoreFixture {
     pub(super) fn start(folder: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir(folder)?;
-        let databases = Arc::new(Databases::start(Limits::default())?);
-        Ok(Self { vaults: Vaults::Files(Files::new(databases, folder.to_owned())) })
+        let databases = Arc::new(Databases::start(EngineLimits::default())?);
+        Ok(Self { vaults: Vaults::Files(VaultFiles::new(databases, folder.to_owned())) })
     }
 
     /// Sorting and hashing belong to the work, as in the server.
@@ -31,12 +31,12 @@ impl Stores {
         runtime: &'a Runtime,
         messages: &'a [Message],
         page: usize,
-    ) -> Case<'a> {
-        Case::new("Warren, in process", move |_| {
-            let key = || Ok::<_, sync_store::Error>(Key::generate());
+    ) -> BenchCase<'a> {
+        BenchCase::new("Warren, in process", move |_| {
+            let key = || Ok::<_, sync_store::Error>(DatabaseKey::generate());
             let vault = self.vaults.open_with(&VaultId::generate(), key)?;
             // The server's vault has been written to before its clock starts, too.
-            runtime.block_on(vault.add_client(client()))?;
+            runtime.block_on(vault.add_device(client()))?;
             let start = now();
             let stored = runtime.block_on(store(&vault, messages, page))?;
             let elapsed = start.elapsed();
@@ -46,14 +46,14 @@ impl Stores {
     }
 }
 
-fn client() -> Client {
-    Client {
-        id: ClientId::generate(),
+fn client() -> VaultDevice {
+    VaultDevice {
+        id: DeviceId::generate(),
         name: "bench".to_owned(),
-        node: None,
+        node_id: None,
         cursor: 0,
-        unsent: 0,
-        seen_ms: 0,
+        unsent_count: 0,
+        last_seen_ms: 0,
         created_ms: 0,
     }
 }
@@ -61,7 +61,7 @@ fn client() -> Client {
 async fn store(vault: &Vault, messages: &[Message], page: usize) -> anyhow::Result<u64> {
     let mut stored = 0;
     for page in messages.chunks(page) {
-        let batch = Batch::new(page.to_vec())?;
+        let batch = MessageBatch::new(page.to_vec())?;
         stored += vault.store(batch, Quota::UNLIMITED, None).await?.stored;
     }
     Ok(stored)

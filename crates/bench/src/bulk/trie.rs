@@ -9,18 +9,18 @@ const DIGITS: u32 = 16;
 const MINUTE_MS: u64 = 60_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct Trie {
+pub(super) struct JsonTrie {
     #[serde(rename = "0", skip_serializing_if = "Option::is_none", default)]
-    zero: Option<Box<Trie>>,
+    zero: Option<Box<JsonTrie>>,
     #[serde(rename = "1", skip_serializing_if = "Option::is_none", default)]
-    one: Option<Box<Trie>>,
+    one: Option<Box<JsonTrie>>,
     #[serde(rename = "2", skip_serializing_if = "Option::is_none", default)]
-    two: Option<Box<Trie>>,
+    two: Option<Box<JsonTrie>>,
     #[serde(default)]
     hash: u32,
 }
 
-impl Trie {
+impl JsonTrie {
     /// Adds a timestamp that was new.
     pub(super) fn insert(&mut self, millis: u64, text: &str) {
         let hash = text
@@ -47,13 +47,13 @@ mod tests {
 
     #[test]
     fn the_document_is_the_trie() {
-        let mut trie = Trie::default();
+        let mut trie = JsonTrie::default();
         assert_eq!(serde_json::to_string(&trie).unwrap(), r#"{"hash":0}"#);
         for (millis, text) in [(1_750_000_000_000, "a"), (1_750_000_060_000, "b")] {
             trie.insert(millis, text);
         }
         let document = serde_json::to_string(&trie).unwrap();
-        assert_eq!(serde_json::from_str::<Trie>(&document).unwrap(), trie);
+        assert_eq!(serde_json::from_str::<JsonTrie>(&document).unwrap(), trie);
         let before = trie.clone();
         trie.insert(1_750_000_000_000, "c");
         trie.insert(1_750_000_000_000, "c");

@@ -5,17 +5,17 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ::actual::wire::{MessageEnvelope, SYNC_MEDIA_TYPE, SyncRequest, SyncResponse};
+use ::actual::wire::{ActualSyncRequest, ActualSyncResponse, MessageEnvelope, SYNC_MEDIA_TYPE};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
-use crdt::{Message, Node, Timestamp};
+use crdt::{Message, NodeId, Timestamp};
 use prost::Message as _;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::dialect::{self, Device, Post, Pulled, request};
-use crate::changes::FIRST_MS;
-use crate::http::Connection;
+use super::service_api::{self, LoadDevice, PostRequest, PullResult, request};
+use crate::http::BenchConnection;
+use crate::message_generator::FIRST_MS;
 
 /// Later than what other devices push at the same time.
 const AHEAD_MS: u64 = 1_000_000;
@@ -24,38 +24,38 @@ const AHEAD_MS: u64 = 1_000_000;
 static ADDRESS: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Deserialize)]
-struct LoggedIn {
-    data: Token,
+struct LoginResponse {
+    data: LoginToken,
 }
 
 #[derive(Deserialize)]
-struct Token {
+struct LoginToken {
     token: String,
 }
 
 #[derive(Deserialize)]
-struct Uploaded {
+struct ActualUploadResponse {
     #[serde(rename = "groupId")]
     group_id: String,
 }
 
 /// Sets the password of a fresh server; returns the token that all its users share.
-pub(crate) async fn bootstrap(connection: &mut Connection) -> anyhow::Result<String> {
-    let headers = dialect::headers(&[("content-type", "application/json")])?;
+pub(crate) async fn bootstrap(connection: &mut BenchConnection) -> anyhow::Result<String> {
+    let headers = service_api::headers(&[("content-type", "application/json")])?;
     let body = json!({"password": "correct horse battery"}).to_string();
     let post = request("POST", "/account/bootstrap", &headers, body)?;
     let answer = connection.send(post).await?.success()?;
-    Ok(serde_json::from_slice::<LoggedIn>(&answer)?.data.token)
+    Ok(serde_json::from_slice::<LoginResponse>(&answer)?.data.token)
 }
 
 pub(crate) async fn enroll(
-    connection: &mut Connection,
+    connection: &mut BenchConnection,
     token: &str,
     user: usize,
     devices: usize,
-) -> anyhow::Result<Vec<Device>> {
+) -> anyhow::Result<Vec<LoadDevice>> {
     let file = format!("user{user}");
-    let mut headers = dialect::headers(&[
+    let mut headers = service_api::headers(&[
         ("content-type", "application/encrypted-file"),
         ("x-actual-token", token),
         ("x-actual-file-id", &file),
@@ -65,14 +65,14 @@ pub(crate) async fn enroll(
     headers.insert("x-forwarded-for", address().parse()?);
     let post = request("POST", "/sync/upload-user-file", &headers, "a budget")?;
     let answer = connection.send(post).await?.success()?;
-    let group = serde_json::from_slice::<Uploaded>(&answer)?.group_id;
+    let group = serde_json::from_slice::<ActualUploadResponse>(&answer)?.group_id;
     let headers =
-        dialect::headers(&[("content-type", SYNC_MEDIA_TYPE), ("x-actual-token", token)])?;
+        service_api::headers(&[("content-type", SYNC_MEDIA_TYPE), ("x-actual-token", token)])?;
     let device = |node| {
         let place = (file.clone(), group.clone());
-        Device { headers: headers.clone(), place, node, base: 0, cursor: 0 }
+        LoadDevice { headers: headers.clone(), place, node, base: 0, cursor: 0 }
     };
-    Ok(dialect::nodes(devices).map(device).collect())
+    Ok(service_api::nodes(devices).map(device).collect())
 }
 
 fn address() -> String {
@@ -81,42 +81,47 @@ fn address() -> String {
 }
 
 /// `since` is after all of them, so that the answer has none.
-pub(crate) fn push(device: &Device, messages: &[Message]) -> anyhow::Result<Post> {
+pub(crate) fn push(device: &LoadDevice, messages: &[Message]) -> anyhow::Result<PostRequest> {
     let newest = messages.last().context("nothing to push")?.timestamp.millis();
     sync(device, messages, newest + AHEAD_MS - FIRST_MS)
 }
 
 pub(crate) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
-    SyncResponse::decode(answer)?;
+    ActualSyncResponse::decode(answer)?;
     Ok(0)
 }
 
-pub(crate) fn pull(device: &Device, cursor: u64) -> anyhow::Result<Post> {
+pub(crate) fn pull(device: &LoadDevice, cursor: u64) -> anyhow::Result<PostRequest> {
     sync(device, &[], cursor)
 }
 
 /// Sends these, and asks for what is after the cursor.
-pub(crate) fn sync(device: &Device, messages: &[Message], cursor: u64) -> anyhow::Result<Post> {
-    Page::of(messages).post(device, cursor)
+pub(crate) fn sync(
+    device: &LoadDevice,
+    messages: &[Message],
+    cursor: u64,
+) -> anyhow::Result<PostRequest> {
+    ActualMessagePage::of(messages).post(device, cursor)
 }
 
 /// Messages as they are on the wire, whoever sends them.
 #[derive(Clone, Debug)]
-pub(crate) struct Page {
+pub(crate) struct ActualMessagePage {
     envelopes: Bytes,
     pub(crate) count: u64,
     /// The cursor after them.
     pub(crate) cursor: u64,
 }
 
-impl Page {
+impl ActualMessagePage {
     pub(crate) fn of(messages: &[Message]) -> Self {
         let envelopes = messages.iter().map(|message| MessageEnvelope {
             timestamp: message.timestamp.to_string().into(),
             is_encrypted: false,
             content: message.content.clone(),
         });
-        let request = SyncRequest { messages: envelopes.collect(), ..SyncRequest::default() };
+        let request =
+            ActualSyncRequest { messages: envelopes.collect(), ..ActualSyncRequest::default() };
         let newest = messages.last().map(|message| message.timestamp.millis() + 1 - FIRST_MS);
         Self {
             envelopes: request.encode_to_vec().into(),
@@ -126,11 +131,11 @@ impl Page {
     }
 
     /// Asks also for what is after the cursor.
-    pub(crate) fn post(&self, device: &Device, cursor: u64) -> anyhow::Result<Post> {
-        let since = Timestamp::new(FIRST_MS + cursor, 0, Node(0)).context("within the years")?;
+    pub(crate) fn post(&self, device: &LoadDevice, cursor: u64) -> anyhow::Result<PostRequest> {
+        let since = Timestamp::new(FIRST_MS + cursor, 0, NodeId(0)).context("within the years")?;
         let (file_id, group_id) = device.place.clone();
         let since = since.to_string();
-        let rest = SyncRequest { file_id, group_id, since, ..SyncRequest::default() };
+        let rest = ActualSyncRequest { file_id, group_id, since, ..ActualSyncRequest::default() };
         // The fields of a message may come one after the other, each encoded on its own.
         let mut body = Vec::with_capacity(self.envelopes.len() + rest.encoded_len());
         body.extend_from_slice(&self.envelopes);
@@ -141,16 +146,16 @@ impl Page {
     }
 }
 
-pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<Pulled> {
-    let SyncResponse { messages, .. } = SyncResponse::decode(answer)?;
+pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<PullResult> {
+    let ActualSyncResponse { messages, .. } = ActualSyncResponse::decode(answer)?;
     let newest = messages.last().map(|message| message.timestamp().context("its timestamp"));
     let cursor = newest.transpose()?.map_or(0, |newest| newest.millis() + 1 - FIRST_MS);
-    Ok(Pulled { messages: messages.len() as u64, cursor })
+    Ok(PullResult { messages: messages.len() as u64, cursor })
 }
 
 /// The trie of all that the service has, as it says it to a device that lacks nothing.
 pub(crate) fn trie(answer: Bytes) -> anyhow::Result<String> {
-    let SyncResponse { messages, merkle } = SyncResponse::decode(answer)?;
+    let ActualSyncResponse { messages, merkle } = ActualSyncResponse::decode(answer)?;
     ensure!(messages.is_empty(), "{} messages that no other device sent", messages.len());
     Ok(merkle)
 }
@@ -161,21 +166,22 @@ mod tests {
     use tokio::runtime::Builder;
 
     use super::*;
-    use crate::changes::{Changes, Content, Pace};
+    use crate::message_generator::{ContentKind, MessageGenerator, MessageSchedule};
 
     #[test]
     fn a_page_is_a_request_of_its_device() {
-        let pace = Pace { at_once: 10, before_ms: 8, step_ms: 8 };
-        let messages = Changes::of(Content::Budget, 0, pace).next(11, Node(1)).unwrap();
-        let page = Page::of(&messages);
+        let pace = MessageSchedule { at_once: 10, before_ms: 8, step_ms: 8 };
+        let messages =
+            MessageGenerator::of(ContentKind::Budget, 0, pace).next(11, NodeId(1)).unwrap();
+        let page = ActualMessagePage::of(&messages);
         assert_eq!((page.count, page.cursor), (11, 9), "the last is 8 ms after the first");
         let place = ("file".to_owned(), "group".to_owned());
         let headers = hyper::HeaderMap::new();
-        let device = Device { headers, place, node: Node(1), base: 0, cursor: 0 };
+        let device = LoadDevice { headers, place, node: NodeId(1), base: 0, cursor: 0 };
         let body = page.post(&device, page.cursor).unwrap().into_body();
         let runtime = Builder::new_current_thread().build().unwrap();
         let body = runtime.block_on(body.collect()).unwrap().to_bytes();
-        let request = SyncRequest::decode(body).unwrap();
+        let request = ActualSyncRequest::decode(body).unwrap();
         assert_eq!((request.file_id.as_str(), request.group_id.as_str()), ("file", "group"));
         assert_eq!(request.since, "2020-09-13T12:26:40.009Z-0000-0000000000000000");
         let sent: Vec<Timestamp> =

@@ -19,12 +19,12 @@ use tokio::task::JoinSet;
 use tokio::time::Instant as TokioInstant;
 
 use super::actual;
-use super::dialect::{Device, Dialect, Pulled};
-use super::tally::{Moved, Tally};
-use crate::changes::{Changes, FIRST_MS, Pace};
-use crate::http::Connection;
-use crate::measure::{CPU_US, Sample, now};
-use crate::processes::Processes;
+use super::load_stats::{LoadStats, TransferCounts};
+use super::service_api::{LoadDevice, PullResult, ServiceApi};
+use crate::http::BenchConnection;
+use crate::measure::{CPU_US, RoundSample, now};
+use crate::message_generator::{FIRST_MS, MessageGenerator, MessageSchedule};
+use crate::processes::ProcessUsage;
 
 /// Devices beyond this take turns on a connection, as behind a proxy.
 const CONNECTIONS_COUNT_MAX: usize = 64;
@@ -34,7 +34,7 @@ const WARMUP_MAX: Duration = Duration::from_millis(500);
 
 /// What devices do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum LoadOperation {
     /// Push pages of new messages.
     Upload,
     /// Pull from random cursors over the seeded messages.
@@ -49,8 +49,8 @@ pub(crate) enum Operation {
 
 /// How they do it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    pub(crate) operation: Operation,
+pub(crate) struct ServiceLoad {
+    pub(crate) operation: LoadOperation,
     /// Of a push.
     pub(crate) messages: usize,
     /// Of a pull.
@@ -62,13 +62,13 @@ pub(crate) struct Load {
     /// Messages that each user has before.
     pub(crate) seeded: u64,
     /// When those were made, and others are.
-    pub(crate) pace: Pace,
+    pub(crate) pace: MessageSchedule,
 }
 
-struct Round {
-    dialect: Dialect,
-    load: Load,
-    changes: Arc<Changes>,
+struct LoadRound {
+    api: ServiceApi,
+    load: ServiceLoad,
+    changes: Arc<MessageGenerator>,
     connections: usize,
     begin: Instant,
     start: Instant,
@@ -77,24 +77,24 @@ struct Round {
 
 /// Lets the devices work for `duration`. Returns also why the first request failed, if one did.
 pub(crate) async fn run(
-    (address, dialect, processes): (SocketAddr, Dialect, Processes),
-    devices: Vec<Device>,
-    changes: Arc<Changes>,
-    (load, duration): (Load, Duration),
-) -> anyhow::Result<(Sample, Option<String>)> {
+    (address, api, processes): (SocketAddr, ServiceApi, ProcessUsage),
+    devices: Vec<LoadDevice>,
+    changes: Arc<MessageGenerator>,
+    (load, duration): (ServiceLoad, Duration),
+) -> anyhow::Result<(RoundSample, Option<String>)> {
     let connections = devices.len().min(load.connections.unwrap_or(CONNECTIONS_COUNT_MAX));
-    let callers = open(address, dialect, devices, connections).await?;
+    let callers = open(address, api, devices, connections).await?;
     let begin = now();
     let start = begin + WARMUP_MAX.min(duration / WARMUP_SHARE);
     let end = start + duration;
-    let round = Round { dialect, load, changes, connections, begin, start, end };
+    let round = LoadRound { api, load, changes, connections, begin, start, end };
     let round = Arc::new(round);
     let mut calls = JoinSet::new();
     for (index, caller) in callers.into_iter().enumerate() {
         calls.spawn(Arc::clone(&round).call(index, caller));
     }
-    let used = Used::between(start, end, processes);
-    let mut all = Tally::new();
+    let used = CpuUsage::between(start, end, processes);
+    let mut all = LoadStats::new();
     let called = async {
         while let Some(call) = calls.join_next().await {
             all.merge(call??);
@@ -112,31 +112,31 @@ pub(crate) async fn run(
 }
 
 /// A connection, and the devices that take turns on it.
-struct Caller {
-    connection: Connection,
-    devices: Vec<Device>,
+struct LoadClient {
+    connection: BenchConnection,
+    devices: Vec<LoadDevice>,
 }
 
 /// Every device asks once, so that the clock does not start on closed files.
 async fn open(
     address: SocketAddr,
-    dialect: Dialect,
-    devices: Vec<Device>,
+    api: ServiceApi,
+    devices: Vec<LoadDevice>,
     connections: usize,
-) -> anyhow::Result<Vec<Caller>> {
-    let mut shares: Vec<Vec<Device>> = (0..connections).map(|_| Vec::new()).collect();
+) -> anyhow::Result<Vec<LoadClient>> {
+    let mut shares: Vec<Vec<LoadDevice>> = (0..connections).map(|_| Vec::new()).collect();
     for (index, device) in devices.into_iter().enumerate() {
         shares[index % connections].push(device);
     }
     let mut opening = JoinSet::new();
     for devices in shares {
         opening.spawn(async move {
-            let mut connection = Connection::open(address).await?;
+            let mut connection = BenchConnection::open(address).await?;
             for device in &devices {
-                let request = dialect.pull(device, device.cursor, 1)?;
-                dialect.pulled(connection.send(request).await?.success()?)?;
+                let request = api.pull(device, device.cursor, 1)?;
+                api.pulled(connection.send(request).await?.success()?)?;
             }
-            anyhow::Ok(Caller { connection, devices })
+            anyhow::Ok(LoadClient { connection, devices })
         });
     }
     let mut callers = Vec::with_capacity(connections);
@@ -147,15 +147,15 @@ async fn open(
 }
 
 /// Seconds of processor time within the measured time.
-struct Used {
+struct CpuUsage {
     server: f64,
     generator: f64,
 }
 
-impl Used {
-    async fn between(start: Instant, end: Instant, server: Processes) -> Self {
+impl CpuUsage {
+    async fn between(start: Instant, end: Instant, server: ProcessUsage) -> Self {
         let both =
-            || Self { server: server.cpu_seconds(), generator: Processes::own().cpu_seconds() };
+            || Self { server: server.cpu_seconds(), generator: ProcessUsage::own().cpu_seconds() };
         tokio::time::sleep_until(TokioInstant::from_std(start)).await;
         let before = both();
         tokio::time::sleep_until(TokioInstant::from_std(end)).await;
@@ -165,23 +165,23 @@ impl Used {
     }
 }
 
-impl Round {
+impl LoadRound {
     /// One connection, whose devices take turns.
-    async fn call(self: Arc<Self>, index: usize, caller: Caller) -> anyhow::Result<Tally> {
-        let Caller { mut connection, mut devices } = caller;
-        let mut tally = Tally::new();
+    async fn call(self: Arc<Self>, index: usize, caller: LoadClient) -> anyhow::Result<LoadStats> {
+        let LoadClient { mut connection, mut devices } = caller;
+        let mut stats = LoadStats::new();
         let mut random = SmallRng::seed_from_u64(index as u64);
         let count = devices.len();
         for turn in 0.. {
-            let Some(begun) = self.wait_for_turn(index, turn, &mut tally).await else { break };
+            let Some(begun) = self.wait_for_turn(index, turn, &mut stats).await else { break };
             let device = &mut devices[turn % count];
             let is_push = match self.load.operation {
-                Operation::Upload | Operation::Sync => true,
-                Operation::Download | Operation::Whole => false,
+                LoadOperation::Upload | LoadOperation::Sync => true,
+                LoadOperation::Download | LoadOperation::Whole => false,
                 // Half of those who share a connection push while the others pull.
-                Operation::Cross => (turn / count + turn % count).is_multiple_of(2),
+                LoadOperation::Cross => (turn / count + turn % count).is_multiple_of(2),
             };
-            let moved = if self.load.operation == Operation::Sync {
+            let moved = if self.load.operation == LoadOperation::Sync {
                 self.sync(&mut connection, device).await
             } else if is_push {
                 self.push(&mut connection, device).await
@@ -196,14 +196,19 @@ impl Round {
                 Some(_) => self.start <= begun,
             };
             if counts {
-                tally.record(is_push, finished - begun, moved);
+                stats.record(is_push, finished - begun, moved);
             }
         }
-        Ok(tally)
+        Ok(stats)
     }
 
     /// When this request begins; `None` at the end.
-    async fn wait_for_turn(&self, index: usize, turn: usize, tally: &mut Tally) -> Option<Instant> {
+    async fn wait_for_turn(
+        &self,
+        index: usize,
+        turn: usize,
+        stats: &mut LoadStats,
+    ) -> Option<Instant> {
         let Some(rate) = self.load.rate else {
             let begun = now();
             return (begun < self.end).then_some(begun);
@@ -219,61 +224,65 @@ impl Round {
         if now() >= self.end {
             // It is late; so are those after it.
             let late = (turn..).take_while(|turn| self.begin + at(*turn) < self.end);
-            tally.not_begun += late.count() as u64;
+            stats.not_begun += late.count() as u64;
             return None;
         }
         Some(begins)
     }
 
-    async fn push(&self, connection: &mut Connection, device: &Device) -> anyhow::Result<Moved> {
+    async fn push(
+        &self,
+        connection: &mut BenchConnection,
+        device: &LoadDevice,
+    ) -> anyhow::Result<TransferCounts> {
         let messages = self.changes.next(self.load.messages, device.node)?;
-        let request = self.dialect.push(device, messages)?;
+        let request = self.api.push(device, messages)?;
         let answer = connection.send(request).await?.success()?;
         let bytes = answer.len() as u64;
-        self.dialect.pushed(answer)?;
-        Ok(Moved { messages: self.load.messages as u64, bytes })
+        self.api.pushed(answer)?;
+        Ok(TransferCounts { messages: self.load.messages as u64, bytes })
     }
 
     /// Of a user with one device.
     async fn sync(
         &self,
-        connection: &mut Connection,
-        device: &mut Device,
-    ) -> anyhow::Result<Moved> {
+        connection: &mut BenchConnection,
+        device: &mut LoadDevice,
+    ) -> anyhow::Result<TransferCounts> {
         let messages = self.changes.next(self.load.messages, device.node)?;
         let newest = messages.last().map(|message| message.timestamp.millis() + 1 - FIRST_MS);
         let request = actual::sync(device, &messages, device.cursor)?;
         let answer = connection.send(request).await?.success()?;
         let bytes = answer.len() as u64;
-        let others = self.dialect.pulled(answer)?.messages;
+        let others = self.api.pulled(answer)?.messages;
         anyhow::ensure!(others == 0, "{others} messages that no other device sent");
         device.cursor = newest.unwrap_or(device.cursor);
-        Ok(Moved { messages: messages.len() as u64, bytes })
+        Ok(TransferCounts { messages: messages.len() as u64, bytes })
     }
 
     async fn pull(
         &self,
-        connection: &mut Connection,
-        device: &mut Device,
+        connection: &mut BenchConnection,
+        device: &mut LoadDevice,
         random: &mut SmallRng,
-    ) -> anyhow::Result<Moved> {
-        let Load { operation, limit, seeded, .. } = self.load;
+    ) -> anyhow::Result<TransferCounts> {
+        let ServiceLoad { operation, limit, seeded, .. } = self.load;
         let last = seeded.saturating_sub(limit as u64);
         let cursor = match operation {
-            Operation::Cross => device.cursor,
-            Operation::Whole => device.base,
+            LoadOperation::Cross => device.cursor,
+            LoadOperation::Whole => device.base,
             // Without a limit of its own it would send everything after the cursor.
-            _ if !self.dialect.has_limit() => device.base + last,
+            _ if !self.api.has_limit() => device.base + last,
             _ => device.base + random.random_range(0..=last),
         };
-        let request = self.dialect.pull(device, cursor, limit)?;
+        let request = self.api.pull(device, cursor, limit)?;
         let answer = connection.send(request).await?.success()?;
         let bytes = answer.len() as u64;
-        let Pulled { messages, cursor } = self.dialect.pulled(answer)?;
-        if operation == Operation::Whole {
+        let PullResult { messages, cursor } = self.api.pulled(answer)?;
+        if operation == LoadOperation::Whole {
             anyhow::ensure!(messages == seeded, "{messages} of {seeded} messages came");
         }
         device.cursor = device.cursor.max(cursor);
-        Ok(Moved { messages, bytes })
+        Ok(TransferCounts { messages, bytes })
     }
 }

@@ -4,39 +4,43 @@ use anyhow::ensure;
 use bytes::Bytes;
 use crdt::Message;
 use prost::Message as _;
-use protocol::{ClientRequest, ClientResponse, PROTOBUF, PullResponse, PushRequest, PushResponse};
+use protocol::{
+    PROTOBUF, PullResponse, PushRequest, PushResponse, RegisterDeviceRequest,
+    RegisterDeviceResponse,
+};
 
-use super::dialect::{self, Device, Post, Pulled, request};
-use crate::http::Connection;
+use super::service_api::{self, LoadDevice, PostRequest, PullResult, request};
+use crate::http::BenchConnection;
 
 /// The first device was made with the account; it registers the others.
 pub(crate) async fn enroll(
-    connection: &mut Connection,
+    connection: &mut BenchConnection,
     token: &str,
     devices: usize,
-) -> anyhow::Result<Vec<Device>> {
+) -> anyhow::Result<Vec<LoadDevice>> {
     let mut enrolled = Vec::with_capacity(devices);
-    for node in dialect::nodes(devices) {
-        let client = ClientRequest { name: "bench".to_owned(), ..ClientRequest::default() };
+    for node in service_api::nodes(devices) {
+        let client =
+            RegisterDeviceRequest { name: "bench".to_owned(), ..RegisterDeviceRequest::default() };
         let post = request("POST", "/v1/clients", &headers(token)?, client.encode_to_vec())?;
         let answer = connection.send(post).await?.success()?;
-        let headers = headers(&ClientResponse::decode(answer)?.token)?;
+        let headers = headers(&RegisterDeviceResponse::decode(answer)?.token)?;
         let place = (String::new(), String::new());
-        enrolled.push(Device { headers, place, node, base: 0, cursor: 0 });
+        enrolled.push(LoadDevice { headers, place, node, base: 0, cursor: 0 });
     }
     Ok(enrolled)
 }
 
 fn headers(token: &str) -> anyhow::Result<hyper::HeaderMap> {
     let bearer = format!("Bearer {token}");
-    dialect::headers(&[
+    service_api::headers(&[
         ("authorization", &bearer),
         ("content-type", PROTOBUF),
         ("accept", PROTOBUF),
     ])
 }
 
-pub(crate) fn push(device: &Device, messages: Vec<Message>) -> anyhow::Result<Post> {
+pub(crate) fn push(device: &LoadDevice, messages: Vec<Message>) -> anyhow::Result<PostRequest> {
     let push = PushRequest {
         messages: messages.into_iter().map(Into::into).collect(),
         ..PushRequest::default()
@@ -50,7 +54,7 @@ pub(crate) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
     Ok(response.cursor)
 }
 
-pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<Pulled> {
+pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<PullResult> {
     let PullResponse { messages, cursor, .. } = PullResponse::decode(answer)?;
-    Ok(Pulled { messages: messages.len() as u64, cursor })
+    Ok(PullResult { messages: messages.len() as u64, cursor })
 }

@@ -1,42 +1,42 @@
 //! The table of live devices: how long a message takes from one to another that listens, and what
-//! idle listeners cost the server.
+//! idle subscribers cost the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use crdt::Node;
+use crdt::NodeId;
 use hyper::body::Bytes;
 use hyper::header::AUTHORIZATION;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use super::Run;
-use crate::changes::{Changes, Pace};
-use crate::http::Connection;
-use crate::measure::{Latencies, Sample, now};
-use crate::served::Prepared;
-use crate::service::dialect::{self, Device, Dialect};
-use crate::service::peers::{Crowd, Peer};
+use super::SyncBenchRun;
+use crate::http::BenchConnection;
+use crate::measure::{LatencyRecorder, RoundSample, now};
+use crate::message_generator::{MessageGenerator, MessageSchedule};
+use crate::server_process::PreparedDataDir;
+use crate::service::service_api::{self, LoadDevice, ServiceApi};
+use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
 use crate::service::warren;
-use crate::suite::{Case, Section};
+use crate::suite::{BenchCase, BenchSection};
 
 /// As many as the server takes of an account.
 const LISTENERS_PER_USER: usize = 500;
 /// One sends, one listens and pulls.
 const DEVICES: usize = 2;
 
-pub(super) fn section<'a>(run: &'a Run<'_>, few: &'a Prepared) -> Section<'a> {
+pub(super) fn section<'a>(run: &'a SyncBenchRun<'_>, few: &'a PreparedDataDir) -> BenchSection<'a> {
     let case = |name: String, others: usize| {
-        Case::new(name, move |duration| measure(run, few, others, duration))
+        BenchCase::new(name, move |duration| measure(run, few, others, duration))
     };
     let others = (few.tokens.len() - 1) * LISTENERS_PER_USER;
     let mut cases = vec![case("nobody else listens".to_owned(), 0)];
     if others > 0 {
         cases.push(case(format!("{others} devices of others listen, too"), others));
     }
-    Section {
+    BenchSection {
         name: "live".to_owned(),
         unit: "messages",
         title: "from a device's push until another, told by the server, has pulled the message, \
@@ -47,28 +47,29 @@ pub(super) fn section<'a>(run: &'a Run<'_>, few: &'a Prepared) -> Section<'a> {
 }
 
 fn measure(
-    run: &Run<'_>,
-    prepared: &Prepared,
+    run: &SyncBenchRun<'_>,
+    prepared: &PreparedDataDir,
     others: usize,
     duration: Duration,
-) -> anyhow::Result<Sample> {
-    let folder = tempfile::tempdir_in(run.bed.folder)?;
-    run.bed.runtime.block_on(async {
+) -> anyhow::Result<RoundSample> {
+    let folder = tempfile::tempdir_in(run.fixture.folder)?;
+    run.fixture.runtime.block_on(async {
         prepared.copy_to(folder.path())?;
-        let peer = Peer::Warren(prepared);
-        let started = peer.start(run.bed.program, folder.path())?;
-        let changes = Arc::new(Changes::of(run.bed.content, 0, Pace::even(1)));
-        let crowd = Crowd { users: 1, devices: DEVICES };
-        let devices = peer.enroll(started.address, crowd, 0, &changes).await?;
+        let peer = SystemUnderTest::Warren(prepared);
+        let started = peer.start(run.fixture.program, folder.path())?;
+        let changes =
+            Arc::new(MessageGenerator::of(run.fixture.content, 0, MessageSchedule::even(1)));
+        let pool = ClientPool { users: 1, devices: DEVICES };
+        let devices = peer.enroll(started.address, pool, 0, &changes).await?;
         let tokens = &prepared.tokens[1..];
-        // What the first listener of an account costs, its vault's pages, is not a listener's.
+        // What the first subscriber of an account costs, its vault's pages, is not a subscriber's.
         for token in tokens {
-            Listener::open(started.address, &format!("Bearer {token}")).await?;
+            LiveListener::open(started.address, &format!("Bearer {token}")).await?;
         }
         let before_mb = started.processes.memory_mb();
         let mut idle = Vec::with_capacity(others);
         for token in tokens.iter().cycle().take(others) {
-            idle.push(Listener::open(started.address, &format!("Bearer {token}")).await?);
+            idle.push(LiveListener::open(started.address, &format!("Bearer {token}")).await?);
         }
         let after_mb = started.processes.memory_mb();
         let mut sample = deliver(started.address, &devices, &changes, duration).await?;
@@ -85,38 +86,39 @@ fn measure(
 /// The next message goes when the last one has arrived.
 async fn deliver(
     address: SocketAddr,
-    devices: &[Device],
-    changes: &Changes,
+    devices: &[LoadDevice],
+    changes: &MessageGenerator,
     duration: Duration,
-) -> anyhow::Result<Sample> {
+) -> anyhow::Result<RoundSample> {
     let [sender, receiver] = devices else { anyhow::bail!("{DEVICES} devices") };
-    let (mut push, mut pull) = (Connection::open(address).await?, Connection::open(address).await?);
+    let (mut push, mut pull) =
+        (BenchConnection::open(address).await?, BenchConnection::open(address).await?);
     let bearer = receiver.headers.get(AUTHORIZATION).context("a device has a token")?;
-    let mut listener = Listener::open(address, bearer.to_str()?).await?;
-    let (mut waits, mut cursor) = (Latencies::new(), 0);
+    let mut listener = LiveListener::open(address, bearer.to_str()?).await?;
+    let (mut waits, mut cursor) = (LatencyRecorder::new(), 0);
     let begin = now();
     while begin.elapsed() < duration {
-        let post = Dialect::Warren.push(sender, changes.next(1, Node(1))?)?;
+        let post = ServiceApi::Warren.push(sender, changes.next(1, NodeId(1))?)?;
         let start = now();
         let (pushed, told) = tokio::join!(push.send(post), listener.event());
         told?;
         let path = format!("/v1/sync/delta?cursor={cursor}");
-        let get = dialect::request("GET", &path, &receiver.headers, Bytes::new())?;
+        let get = service_api::request("GET", &path, &receiver.headers, Bytes::new())?;
         let pulled = warren::pulled(pull.send(get).await?.success()?)?;
         waits.record(start.elapsed());
         anyhow::ensure!(pulled.messages == 1, "{} messages arrived", pulled.messages);
         cursor = pulled.cursor;
         pushed?.success()?;
     }
-    let mut sample = Sample::new(waits.count(), begin.elapsed());
+    let mut sample = RoundSample::new(waits.count(), begin.elapsed());
     sample.latency = waits.latency_and_mean();
     Ok(sample)
 }
 
 /// A connection that hears of a vault.
-struct Listener(BufReader<TcpStream>);
+struct LiveListener(BufReader<TcpStream>);
 
-impl Listener {
+impl LiveListener {
     /// With the vault's present state read.
     async fn open(address: SocketAddr, bearer: &str) -> anyhow::Result<Self> {
         let mut stream = TcpStream::connect(address).await.context("listening")?;

@@ -37,7 +37,7 @@ const ROWS_PER_STEP: i64 = 1_000_000;
 
 /// The accounts of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct TransferPair {
     pub(crate) credit: i64,
     pub(crate) debit: i64,
 }
@@ -45,29 +45,29 @@ pub(crate) struct Pair {
 /// Transactions drawn before the clock runs, so that every candidate runs the same ones and none
 /// pays for the drawing.
 #[derive(Debug)]
-pub(crate) struct Pairs(Vec<Pair>);
+pub(crate) struct TransferPairs(Vec<TransferPair>);
 
-impl Pairs {
+impl TransferPairs {
     /// Of a table of `rows` accounts, numbered from 1.
     pub(crate) fn draw(rows: i64, seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut next = || account(rows, random.random());
-        Self((0..PAIRS_COUNT).map(|_| Pair { credit: next(), debit: next() }).collect())
+        Self((0..PAIRS_COUNT).map(|_| TransferPair { credit: next(), debit: next() }).collect())
     }
 
     /// Every account as often as any other.
     pub(crate) fn draw_evenly(rows: i64, seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut next = || random.random_range(1..=rows);
-        Self((0..PAIRS_COUNT).map(|_| Pair { credit: next(), debit: next() }).collect())
+        Self((0..PAIRS_COUNT).map(|_| TransferPair { credit: next(), debit: next() }).collect())
     }
 
     /// The transaction of that number; they repeat after four million.
-    pub(crate) fn get(&self, index: usize) -> Pair {
+    pub(crate) fn get(&self, index: usize) -> TransferPair {
         self.0[index % PAIRS_COUNT]
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pair> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &TransferPair> {
         self.0.iter()
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn few_accounts_get_nearly_all_draws() {
         for rows in [100_000, 1_000_000, 1_000_000_000] {
-            let pairs = Pairs::draw(rows, 1);
+            let pairs = TransferPairs::draw(rows, 1);
             let hot = rows / 2_000;
             let is_hot = |account: i64| usize::from(account <= hot);
             let in_hot: usize = pairs.iter().map(|p| is_hot(p.credit) + is_hot(p.debit)).sum();

@@ -10,15 +10,15 @@ use std::thread;
 use std::time::Duration;
 
 use engine::Durability::{self, Disk, Os};
-use engine::{Database, Error, Sql};
+use engine::{Database, Error, StaticStatement};
 
 use super::UNIT;
-use super::accounts::{BALANCE_SQL, Pairs};
-use super::bare::Loop;
-use super::bed::Bed;
-use super::producers::Load;
-use crate::measure::{Latencies, Sample, now};
-use crate::suite::{Case, Section};
+use super::accounts::{BALANCE_SQL, TransferPairs};
+use super::bare_loop::BareLoop;
+use super::fixture::TpsFixture;
+use super::producers::ProducerLoad;
+use crate::measure::{LatencyRecorder, RoundSample, now};
+use crate::suite::{BenchCase, BenchSection};
 
 const WAITING: usize = 1_000;
 const BATCH: usize = 1_000;
@@ -26,21 +26,21 @@ const BATCH: usize = 1_000;
 /// Between two reads of the reader that is watched.
 const READ_INTERVAL: Duration = Duration::from_micros(300);
 
-static BALANCE: Sql = Sql::new(BALANCE_SQL);
+static BALANCE: StaticStatement = StaticStatement::new(BALANCE_SQL);
 
 /// Callers with evenly drawn keys, beside one thread that reads a row now and then.
-pub(super) fn section(bed: &Bed) -> Section<'static> {
-    let pairs = Arc::new(Pairs::draw_evenly(bed.rows, super::bed::SEED));
-    let bed = Bed { pairs, ..bed.clone() };
-    let bare = bed.clone();
-    let loop_of = move |duration| bare.bare(Loop::of(BATCH), "NORMAL", duration);
-    let mut cases = vec![Case::new("bare loop, 1,000 a commit", loop_of)];
+pub(super) fn section(fixture: &TpsFixture) -> BenchSection<'static> {
+    let pairs = Arc::new(TransferPairs::draw_evenly(fixture.rows, super::fixture::SEED));
+    let fixture = TpsFixture { pairs, ..fixture.clone() };
+    let bare = fixture.clone();
+    let loop_of = move |duration| bare.bare(BareLoop::of(BATCH), "NORMAL", duration);
+    let mut cases = vec![BenchCase::new("bare loop, 1,000 a commit", loop_of)];
     for durability in [Os, Disk] {
-        let bed = bed.clone();
+        let fixture = fixture.clone();
         let name = format!("Warren, {durability:?}");
-        cases.push(Case::new(name, move |duration| watched(&bed, durability, duration)));
+        cases.push(BenchCase::new(name, move |duration| watched(&fixture, durability, duration)));
     }
-    Section {
+    BenchSection {
         name: "pauses".to_owned(),
         unit: UNIT,
         title: "keys drawn evenly, a thousand callers and one reader: the longest waits while the \
@@ -50,12 +50,16 @@ pub(super) fn section(bed: &Bed) -> Section<'static> {
     }
 }
 
-fn watched(bed: &Bed, durability: Durability, duration: Duration) -> anyhow::Result<Sample> {
-    bed.with_database(|database| {
+fn watched(
+    fixture: &TpsFixture,
+    durability: Durability,
+    duration: Duration,
+) -> anyhow::Result<RoundSample> {
+    fixture.with_database(|database| {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let reader = scope.spawn(|| read_until(database, &bed.pairs, &is_over));
-            let sample = bed.sample(database, Load::of(WAITING, durability), duration);
+            let reader = scope.spawn(|| read_until(database, &fixture.pairs, &is_over));
+            let sample = fixture.sample(database, ProducerLoad::of(WAITING, durability), duration);
             is_over.store(true, Ordering::Relaxed);
             let reads = reader.join().expect("a reader does not panic")?;
             let mut sample = sample?;
@@ -78,10 +82,10 @@ fn watched(bed: &Bed, durability: Durability, duration: Duration) -> anyhow::Res
 
 fn read_until(
     database: &Database,
-    pairs: &Pairs,
+    pairs: &TransferPairs,
     is_over: &AtomicBool,
-) -> Result<Latencies, Error> {
-    let mut reads = Latencies::new();
+) -> Result<LatencyRecorder, Error> {
+    let mut reads = LatencyRecorder::new();
     for index in 0.. {
         if is_over.load(Ordering::Relaxed) {
             break;

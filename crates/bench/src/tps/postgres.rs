@@ -25,11 +25,11 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 use tokio_postgres::types::ToSql;
 
-use super::accounts::{BALANCE, Pair, Pairs};
+use super::accounts::{BALANCE, TransferPair, TransferPairs};
 use crate::disk;
-use crate::measure::Sample;
-use crate::postgres::{MAX_WAL_BYTES, Postgres};
-use crate::suite::Case;
+use crate::measure::RoundSample;
+use crate::postgres::{BenchPostgres, MAX_WAL_BYTES};
+use crate::suite::BenchCase;
 
 /// As SQLite's, whose integers have 64 bits.
 const SCHEMA: &str = "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT)";
@@ -39,20 +39,20 @@ const SUM_SQL: &str = "SELECT coalesce(sum(balance), 0)::BIGINT FROM account";
 const ROWS_PER_STEP: i64 = 1_000_000;
 /// The published rows: milliseconds between two statements, isolation, whether there is an extra
 /// query, transactions a second.
-const PUBLISHED: [(u64, Isolation, bool, f64); 5] = [
-    (0, Isolation::ReadCommitted, false, 13_756.0),
-    (5, Isolation::ReadCommitted, false, 1_214.0),
-    (10, Isolation::ReadCommitted, false, 702.0),
-    (10, Isolation::Serializable, false, 660.0),
-    (10, Isolation::Serializable, true, 348.0),
+const PUBLISHED: [(u64, IsolationLevel, bool, f64); 5] = [
+    (0, IsolationLevel::ReadCommitted, false, 13_756.0),
+    (5, IsolationLevel::ReadCommitted, false, 1_214.0),
+    (10, IsolationLevel::ReadCommitted, false, 702.0),
+    (10, IsolationLevel::Serializable, false, 660.0),
+    (10, IsolationLevel::Serializable, true, 348.0),
 ];
 
 /// How the transactions are run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
+pub(super) struct PostgresSetting {
     /// Between one statement and the next, as the network would take.
     pub(super) delay: Duration,
-    pub(super) isolation: Isolation,
+    pub(super) isolation: IsolationLevel,
     /// A third statement, after another delay.
     pub(super) extra_query: bool,
     /// Whether a commit waits for the disk. PostgreSQL's default is that it does; without, a crash
@@ -61,12 +61,12 @@ pub(super) struct Setting {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Isolation {
+pub(super) enum IsolationLevel {
     ReadCommitted,
     Serializable,
 }
 
-impl Isolation {
+impl IsolationLevel {
     /// As PostgreSQL writes it.
     fn name(self) -> &'static str {
         match self {
@@ -76,11 +76,11 @@ impl Isolation {
     }
 }
 
-impl Setting {
+impl PostgresSetting {
     /// What distinguishes it, for the name of a row.
     fn name(self) -> String {
         let mut name = format!("{} ms", self.delay.as_millis());
-        if self.isolation == Isolation::Serializable {
+        if self.isolation == IsolationLevel::Serializable {
             name += ", serialisable";
         }
         if self.extra_query {
@@ -91,7 +91,7 @@ impl Setting {
 }
 
 /// Fills it with `rows` accounts, once, and leaves nothing of that to do for the measurement.
-pub(super) fn load(postgres: &Postgres, rows: i64, bar: &ProgressBar) -> anyhow::Result<()> {
+pub(super) fn load(postgres: &BenchPostgres, rows: i64, bar: &ProgressBar) -> anyhow::Result<()> {
     bar.set_length(rows.unsigned_abs());
     bar.set_position(0);
     postgres.runtime().block_on(async {
@@ -113,16 +113,16 @@ pub(super) fn load(postgres: &Postgres, rows: i64, bar: &ProgressBar) -> anyhow:
 
 /// Runs transactions for `duration`; `pair` gives the accounts of each by its number.
 pub(super) fn run(
-    postgres: &Postgres,
-    setting: Setting,
-    pair: impl Fn(usize) -> Pair + Send + Sync + 'static,
+    postgres: &BenchPostgres,
+    setting: PostgresSetting,
+    pair: impl Fn(usize) -> TransferPair + Send + Sync + 'static,
     duration: Duration,
-) -> anyhow::Result<Sample> {
+) -> anyhow::Result<RoundSample> {
     postgres.runtime().block_on(transfers::run(postgres.config(), setting, pair, duration))
 }
 
 /// Has no transaction been half done?
-pub(super) fn check_sum(postgres: &Postgres, rows: i64) -> anyhow::Result<()> {
+pub(super) fn check_sum(postgres: &BenchPostgres, rows: i64) -> anyhow::Result<()> {
     let sum: i64 = postgres.runtime().block_on(async {
         let row = postgres.connect().await?.query_one(SUM_SQL, &[]).await?;
         anyhow::Ok(row.try_get(0)?)
@@ -135,13 +135,13 @@ pub(super) fn check_sum(postgres: &Postgres, rows: i64) -> anyhow::Result<()> {
 /// The published rows, in the published order. The figures stand beside those with
 /// `synchronous_commit` only: they were taken with it.
 pub(super) fn cases<'a>(
-    postgres: &'a Postgres,
-    pairs: &'a Arc<Pairs>,
+    postgres: &'a BenchPostgres,
+    pairs: &'a Arc<TransferPairs>,
     synchronous_commit: bool,
-) -> Vec<Case<'a>> {
+) -> Vec<BenchCase<'a>> {
     let cases = published(synchronous_commit).map(|(setting, figure)| {
         let name = format!("PostgreSQL, {}", setting.name());
-        let case = Case::new(name, move |duration| {
+        let case = BenchCase::new(name, move |duration| {
             let pairs = Arc::clone(pairs);
             run(postgres, setting, move |index| pairs.get(index), duration)
         });
@@ -151,10 +151,10 @@ pub(super) fn cases<'a>(
 }
 
 /// The published settings, each with its figure.
-fn published(synchronous_commit: bool) -> [(Setting, f64); PUBLISHED.len()] {
+fn published(synchronous_commit: bool) -> [(PostgresSetting, f64); PUBLISHED.len()] {
     PUBLISHED.map(|(delay_ms, isolation, extra_query, figure)| {
         let delay = Duration::from_millis(delay_ms);
-        (Setting { delay, isolation, extra_query, synchronous_commit }, figure)
+        (PostgresSetting { delay, isolation, extra_query, synchronous_commit }, figure)
     })
 }
 

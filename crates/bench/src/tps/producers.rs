@@ -6,19 +6,23 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Database, Durability, Error, Pending, Sql, Stats, Transaction};
+use engine::{
+    Database, DatabaseStats, Durability, Error, StaticStatement, Transaction, WriteFuture,
+};
 use tokio::runtime::Runtime;
 
-use super::accounts::{AMOUNT, BALANCE_SQL, CREDIT_SQL, DEBIT_SQL, Pair, Pairs, chance};
-use crate::measure::{Latencies, Latency, Sample, now};
+use super::accounts::{
+    AMOUNT, BALANCE_SQL, CREDIT_SQL, DEBIT_SQL, TransferPair, TransferPairs, chance,
+};
+use crate::measure::{LatencyRecorder, LatencyStats, RoundSample, now};
 
-static CREDIT: Sql = Sql::new(CREDIT_SQL);
-static DEBIT: Sql = Sql::new(DEBIT_SQL);
-static BALANCE: Sql = Sql::new(BALANCE_SQL);
+static CREDIT: StaticStatement = StaticStatement::new(CREDIT_SQL);
+static DEBIT: StaticStatement = StaticStatement::new(DEBIT_SQL);
+static BALANCE: StaticStatement = StaticStatement::new(BALANCE_SQL);
 
 /// What the callers do.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
+pub(crate) struct ProducerLoad {
     /// Tasks, each with one transaction under way.
     pub(crate) waiting: usize,
     pub(crate) durability: Durability,
@@ -30,7 +34,7 @@ pub(crate) struct Load {
     pub(crate) failing_ppm: u64,
 }
 
-impl Load {
+impl ProducerLoad {
     /// Writes only, none failing.
     pub(crate) const fn of(waiting: usize, durability: Durability) -> Self {
         Self { waiting, durability, reads: 0, read_only_ppm: 0, failing_ppm: 0 }
@@ -41,23 +45,23 @@ impl Load {
 const TIMED_EVERY: usize = 8;
 
 /// Counters that the tasks share.
-struct Shared {
+struct ProducerCounters {
     is_over: AtomicBool,
     is_counting: AtomicBool,
     /// Requests that only read.
     read_only: AtomicU64,
     /// Few, so that they stay in the processor's cache, but more than there are threads.
-    latencies: [Mutex<Latencies>; 8],
+    latencies: [Mutex<LatencyRecorder>; 8],
 }
 
-impl Shared {
+impl ProducerCounters {
     fn record(&self, task: usize, wait: Duration) {
         let shard = &self.latencies[task % self.latencies.len()];
         shard.lock().expect("recording does not panic").record(wait);
     }
 
-    fn latency(&self) -> Option<Latency> {
-        let mut all = Latencies::new();
+    fn latency(&self) -> Option<LatencyStats> {
+        let mut all = LatencyRecorder::new();
         for shard in &self.latencies {
             all.merge(&shard.lock().expect("recording does not panic"));
         }
@@ -70,22 +74,22 @@ impl Shared {
 pub(crate) fn run(
     runtime: &Runtime,
     database: &Arc<Database>,
-    pairs: &Arc<Pairs>,
-    load: Load,
+    pairs: &Arc<TransferPairs>,
+    load: ProducerLoad,
     duration: Duration,
-) -> anyhow::Result<Sample> {
-    let shared = Arc::new(Shared {
+) -> anyhow::Result<RoundSample> {
+    let shared = Arc::new(ProducerCounters {
         is_over: AtomicBool::new(false),
         is_counting: AtomicBool::new(false),
         read_only: AtomicU64::new(0),
-        latencies: std::array::from_fn(|_| Mutex::new(Latencies::new())),
+        latencies: std::array::from_fn(|_| Mutex::new(LatencyRecorder::new())),
     });
     let stride = (PAIRS_BETWEEN_TASKS / load.waiting).max(1);
     runtime.block_on(async {
         let tasks: Vec<_> = (0..load.waiting)
             .map(|task| {
                 let (database, pairs) = (Arc::clone(database), Arc::clone(pairs));
-                let mut producer = Producer { task, next: task * stride, load };
+                let mut producer = LoadProducer { task, next: task * stride, load };
                 let shared = Arc::clone(&shared);
                 tokio::spawn(async move { producer.run(&database, &pairs, &shared).await })
             })
@@ -101,11 +105,11 @@ pub(crate) fn run(
             task.await??;
         }
         let read_only = shared.read_only.load(Ordering::Relaxed);
-        let ran = |stats: &Stats| stats.transactions + stats.failed;
-        let mut sample = Sample::new(ran(&after) - ran(&before) + read_only, elapsed);
+        let ran = |stats: &DatabaseStats| stats.transactions + stats.failed;
+        let mut sample = RoundSample::new(ran(&after) - ran(&before) + read_only, elapsed);
         sample.latency = shared.latency();
         if read_only > 0 {
-            let writes = Sample::new(ran(&after) - ran(&before), elapsed);
+            let writes = RoundSample::new(ran(&after) - ran(&before), elapsed);
             sample.facts.push(("writes/s", writes.rate()));
         }
         Ok(sample)
@@ -115,11 +119,11 @@ pub(crate) fn run(
 /// The same from plain threads, which block for each answer.
 pub(crate) fn run_threads(
     database: &Arc<Database>,
-    pairs: &Arc<Pairs>,
-    load: Load,
+    pairs: &Arc<TransferPairs>,
+    load: ProducerLoad,
     duration: Duration,
-) -> anyhow::Result<Sample> {
-    let Load { waiting, durability, .. } = load;
+) -> anyhow::Result<RoundSample> {
+    let ProducerLoad { waiting, durability, .. } = load;
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for index in 0..waiting {
@@ -139,7 +143,7 @@ pub(crate) fn run_threads(
         let (after, elapsed) = (database.stats(), start.elapsed());
         is_over.store(true, Ordering::Relaxed);
         anyhow::ensure!(after.failed == 0, "{} transactions failed", after.failed);
-        Ok(Sample::new(after.transactions - before.transactions, elapsed))
+        Ok(RoundSample::new(after.transactions - before.transactions, elapsed))
     })
 }
 
@@ -151,18 +155,18 @@ pub(crate) fn wait(duration: Duration) {
 /// So that the tasks together walk over all pairs.
 const PAIRS_BETWEEN_TASKS: usize = 1 << 20;
 
-struct Producer {
+struct LoadProducer {
     task: usize,
     next: usize,
-    load: Load,
+    load: ProducerLoad,
 }
 
-impl Producer {
+impl LoadProducer {
     async fn run(
         &mut self,
         database: &Database,
-        pairs: &Pairs,
-        shared: &Shared,
+        pairs: &TransferPairs,
+        shared: &ProducerCounters,
     ) -> Result<(), Error> {
         while !shared.is_over.load(Ordering::Relaxed) {
             let index = self.next;
@@ -183,8 +187,13 @@ impl Producer {
     }
 
     /// `true`: it only read.
-    async fn request(&self, database: &Database, pair: Pair, index: usize) -> Result<bool, Error> {
-        let Load { durability, reads, read_only_ppm, failing_ppm, .. } = self.load;
+    async fn request(
+        &self,
+        database: &Database,
+        pair: TransferPair,
+        index: usize,
+    ) -> Result<bool, Error> {
+        let ProducerLoad { durability, reads, read_only_ppm, failing_ppm, .. } = self.load;
         if reads > 0 {
             database.read(|db| read(db, pair, reads))?;
         }
@@ -199,7 +208,7 @@ impl Producer {
     }
 }
 
-fn read(db: &Transaction<'_>, pair: Pair, count: usize) -> Result<(), Error> {
+fn read(db: &Transaction<'_>, pair: TransferPair, count: usize) -> Result<(), Error> {
     let mut statement = db.statement(&BALANCE)?;
     for _ in 0..count {
         statement.query_row([pair.credit], |row| row.get::<_, i64>(0))?;
@@ -210,9 +219,9 @@ fn read(db: &Transaction<'_>, pair: Pair, count: usize) -> Result<(), Error> {
 pub(crate) fn transfer(
     database: &Database,
     durability: Durability,
-    pair: Pair,
+    pair: TransferPair,
     fails: bool,
-) -> Pending<(), Error> {
+) -> WriteFuture<(), Error> {
     database.write(durability, move |db| {
         db.statement(&CREDIT)?.execute((AMOUNT, pair.credit))?;
         if fails {

@@ -4,11 +4,11 @@
 use engine::Durability::{Disk, Os};
 
 use super::UNIT;
-use super::bare::Loop;
-use super::bed::Bed;
-use super::producers::{self, Load};
-use super::rivals::Synchronous;
-use crate::suite::{Case, Section};
+use super::bare_loop::BareLoop;
+use super::competitors::SynchronousLevel;
+use super::fixture::TpsFixture;
+use super::producers::{self, ProducerLoad};
+use crate::suite::{BenchCase, BenchSection};
 
 /// Transactions of a commit of the bare loop that everything is compared with.
 const BATCH: usize = 1_000;
@@ -18,69 +18,79 @@ const WAITING: usize = 1_000;
 const NORMAL: &str = "NORMAL";
 const FULL: &str = "FULL";
 
-fn bare(bed: &Bed, name: &str, work: Loop, synchronous: &'static str) -> Case<'static> {
-    let bed = bed.clone();
-    Case::new(name, move |duration| bed.bare(work, synchronous, duration))
+fn bare(
+    fixture: &TpsFixture,
+    name: &str,
+    work: BareLoop,
+    synchronous: &'static str,
+) -> BenchCase<'static> {
+    let fixture = fixture.clone();
+    BenchCase::new(name, move |duration| fixture.bare(work, synchronous, duration))
 }
 
-fn engine(bed: &Bed, name: impl Into<String>, load: Load) -> Case<'static> {
-    let bed = bed.clone();
-    Case::new(name, move |duration| bed.engine(load, duration))
+fn engine(fixture: &TpsFixture, name: impl Into<String>, load: ProducerLoad) -> BenchCase<'static> {
+    let fixture = fixture.clone();
+    BenchCase::new(name, move |duration| fixture.engine(load, duration))
 }
 
-fn baseline(bed: &Bed) -> Case<'static> {
-    bare(bed, "bare loop, 1,000 a commit", Loop::of(BATCH), NORMAL)
+fn baseline(fixture: &TpsFixture) -> BenchCase<'static> {
+    bare(fixture, "bare loop, 1,000 a commit", BareLoop::of(BATCH), NORMAL)
 }
 
 /// The published rows that are about SQLite, and ours.
-pub(super) fn published(bed: &Bed) -> Section<'static> {
-    let savepoints = Loop { has_savepoints: true, ..Loop::of(BATCH) };
-    let reads = Load { reads: 3, ..Load::of(WAITING, Os) };
-    Section {
+pub(super) fn published(fixture: &TpsFixture) -> BenchSection<'static> {
+    let savepoints = BareLoop { has_savepoints: true, ..BareLoop::of(BATCH) };
+    let reads = ProducerLoad { reads: 3, ..ProducerLoad::of(WAITING, Os) };
+    BenchSection {
         name: "published".to_owned(),
         unit: UNIT,
         title: "the published experiment: what one thread reaches calling SQLite, and what a \
                 thousand tasks reach through the engine, each transaction isolated"
             .to_owned(),
         cases: vec![
-            baseline(bed).published(186_157.0),
-            bare(bed, "bare loop, a commit each", Loop::of(1), NORMAL).published(44_096.0),
-            bare(bed, "bare loop, a savepoint each", savepoints, NORMAL).published(121_922.0),
+            baseline(fixture).published(186_157.0),
+            bare(fixture, "bare loop, a commit each", BareLoop::of(1), NORMAL).published(44_096.0),
+            bare(fixture, "bare loop, a savepoint each", savepoints, NORMAL).published(121_922.0),
             bare(
-                bed,
+                fixture,
                 "bare loop, 3 reads and a write",
-                Loop { reads: 3, ..Loop::of(BATCH) },
+                BareLoop { reads: 3, ..BareLoop::of(BATCH) },
                 NORMAL,
             ),
-            engine(bed, "Warren", Load::of(WAITING, Os)),
-            engine(bed, "Warren, 3 reads and a write", reads).published(102_545.0),
+            engine(fixture, "Warren", ProducerLoad::of(WAITING, Os)),
+            engine(fixture, "Warren, 3 reads and a write", reads).published(102_545.0),
         ],
     }
 }
 
 /// Both durabilities by the number of callers.
-pub(super) fn durability(bed: &Bed) -> Section<'static> {
+pub(super) fn durability(fixture: &TpsFixture) -> BenchSection<'static> {
     let mut cases = vec![
-        baseline(bed),
-        bare(bed, "bare loop, a commit each", Loop::of(1), NORMAL),
-        bare(bed, "bare loop, a commit each, fsync", Loop::of(1), FULL),
-        bare(bed, "bare loop, 1,000 a commit, fsync", Loop::of(BATCH), FULL),
+        baseline(fixture),
+        bare(fixture, "bare loop, a commit each", BareLoop::of(1), NORMAL),
+        bare(fixture, "bare loop, a commit each, fsync", BareLoop::of(1), FULL),
+        bare(fixture, "bare loop, 1,000 a commit, fsync", BareLoop::of(BATCH), FULL),
     ];
     for durability in [Os, Disk] {
         for waiting in [1, 10, 100, 1_000, 10_000] {
             let name = format!("{durability:?}, {waiting} waiting");
-            cases.push(engine(bed, name, Load::of(waiting, durability)));
+            cases.push(engine(fixture, name, ProducerLoad::of(waiting, durability)));
         }
     }
     for waiting in [16, 128] {
-        let bed = bed.clone();
-        cases.push(Case::new(format!("Os, {waiting} plain threads"), move |duration| {
-            bed.with_database(|database| {
-                producers::run_threads(database, &bed.pairs, Load::of(waiting, Os), duration)
+        let fixture = fixture.clone();
+        cases.push(BenchCase::new(format!("Os, {waiting} plain threads"), move |duration| {
+            fixture.with_database(|database| {
+                producers::run_threads(
+                    database,
+                    &fixture.pairs,
+                    ProducerLoad::of(waiting, Os),
+                    duration,
+                )
             })
         }));
     }
-    Section {
+    BenchSection {
         name: "durability".to_owned(),
         unit: UNIT,
         title: "callers that wait for their answer: committed (Os), or flushed to the disk (Disk)"
@@ -90,20 +100,20 @@ pub(super) fn durability(bed: &Bed) -> Section<'static> {
 }
 
 /// What isolation costs by the share of failing transactions.
-pub(super) fn isolation(bed: &Bed) -> Section<'static> {
-    let mut cases = vec![baseline(bed)];
+pub(super) fn isolation(fixture: &TpsFixture) -> BenchSection<'static> {
+    let mut cases = vec![baseline(fixture)];
     for (percent, failing_ppm) in [("0", 0), ("0.1", 1_000), ("1", 10_000), ("10", 100_000)] {
-        let savepoints = Loop { has_savepoints: true, failing_ppm, ..Loop::of(BATCH) };
+        let savepoints = BareLoop { has_savepoints: true, failing_ppm, ..BareLoop::of(BATCH) };
         cases.push(bare(
-            bed,
+            fixture,
             &format!("bare loop, a savepoint each, {percent} % fail"),
             savepoints,
             NORMAL,
         ));
-        let load = Load { failing_ppm, ..Load::of(WAITING, Os) };
-        cases.push(engine(bed, format!("Warren, {percent} % fail"), load));
+        let load = ProducerLoad { failing_ppm, ..ProducerLoad::of(WAITING, Os) };
+        cases.push(engine(fixture, format!("Warren, {percent} % fail"), load));
     }
-    Section {
+    BenchSection {
         name: "isolation".to_owned(),
         unit: UNIT,
         title: "transactions that fail after their first write, among others in the same commit"
@@ -113,67 +123,73 @@ pub(super) fn isolation(bed: &Bed) -> Section<'static> {
 }
 
 /// Reads on the callers' threads beside the writer.
-pub(super) fn mixed(bed: &Bed) -> Section<'static> {
-    let only = |read_only_ppm| Load { reads: 1, read_only_ppm, ..Load::of(WAITING, Os) };
-    Section {
+pub(super) fn mixed(fixture: &TpsFixture) -> BenchSection<'static> {
+    let only =
+        |read_only_ppm| ProducerLoad { reads: 1, read_only_ppm, ..ProducerLoad::of(WAITING, Os) };
+    BenchSection {
         name: "mixed".to_owned(),
         unit: UNIT,
         title: "point reads on the callers' threads beside the writer; a rate counts requests"
             .to_owned(),
         cases: vec![
-            engine(bed, "write only", Load::of(WAITING, Os)),
-            engine(bed, "3 reads and a write", Load { reads: 3, ..Load::of(WAITING, Os) }),
-            engine(bed, "75 % read, 25 % read and write", only(750_000)),
-            engine(bed, "95 % read, 5 % read and write", only(950_000)),
+            engine(fixture, "write only", ProducerLoad::of(WAITING, Os)),
+            engine(
+                fixture,
+                "3 reads and a write",
+                ProducerLoad { reads: 3, ..ProducerLoad::of(WAITING, Os) },
+            ),
+            engine(fixture, "75 % read, 25 % read and write", only(750_000)),
+            engine(fixture, "95 % read, 5 % read and write", only(950_000)),
             bare(
-                bed,
+                fixture,
                 "bare loop, 3 reads and a write",
-                Loop { reads: 3, ..Loop::of(BATCH) },
+                BareLoop { reads: 3, ..BareLoop::of(BATCH) },
                 NORMAL,
             ),
-            baseline(bed),
+            baseline(fixture),
         ],
     }
 }
 
 /// The engine as the baseline of those who are measured beside it.
-pub(super) fn warren(bed: &Bed) -> Case<'static> {
-    engine(bed, "Warren", Load::of(WAITING, Os))
+pub(super) fn warren(fixture: &TpsFixture) -> BenchCase<'static> {
+    engine(fixture, "Warren", ProducerLoad::of(WAITING, Os))
 }
 
-type Beside = (&'static str, Synchronous, usize, fn(&Bed) -> Case<'static>);
+type CompetitorCases =
+    (&'static str, SynchronousLevel, usize, fn(&TpsFixture) -> BenchCase<'static>);
 
 /// The tables of the rival libraries: name, durability, reads beside each write, and ours.
-pub(super) fn beside_libraries() -> [Beside; 3] {
+pub(super) fn beside_libraries() -> [CompetitorCases; 3] {
     [
-        ("libraries", Synchronous::Normal, 0, warren),
-        ("libraries-fsync", Synchronous::Full, 0, |bed| {
-            engine(bed, "Warren, Disk", Load::of(WAITING, Disk))
+        ("libraries", SynchronousLevel::Normal, 0, warren),
+        ("libraries-fsync", SynchronousLevel::Full, 0, |fixture| {
+            engine(fixture, "Warren, Disk", ProducerLoad::of(WAITING, Disk))
         }),
-        ("libraries-reads", Synchronous::Normal, 3, |bed| {
-            engine(bed, "Warren", Load { reads: 3, ..Load::of(WAITING, Os) })
+        ("libraries-reads", SynchronousLevel::Normal, 3, |fixture| {
+            engine(fixture, "Warren", ProducerLoad { reads: 3, ..ProducerLoad::of(WAITING, Os) })
         }),
     ]
 }
 
 /// What a cipher costs, by the size of a commit, and through the engine.
-pub(super) fn ciphers(beds: &[(String, Bed)]) -> Vec<Section<'static>> {
-    let bare_of = |name: &str, batch: usize| Section {
+pub(super) fn ciphers(beds: &[(String, TpsFixture)]) -> Vec<BenchSection<'static>> {
+    let bare_of = |name: &str, batch: usize| BenchSection {
         name: name.to_owned(),
         unit: UNIT,
         title: format!("ciphers, bare loop, {batch} a commit; the hot accounts fit in the cache"),
         cases: beds
             .iter()
-            .map(|(cipher, bed)| bare(bed, cipher, Loop::of(batch), NORMAL))
+            .map(|(cipher, fixture)| bare(fixture, cipher, BareLoop::of(batch), NORMAL))
             .collect(),
     };
-    let through_engine = Section {
+    let through_engine = BenchSection {
         name: "cipher-engine".to_owned(),
         unit: UNIT,
         title: "ciphers, through the engine, a thousand callers".to_owned(),
         cases: beds
             .iter()
-            .map(|(cipher, bed)| engine(bed, cipher, Load::of(WAITING, Os)))
+            .map(|(cipher, fixture)| engine(fixture, cipher, ProducerLoad::of(WAITING, Os)))
             .collect(),
     };
     vec![

@@ -10,19 +10,22 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::{Database, Databases, Durability, Encryption, Error, Key, Limits, Options, Profile};
+use engine::{
+    Database, DatabaseKey, DatabaseOptions, Databases, Durability, EngineLimits, Error,
+    FileEncryption, Profile,
+};
 use indicatif::ProgressBar;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use tokio::runtime::Runtime;
 
-use super::accounts::{self, Pair};
+use super::accounts::{self, TransferPair};
 use super::producers::{transfer, wait};
-use crate::measure::{Latencies, Sample, now};
-use crate::suite::{Case, Section};
+use crate::measure::{LatencyRecorder, RoundSample, now};
+use crate::suite::{BenchCase, BenchSection};
 
 const ACCOUNTS: i64 = 100;
-const PAIR: Pair = Pair { credit: 7, debit: 8 };
+const PAIR: TransferPair = TransferPair { credit: 7, debit: 8 };
 const CALLERS: usize = 1_000;
 /// Callers where each request opens a vault: opening keeps a thread busy.
 const OPENING_CALLERS: usize = 16;
@@ -33,12 +36,12 @@ const QUIET_PAUSE: Duration = Duration::from_millis(2);
 
 /// The files of the vaults.
 #[derive(Clone)]
-pub(super) struct Vaults {
+pub(super) struct VaultFilesFixture {
     paths: Arc<Vec<PathBuf>>,
     runtime: Arc<Runtime>,
 }
 
-impl Vaults {
+impl VaultFilesFixture {
     /// Makes `count` of them in `folder`.
     pub(super) fn create(
         folder: &Path,
@@ -66,14 +69,14 @@ impl Vaults {
     }
 
     /// Throughput, opening, memory and fairness.
-    pub(super) fn section(&self) -> Section<'static> {
+    pub(super) fn section(&self) -> BenchSection<'static> {
         let active = ACTIVE_MAX.min(self.paths.len());
-        let case = |name: String, run: fn(&Self, Duration) -> anyhow::Result<Sample>| {
+        let case = |name: String, run: fn(&Self, Duration) -> anyhow::Result<RoundSample>| {
             let vaults = self.clone();
-            Case::new(name, move |duration| run(&vaults, duration))
+            BenchCase::new(name, move |duration| run(&vaults, duration))
         };
         let count = self.paths.len();
-        Section {
+        BenchSection {
             name: "vaults".to_owned(),
             unit: super::UNIT,
             title: format!(
@@ -102,18 +105,24 @@ impl Vaults {
 
     fn start(&self) -> anyhow::Result<Arc<Databases>> {
         let entered = self.runtime.enter();
-        let databases = Databases::start(Limits::default())?;
+        let databases = Databases::start(EngineLimits::default())?;
         drop(entered);
         Ok(Arc::new(databases))
     }
 
     fn open(&self, databases: &Databases, vault: usize) -> engine::Result<Arc<Database>> {
-        let options = || Options { is_sole_writer: true, ..Options::new(encryption()) };
+        let options =
+            || DatabaseOptions { is_sole_writer: true, ..DatabaseOptions::new(encryption()) };
         databases.open(&self.paths[vault], options)
     }
 
     /// All callers write to the `active` first vaults; with all of them active, evenly.
-    fn busy(&self, active: usize, callers: usize, duration: Duration) -> anyhow::Result<Sample> {
+    fn busy(
+        &self,
+        active: usize,
+        callers: usize,
+        duration: Duration,
+    ) -> anyhow::Result<RoundSample> {
         let databases = self.start()?;
         let is_even = active > self.paths.len();
         let active = active.min(self.paths.len());
@@ -152,11 +161,11 @@ impl Vaults {
         callers: usize,
         duration: Duration,
         draw: impl Fn(&mut SmallRng) -> usize + Send + Sync + 'static,
-    ) -> anyhow::Result<Sample> {
+    ) -> anyhow::Result<RoundSample> {
         let is_over = Arc::new(AtomicBool::new(false));
         // Few, so that they stay in the processor's cache, but more than there are threads.
-        let shards: Arc<[Mutex<Latencies>; 8]> =
-            Arc::new(std::array::from_fn(|_| Mutex::new(Latencies::new())));
+        let shards: Arc<[Mutex<LatencyRecorder>; 8]> =
+            Arc::new(std::array::from_fn(|_| Mutex::new(LatencyRecorder::new())));
         let draw = Arc::new(draw);
         self.runtime.block_on(async {
             let start = now();
@@ -178,9 +187,9 @@ impl Vaults {
                 })
                 .collect();
             tokio::time::sleep(duration).await;
-            let mut all = Latencies::new();
+            let mut all = LatencyRecorder::new();
             shards.iter().for_each(|shard| all.merge(&lock(shard)));
-            let mut sample = Sample::new(all.count(), start.elapsed());
+            let mut sample = RoundSample::new(all.count(), start.elapsed());
             sample.latency = all.latency();
             is_over.store(true, Ordering::Relaxed);
             for task in tasks {
@@ -196,9 +205,9 @@ impl Vaults {
     }
 
     /// One after the other, each for the first time.
-    fn opening(&self, duration: Duration) -> anyhow::Result<Sample> {
+    fn opening(&self, duration: Duration) -> anyhow::Result<RoundSample> {
         let databases = self.start()?;
-        let (mut latencies, start) = (Latencies::new(), now());
+        let (mut latencies, start) = (LatencyRecorder::new(), now());
         let mut count = 0;
         // Later ones than those that the other cases keep in the system's cache.
         for vault in (0..self.paths.len()).rev() {
@@ -212,20 +221,20 @@ impl Vaults {
                 break;
             }
         }
-        let mut sample = Sample::new(count, start.elapsed());
+        let mut sample = RoundSample::new(count, start.elapsed());
         sample.latency = latencies.latency();
         Ok(sample)
     }
 
     /// One caller of a vault of its own, with pauses, beside `others` who saturate another.
-    fn quiet(&self, others: usize, duration: Duration) -> anyhow::Result<Sample> {
+    fn quiet(&self, others: usize, duration: Duration) -> anyhow::Result<RoundSample> {
         let databases = self.start()?;
         let quiet = self.paths.len() - 1;
         let (vaults, own) = (self.clone(), Arc::clone(&databases));
         // A thread of its own: in the runtime it would wait behind a thousand tasks, not behind the
         // engine.
         let caller = thread::spawn(move || {
-            let (mut latencies, start) = (Latencies::new(), now());
+            let (mut latencies, start) = (LatencyRecorder::new(), now());
             while start.elapsed() < duration {
                 wait(QUIET_PAUSE);
                 let asked = now();
@@ -233,7 +242,7 @@ impl Vaults {
                 transfer(&database, Durability::Os, PAIR, false).wait()?;
                 latencies.record(asked.elapsed());
             }
-            let mut sample = Sample::new(latencies.count(), start.elapsed());
+            let mut sample = RoundSample::new(latencies.count(), start.elapsed());
             sample.latency = latencies.latency();
             Ok::<_, Error>(sample)
         });
@@ -244,12 +253,12 @@ impl Vaults {
     }
 }
 
-fn lock(shard: &Mutex<Latencies>) -> MutexGuard<'_, Latencies> {
+fn lock(shard: &Mutex<LatencyRecorder>) -> MutexGuard<'_, LatencyRecorder> {
     shard.lock().expect("recording does not panic")
 }
 
-fn encryption() -> Encryption {
-    Encryption::Key { key: Key::from_bytes([7; 32]), cipher: None }
+fn encryption() -> FileEncryption {
+    FileEncryption::Key { key: DatabaseKey::from_bytes([7; 32]), cipher: None }
 }
 
 /// What this process has in memory; 0 where the system does not say.

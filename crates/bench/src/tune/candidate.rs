@@ -5,11 +5,11 @@
 //! - What switches to WAL says `synchronous`, too: some builds have another default there, and
 //!   nobody is to lose durability by a change that was made for speed.
 
-use super::settings::Settings;
+use super::settings::PragmaSettings;
 
 /// A setting to try.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Candidate {
+pub(crate) struct TuneCandidate {
     pub(crate) pragma: &'static str,
     pub(crate) value: &'static str,
     /// What it costs, in words; empty if nothing.
@@ -20,7 +20,7 @@ pub(crate) struct Candidate {
 
 /// What the candidates are tried on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Trait {
+pub(crate) struct TuneCondition {
     pub(crate) bytes: u64,
     pub(crate) is_encrypted: bool,
 }
@@ -28,19 +28,19 @@ pub(crate) struct Trait {
 /// A copy of each page size is made; past this, that takes longer than measuring.
 pub(crate) const CONVERTED_BYTES_MAX: u64 = 1 << 30;
 
-const fn one(pragma: &'static str, value: &'static str, cost: &'static str) -> Candidate {
-    Candidate { pragma, value, cost, memory_bytes: 0 }
+const fn one(pragma: &'static str, value: &'static str, cost: &'static str) -> TuneCandidate {
+    TuneCandidate { pragma, value, cost, memory_bytes: 0 }
 }
 
-const fn cache(value: &'static str, kib: u64) -> Candidate {
-    Candidate { pragma: "cache_size", value, cost: "", memory_bytes: kib << 10 }
+const fn cache(value: &'static str, kib: u64) -> TuneCandidate {
+    TuneCandidate { pragma: "cache_size", value, cost: "", memory_bytes: kib << 10 }
 }
 
 const VACUUM: &str = "once: VACUUM, which needs the file's size free on the disk, twice";
 const MMAP: &str = "address space; an I/O error ends the process (SIGBUS)";
 
 /// Of all ten PRAGMAs but those that are no matter of speed.
-pub(crate) const CANDIDATES: &[Candidate] = &[
+pub(crate) const CANDIDATES: &[TuneCandidate] = &[
     one("journal_mode", "WAL", "-wal and -shm beside the file; not on network file systems"),
     one("journal_mode", "TRUNCATE", ""),
     one("journal_mode", "PERSIST", "the journal stays beside the file"),
@@ -62,14 +62,14 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
     one("auto_vacuum", "NONE", "once: VACUUM; free pages stay in the file"),
 ];
 
-impl Candidate {
+impl TuneCandidate {
     /// As the report calls it.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.pragma, self.value)
     }
 
     /// `settings` with this one.
-    pub(crate) fn apply(&self, settings: &Settings) -> Settings {
+    pub(crate) fn apply(&self, settings: &PragmaSettings) -> PragmaSettings {
         let with = settings.with(self.pragma, self.value);
         let is_raised = self.value == "WAL" && settings.get("synchronous") == "NORMAL";
         // NORMAL with a rollback journal waits for the disk at each commit, NORMAL with a WAL not.
@@ -77,8 +77,8 @@ impl Candidate {
     }
 
     /// Whether it can make a difference beside `settings`.
-    pub(crate) fn applies(&self, settings: &Settings, to: Trait) -> bool {
-        let Trait { bytes, is_encrypted } = to;
+    pub(crate) fn applies(&self, settings: &PragmaSettings, to: TuneCondition) -> bool {
+        let TuneCondition { bytes, is_encrypted } = to;
         let now = settings.get(self.pragma);
         if now == self.value {
             return false;
@@ -108,7 +108,7 @@ impl Candidate {
     }
 }
 
-fn cache_size(of: &Candidate) -> u64 {
+fn cache_size(of: &TuneCandidate) -> u64 {
     of.memory_bytes
 }
 
@@ -139,12 +139,12 @@ mod tests {
         ("mmap_size", "0"),
     ];
 
-    fn settings(changes: &[(&str, &str)]) -> Settings {
+    fn settings(changes: &[(&str, &str)]) -> PragmaSettings {
         let all = DEFAULTS.iter().chain(changes);
-        all.fold(Settings::default(), |settings, (name, value)| settings.with(name, value))
+        all.fold(PragmaSettings::default(), |settings, (name, value)| settings.with(name, value))
     }
 
-    fn applying(pragma: &str, changes: &[(&str, &str)], to: Trait) -> Vec<&'static str> {
+    fn applying(pragma: &str, changes: &[(&str, &str)], to: TuneCondition) -> Vec<&'static str> {
         let settings = settings(changes);
         let all = CANDIDATES.iter().filter(|one| one.pragma == pragma);
         all.filter(|one| one.applies(&settings, to)).map(|one| one.value).collect()
@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn only_what_can_matter_is_tried() {
-        let small = Trait { bytes: 1 << 20, is_encrypted: false };
-        let large = Trait { bytes: 100 << 20, is_encrypted: false };
-        let huge = Trait { bytes: 10 << 30, is_encrypted: false };
-        let encrypted = Trait { is_encrypted: true, ..large };
+        let small = TuneCondition { bytes: 1 << 20, is_encrypted: false };
+        let large = TuneCondition { bytes: 100 << 20, is_encrypted: false };
+        let huge = TuneCondition { bytes: 10 << 30, is_encrypted: false };
+        let encrypted = TuneCondition { is_encrypted: true, ..large };
         let wal = [("journal_mode", "WAL")];
         let check = |pragma, changes: &[_], to, expected: &[&str]| {
             assert_eq!(applying(pragma, changes, to), expected, "{pragma} {to:?}");

@@ -15,13 +15,13 @@ mod python;
 mod rusqlite;
 mod sqlalchemy;
 
-use engine::{Pragma, Profile, Scope};
+use engine::{PragmaScope, PragmaSetting, Profile};
 
-use super::settings::{Safety, Settings};
+use super::settings::{PowerLossSafety, PragmaSettings};
 
 /// PRAGMAs to be written as code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recipe {
+pub struct PragmaRecipe {
     /// For each connection, in this order.
     pub settings: Vec<(String, String)>,
     /// For the file, before its first table; later by `VACUUM`.
@@ -30,63 +30,69 @@ pub struct Recipe {
 
 /// What settings are written for.
 #[derive(Debug)]
-pub struct Framework {
+pub struct TargetFramework {
     /// What `--emit` calls it.
     pub name: &'static str,
     /// Begins a comment.
     comment: &'static str,
-    write: fn(&Recipe) -> String,
+    write: fn(&PragmaRecipe) -> String,
     /// One PRAGMA, as its snippet has it.
     pub line: fn(&str, &str) -> String,
     check: fn() -> String,
 }
 
 /// All, by name.
-pub const FRAMEWORKS: &[Framework] = &[
-    Framework {
+pub const FRAMEWORKS: &[TargetFramework] = &[
+    TargetFramework {
         name: "better-sqlite3",
         comment: "//",
         write: better_sqlite3::write,
         line: better_sqlite3::line,
         check: better_sqlite3::check,
     },
-    Framework {
+    TargetFramework {
         name: "django",
         comment: "#",
         write: django::write,
         line: django::line,
         check: django::check,
     },
-    Framework {
+    TargetFramework {
         name: "drift",
         comment: "//",
         write: drift::write,
         line: drift::line,
         check: drift::check,
     },
-    Framework { name: "go", comment: "//", write: go::write, line: go::line, check: go::check },
-    Framework {
+    TargetFramework {
+        name: "go",
+        comment: "//",
+        write: go::write,
+        line: go::line,
+        check: go::check,
+    },
+    TargetFramework {
         name: "jdbc",
         comment: "//",
         write: jdbc::write,
         line: jdbc::line,
         check: jdbc::check,
     },
-    Framework {
+    TargetFramework {
         name: "python",
         comment: "#",
         write: python::write,
         line: python::line,
         check: python::check,
     },
-    Framework {
+    TargetFramework {
         name: "rusqlite",
         comment: "//",
         write: rusqlite::write,
         line: rusqlite::line,
         check: rusqlite::check,
     },
-    Framework {
+    TargetFramework {
         name: "sqlalchemy",
         comment: "#",
         write: sqlalchemy::write,
@@ -99,12 +105,13 @@ const LOSES: &str = "A power loss takes the last commits back; the file stays wh
 const CORRUPTS: &str = "UNSAFE: a power loss may corrupt the file.";
 const ONCE: &str = "Once for the file, not for each connection, while nothing else has it open:";
 
-impl Recipe {
+impl PragmaRecipe {
     /// What a profile of the engine sets; the encoding, which no VACUUM changes, is not said.
-    pub fn of_profile(profile: &Profile) -> Self {
+    pub fn from_profile(profile: &Profile) -> Self {
         let all = profile.pragmas().filter(|one| one.name != "encoding");
-        let (once, settings): (Vec<_>, Vec<_>) = all.partition(|one| one.scope == Scope::Creation);
-        let pair = |one: &Pragma| (one.name.to_owned(), one.value.to_owned());
+        let (once, settings): (Vec<_>, Vec<_>) =
+            all.partition(|one| one.scope == PragmaScope::Creation);
+        let pair = |one: &PragmaSetting| (one.name.to_owned(), one.value.to_owned());
         let mut settings: Vec<(String, String)> = settings.iter().map(pair).collect();
         // Before anything that waits for a lock.
         settings.sort_by_key(|(name, _)| name != "busy_timeout");
@@ -113,13 +120,13 @@ impl Recipe {
 
     /// What a power loss may do, if that is more than with SQLite's defaults.
     fn risk(&self) -> Option<&'static str> {
-        let defaults = Settings::default().with("journal_mode", "DELETE");
+        let defaults = PragmaSettings::default().with("journal_mode", "DELETE");
         let defaults = defaults.with("synchronous", "FULL");
         let all = self.settings.iter();
         match all.fold(defaults, |all, (name, value)| all.with(name, value)).safety() {
-            Safety::Safe => None,
-            Safety::LosesLastCommits => Some(LOSES),
-            Safety::MayCorrupt => Some(CORRUPTS),
+            PowerLossSafety::Safe => None,
+            PowerLossSafety::LosesLastCommits => Some(LOSES),
+            PowerLossSafety::MayCorrupt => Some(CORRUPTS),
         }
     }
 
@@ -130,7 +137,7 @@ impl Recipe {
     }
 }
 
-impl Framework {
+impl TargetFramework {
     /// The one of that name.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         FRAMEWORKS.iter().find(|framework| framework.name == name)
@@ -142,7 +149,7 @@ impl Framework {
     }
 
     /// The snippet.
-    pub fn write(&self, recipe: &Recipe) -> String {
+    pub fn write(&self, recipe: &PragmaRecipe) -> String {
         let mut comments: Vec<String> = recipe.risk().map(str::to_owned).into_iter().collect();
         if !recipe.once.is_empty() {
             let once = recipe.once.iter().map(|(name, value)| format!("PRAGMA {name} = {value};"));
@@ -160,9 +167,9 @@ impl Framework {
 mod tests {
     use super::*;
 
-    fn recipe() -> Recipe {
+    fn recipe() -> PragmaRecipe {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        Recipe {
+        PragmaRecipe {
             settings: vec![pair("busy_timeout", "5000"), pair("journal_mode", "WAL")],
             once: vec![pair("page_size", "8192")],
         }
@@ -217,9 +224,9 @@ mod tests {
     #[test]
     fn a_snippet_says_what_a_power_loss_does() {
         let check = |name: &str, risk: Option<&str>| {
-            let recipe = Recipe::of_profile(Profile::by_name(name).unwrap());
+            let recipe = PragmaRecipe::from_profile(Profile::by_name(name).unwrap());
             assert_eq!(recipe.risk(), risk, "{name}");
-            let text = Framework::by_name("go").unwrap().write(&recipe);
+            let text = TargetFramework::by_name("go").unwrap().write(&recipe);
             match risk {
                 Some(risk) => assert!(text.starts_with(&format!("// {risk}\n")), "{text}"),
                 None => assert!(!text.contains("power loss"), "{text}"),
@@ -234,15 +241,15 @@ mod tests {
     fn names_are_sorted_and_found() {
         assert!(FRAMEWORKS.is_sorted_by_key(|framework| framework.name));
         for framework in FRAMEWORKS {
-            let found = Framework::by_name(framework.name).unwrap();
+            let found = TargetFramework::by_name(framework.name).unwrap();
             assert_eq!(found.name, framework.name);
         }
-        assert!(Framework::by_name("cobol").is_none());
+        assert!(TargetFramework::by_name("cobol").is_none());
     }
 
     #[test]
     fn a_profile_waits_for_locks_first_and_keeps_apart_what_a_file_keeps() {
-        let recipe = Recipe::of_profile(Profile::SERVER);
+        let recipe = PragmaRecipe::from_profile(Profile::SERVER);
         assert_eq!(recipe.settings[0].0, "busy_timeout");
         assert_eq!(recipe.once, [("auto_vacuum".to_owned(), "INCREMENTAL".to_owned())]);
         assert!(

@@ -15,28 +15,28 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::Plan;
+use super::TunePlan;
 use super::candidate::{CANDIDATES, CONVERTED_BYTES_MAX, cache_bytes};
-use super::emit::Recipe;
-use super::load::Workload;
-use super::search::{Measured, Search, Trial, gains};
-use super::settings::{Safety, Settings, is_of_file};
-use super::subject::Subject;
-use crate::interval::{Difference, Verdict};
-use crate::machine::Machine;
-use crate::measure::Spread;
+use super::emit::PragmaRecipe;
+use super::search::{PhaseMeasurement, TuneSearchResult, TuneTrial, gains};
+use super::settings::{PowerLossSafety, PragmaSettings, is_of_file};
+use super::target::TuneTarget;
+use super::tune_load::TuneWorkload;
+use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
+use crate::machine::MachineInfo;
+use crate::measure::Distribution;
 
 /// What was found.
 #[derive(Clone, Debug, Serialize)]
-pub struct Tuning {
+pub struct TuneReport {
     /// On what it was measured.
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// The command line.
     pub command: String,
     /// The person's file; none if the workload made one.
-    pub file: Option<FileAbout>,
+    pub file: Option<TunedFile>,
     /// What was done.
-    pub workload: Workload,
+    pub workload: TuneWorkload,
     /// With which tables.
     pub load: Vec<String>,
     /// What was left out or not tried, and why; what to beware of.
@@ -44,18 +44,18 @@ pub struct Tuning {
     /// What a connection gets today, in the order in which it is set.
     pub today: Vec<(String, String)>,
     /// Today's settings once more, compared with themselves: what chance does.
-    pub noise: Vec<Comparison>,
+    pub noise: Vec<PhaseComparison>,
     /// Every setting that was tried.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TriedSetting>,
     /// In the order in which they are set.
-    pub recommended: Vec<Recommendation>,
+    pub recommended: Vec<SettingRecommendation>,
     /// All of what is recommended, compared with today.
-    pub together: Option<Vec<Comparison>>,
+    pub together: Option<Vec<PhaseComparison>>,
 }
 
 /// The person's file.
 #[derive(Clone, Debug, Serialize)]
-pub struct FileAbout {
+pub struct TunedFile {
     /// As it was given.
     pub path: String,
     /// The copy's, which has no free pages.
@@ -68,45 +68,45 @@ pub struct FileAbout {
 
 /// One phase of the load under two sets of settings.
 #[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
+pub struct PhaseComparison {
     /// `mix`, `reads`, `writes`.
     pub phase: String,
     /// Operations a second.
-    pub rate: Spread,
+    pub rate: Distribution,
     /// Divided by that of the other set in the same round.
-    pub ratio: Spread,
+    pub ratio: Distribution,
     /// What that says.
-    pub difference: Difference,
+    pub difference: MedianDifference,
 }
 
 /// A setting that was tried.
 #[derive(Clone, Debug, Serialize)]
-pub struct Tried {
+pub struct TriedSetting {
     /// The PRAGMA.
     pub pragma: &'static str,
     /// Its value.
     pub value: &'static str,
     /// What a power loss may do with it.
-    pub safety: Safety,
+    pub safety: PowerLossSafety,
     /// What it costs otherwise.
     pub cost: &'static str,
     /// Memory of each connection, at most.
     pub memory_bytes: u64,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: TrialOutcome,
     /// What it was compared with, beyond today's settings: nothing, or what was chosen before it,
     /// if it applies only with that.
     pub beside: Vec<(String, String)>,
     /// In the order of the phases.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<PhaseComparison>,
     /// What it added to what was chosen before it.
-    pub added: Option<Vec<Comparison>>,
+    pub added: Option<Vec<PhaseComparison>>,
 }
 
 /// What came of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum TrialOutcome {
     /// It is recommended.
     Chosen,
     /// It gains, but would cost durability, and that was not allowed.
@@ -123,13 +123,13 @@ pub enum Outcome {
 
 /// A PRAGMA to set.
 #[derive(Clone, Debug, Serialize)]
-pub struct Recommendation {
+pub struct SettingRecommendation {
     /// The PRAGMA.
     pub pragma: String,
     /// Its value.
     pub value: String,
     /// Why.
-    pub reason: Reason,
+    pub reason: RecommendationReason,
     /// Whether SQLite does the same without it.
     pub is_default: bool,
     /// Whether it is one of the file, taken by VACUUM.
@@ -139,7 +139,7 @@ pub struct Recommendation {
 /// Why a PRAGMA is recommended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum RecommendationReason {
     /// It is faster.
     Faster,
     /// It is what it is today, said because a library may have another default.
@@ -154,16 +154,16 @@ const BUSY_TIMEOUT: &str = "5000";
 /// A WAL that a long reader made large is cut to this at the next checkpoint.
 const WAL_SIZE: &str = "67108864";
 
-impl Tuning {
+impl TuneReport {
     pub(super) fn of(
-        plan: &Plan,
-        subject: &Subject,
-        found: &Search,
-        machine: Machine,
+        plan: &TunePlan,
+        subject: &TuneTarget,
+        found: &TuneSearchResult,
+        machine: MachineInfo,
     ) -> anyhow::Result<Self> {
         let mut notes = subject.load.notes.clone();
         notes.extend(beware(plan, subject));
-        if found.noise.iter().any(|one| one.difference.verdict != Verdict::NoDifference) {
+        if found.noise.iter().any(|one| one.difference.verdict != DifferenceVerdict::NoDifference) {
             notes.push(
                 "the machine is too restless, or there was no time: even the same settings differ \
                  from themselves"
@@ -179,7 +179,7 @@ impl Tuning {
                 "what gained at first did not gain when it was measured once more".to_owned(),
             );
         }
-        let file = plan.source.as_ref().map(|source| FileAbout {
+        let file = plan.source.as_ref().map(|source| TunedFile {
             path: source.path.display().to_string(),
             bytes: subject.bytes,
             copy_seconds: subject.copied_in.unwrap_or_default().as_secs_f64(),
@@ -202,18 +202,18 @@ impl Tuning {
     }
 
     /// What to set, to be written as code.
-    pub fn recipe(&self) -> Recipe {
-        let pair = |one: &Recommendation| (one.pragma.clone(), one.value.clone());
+    pub fn recipe(&self) -> PragmaRecipe {
+        let pair = |one: &SettingRecommendation| (one.pragma.clone(), one.value.clone());
         let (once, always): (Vec<_>, Vec<_>) = self.recommended.iter().partition(|one| one.is_once);
-        Recipe {
+        PragmaRecipe {
             settings: always.into_iter().map(pair).collect(),
             once: once.into_iter().map(pair).collect(),
         }
     }
 }
 
-fn comparisons(measured: &[Measured]) -> Vec<Comparison> {
-    let of = measured.iter().map(|one| Comparison {
+fn comparisons(measured: &[PhaseMeasurement]) -> Vec<PhaseComparison> {
+    let of = measured.iter().map(|one| PhaseComparison {
         phase: one.name.clone(),
         rate: one.rate.clone(),
         ratio: one.ratio.clone(),
@@ -223,21 +223,22 @@ fn comparisons(measured: &[Measured]) -> Vec<Comparison> {
 }
 
 /// In the order of the table of candidates.
-fn tried(found: &Search, holds: bool) -> Vec<Tried> {
+fn tried(found: &TuneSearchResult, holds: bool) -> Vec<TriedSetting> {
     let all = CANDIDATES.iter().filter_map(|candidate| {
-        let find =
-            |trials: &[Trial]| trials.iter().find(|trial| trial.candidate == candidate).cloned();
+        let find = |trials: &[TuneTrial]| {
+            trials.iter().find(|trial| trial.candidate == candidate).cloned()
+        };
         let chosen = find(&found.chosen).filter(|_| holds);
         let refused = find(&found.refused);
         let alone = find(&found.alone);
         let first = alone.clone().or(find(&found.chosen)).or(find(&found.passed));
         let trial = first.or(refused.clone())?;
         let outcome = match () {
-            () if chosen.is_some() => Outcome::Chosen,
-            () if refused.is_some() && gains(&trial.measured) => Outcome::NeedsPermission,
+            () if chosen.is_some() => TrialOutcome::Chosen,
+            () if refused.is_some() && gains(&trial.measured) => TrialOutcome::NeedsPermission,
             () => outcome(&trial, holds),
         };
-        Some(Tried {
+        Some(TriedSetting {
             pragma: candidate.pragma,
             value: candidate.value,
             safety: trial.safety,
@@ -252,21 +253,24 @@ fn tried(found: &Search, holds: bool) -> Vec<Tried> {
     all.collect()
 }
 
-fn outcome(trial: &Trial, holds: bool) -> Outcome {
+fn outcome(trial: &TuneTrial, holds: bool) -> TrialOutcome {
     let is = |verdict| trial.measured.iter().any(|one| one.difference.verdict == verdict);
     match () {
-        () if is(Verdict::TooFewRounds) => Outcome::TooFewRounds,
-        () if is(Verdict::Slower) => Outcome::Slower,
-        () if is(Verdict::Faster) && holds => Outcome::NotBeyond,
-        () => Outcome::NoDifference,
+        () if is(DifferenceVerdict::TooFewRounds) => TrialOutcome::TooFewRounds,
+        () if is(DifferenceVerdict::Slower) => TrialOutcome::Slower,
+        () if is(DifferenceVerdict::Faster) && holds => TrialOutcome::NotBeyond,
+        () => TrialOutcome::NoDifference,
     }
 }
 
-fn recommended(subject: &Subject, set: &Settings) -> anyhow::Result<Vec<Recommendation>> {
-    let mut all: Vec<(String, String, Reason)> = set
+fn recommended(
+    subject: &TuneTarget,
+    set: &PragmaSettings,
+) -> anyhow::Result<Vec<SettingRecommendation>> {
+    let mut all: Vec<(String, String, RecommendationReason)> = set
         .beyond(&subject.today)
         .into_iter()
-        .map(|(pragma, value)| (pragma, value, Reason::Faster))
+        .map(|(pragma, value)| (pragma, value, RecommendationReason::Faster))
         .collect();
     let mut also = |pragma: &str, value: &str, reason| {
         if all.iter().all(|(of, ..)| of != pragma) {
@@ -274,28 +278,28 @@ fn recommended(subject: &Subject, set: &Settings) -> anyhow::Result<Vec<Recommen
         }
     };
     match set.get("busy_timeout") {
-        "0" => also("busy_timeout", BUSY_TIMEOUT, Reason::Hygiene),
-        waits => also("busy_timeout", waits, Reason::AsToday),
+        "0" => also("busy_timeout", BUSY_TIMEOUT, RecommendationReason::Hygiene),
+        waits => also("busy_timeout", waits, RecommendationReason::AsToday),
     }
     if subject.declares_references()? {
-        also("foreign_keys", "ON", Reason::Hygiene);
+        also("foreign_keys", "ON", RecommendationReason::Hygiene);
     }
     if set.is_wal() {
-        also("journal_mode", "WAL", Reason::AsToday);
-        also("synchronous", set.get("synchronous"), Reason::AsToday);
-        also("journal_size_limit", WAL_SIZE, Reason::Hygiene);
+        also("journal_mode", "WAL", RecommendationReason::AsToday);
+        also("synchronous", set.get("synchronous"), RecommendationReason::AsToday);
+        also("journal_size_limit", WAL_SIZE, RecommendationReason::Hygiene);
     }
     if subject.encryption.is_some() {
         // Of SQLite3 Multiple Ciphers before 2.6, temporary files are plaintext.
-        also("temp_store", "MEMORY", Reason::Hygiene);
+        also("temp_store", "MEMORY", RecommendationReason::Hygiene);
     }
     let defaults = defaults(set, subject.folder())?;
-    let ordered = all
-        .iter()
-        .fold(Settings::default(), |settings, (pragma, value, _)| settings.with(pragma, value));
+    let ordered = all.iter().fold(PragmaSettings::default(), |settings, (pragma, value, _)| {
+        settings.with(pragma, value)
+    });
     let reason = |pragma: &str| all.iter().find(|(of, ..)| of == pragma).map(|one| one.2);
     let recommended = ordered.pairs().iter().filter_map(|(pragma, value)| {
-        Some(Recommendation {
+        Some(SettingRecommendation {
             pragma: pragma.clone(),
             value: value.clone(),
             reason: reason(pragma)?,
@@ -308,16 +312,16 @@ fn recommended(subject: &Subject, set: &Settings) -> anyhow::Result<Vec<Recommen
 
 /// Of a new file with the same journal, which the default of `synchronous` depends on in some
 /// builds. rusqlite sets a busy timeout, SQLite has none.
-fn defaults(set: &Settings, folder: &Path) -> anyhow::Result<Settings> {
+fn defaults(set: &PragmaSettings, folder: &Path) -> anyhow::Result<PragmaSettings> {
     let scratch = tempfile::tempdir_in(folder)?;
     let db = Connection::open(scratch.path().join("new.sqlite"))?;
     db.busy_timeout(std::time::Duration::ZERO)?;
     db.execute_batch(&format!("PRAGMA journal_mode = {}", set.get("journal_mode")))?;
-    Settings::read(&db)
+    PragmaSettings::read(&db)
 }
 
 /// What the measurements do not show.
-fn beware(plan: &Plan, subject: &Subject) -> Vec<String> {
+fn beware(plan: &TunePlan, subject: &TuneTarget) -> Vec<String> {
     let mut notes = Vec::new();
     let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
     if let Some(source) = &plan.source {

@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 
-use super::candidate::{CANDIDATES, Candidate};
-use super::settings::{Safety, Settings, is_of_file, named};
-use super::subject::Subject;
-use crate::interval::{Difference, Verdict};
-use crate::lab::carry_out;
-use crate::measure::{Sample, Spread, now};
-use crate::suite::{Case, Effort, Group, Heading, Table, run_group};
+use super::candidate::{CANDIDATES, TuneCandidate};
+use super::settings::{PowerLossSafety, PragmaSettings, is_of_file, named};
+use super::target::TuneTarget;
+use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
+use crate::measure::{Distribution, RoundSample, now};
+use crate::sqlite_bench::execute_plan;
+use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, TableHeading, run_group};
 
 /// Of the time that is left, what the first comparison gets: it has the most candidates.
 const FIRST_SHARE: f64 = 0.5;
@@ -38,65 +38,65 @@ const ROUNDS_MAX: usize = 1_000;
 const PRECISION: f64 = 0.01;
 
 /// What was found.
-pub(crate) struct Search {
+pub(crate) struct TuneSearchResult {
     /// Each candidate alone, in the order of the table.
-    pub(crate) alone: Vec<Trial>,
+    pub(crate) alone: Vec<TuneTrial>,
     /// What joined the set, in this order, each compared with the set before it.
-    pub(crate) chosen: Vec<Trial>,
+    pub(crate) chosen: Vec<TuneTrial>,
     /// What was compared with the set and did not join it.
-    pub(crate) passed: Vec<Trial>,
+    pub(crate) passed: Vec<TuneTrial>,
     /// Today again, compared with today.
-    pub(crate) noise: Vec<Measured>,
+    pub(crate) noise: Vec<PhaseMeasurement>,
     /// The set.
-    pub(crate) settings: Settings,
+    pub(crate) settings: PragmaSettings,
     /// The set, compared with today. None if nothing gained.
-    pub(crate) together: Option<Vec<Measured>>,
+    pub(crate) together: Option<Vec<PhaseMeasurement>>,
     /// What costs durability and was not allowed, compared with the set.
-    pub(crate) refused: Vec<Trial>,
+    pub(crate) refused: Vec<TuneTrial>,
     /// Whether the time was over before nothing gained any more.
     pub(crate) is_cut: bool,
 }
 
 /// A candidate, measured.
 #[derive(Clone)]
-pub(crate) struct Trial {
-    pub(crate) candidate: &'static Candidate,
+pub(crate) struct TuneTrial {
+    pub(crate) candidate: &'static TuneCandidate,
     /// What it was compared with, beyond today's settings.
     pub(crate) beside: Vec<(String, String)>,
     /// With it.
-    pub(crate) safety: Safety,
-    pub(crate) measured: Vec<Measured>,
+    pub(crate) safety: PowerLossSafety,
+    pub(crate) measured: Vec<PhaseMeasurement>,
 }
 
 /// One table's comparison.
 #[derive(Clone, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct PhaseMeasurement {
     /// The phase: `mix`.
     pub(crate) name: String,
     /// Operations a second.
-    pub(crate) rate: Spread,
-    pub(crate) ratio: Spread,
-    pub(crate) difference: Difference,
+    pub(crate) rate: Distribution,
+    pub(crate) ratio: Distribution,
+    pub(crate) difference: MedianDifference,
 }
 
 /// Whether it helps, and harms nothing.
-pub(crate) fn gains(measured: &[Measured]) -> bool {
+pub(crate) fn gains(measured: &[PhaseMeasurement]) -> bool {
     let is = |verdict| measured.iter().any(|one| one.difference.verdict == verdict);
-    is(Verdict::Faster) && !is(Verdict::Slower)
+    is(DifferenceVerdict::Faster) && !is(DifferenceVerdict::Slower)
 }
 
 /// Searches until `until`; the first comparison and the last get the rounds that a verdict needs, whatever that
 /// takes.
 pub(crate) fn search(
-    subject: &Subject,
+    subject: &TuneTarget,
     allow_unsafe: bool,
     until: Instant,
     bar: &ProgressBar,
-) -> anyhow::Result<Search> {
+) -> anyhow::Result<TuneSearchResult> {
     let today = &subject.today;
-    let runner = Runner { subject, bar };
+    let runner = TrialRunner { subject, bar };
     let character = subject.character();
-    let applicable = |set: &Settings| {
+    let applicable = |set: &PragmaSettings| {
         let all = CANDIDATES.iter().filter(|one| one.applies(set, character));
         all.filter(|one| allow_unsafe || one.apply(set).keeps_durability_of(today))
             .collect::<Vec<_>>()
@@ -104,7 +104,7 @@ pub(crate) fn search(
     let first = applicable(today);
     let mut alone = runner.candidates("alone", today, &first, share(until, FIRST_SHARE))?;
     let noise = alone.noise;
-    let mut found = Search {
+    let mut found = TuneSearchResult {
         alone: alone.trials.clone(),
         chosen: Vec::new(),
         passed: Vec::new(),
@@ -117,7 +117,7 @@ pub(crate) fn search(
     while let Some(best) = best(&alone.trials) {
         found.settings = best.candidate.apply(&found.settings);
         found.chosen.push(best);
-        let promising: Vec<&Candidate> = applicable(&found.settings)
+        let promising: Vec<&TuneCandidate> = applicable(&found.settings)
             .into_iter()
             .filter(|one| match first.iter().position(|of| of == one) {
                 Some(at) => gains(&found.alone[at].measured),
@@ -141,7 +141,7 @@ pub(crate) fn search(
 
 /// Of those that gain, the safest; of these, the PRAGMA of the one that gains most; of that PRAGMA's
 /// values, the first, which is the cheapest.
-fn best(trials: &[Trial]) -> Option<Trial> {
+fn best(trials: &[TuneTrial]) -> Option<TuneTrial> {
     let gaining = trials.iter().filter(|trial| gains(&trial.measured));
     let safety = gaining.clone().map(|trial| trial.safety).max()?;
     let gaining = gaining.filter(|trial| trial.safety == safety);
@@ -150,14 +150,14 @@ fn best(trials: &[Trial]) -> Option<Trial> {
     if most.candidate.pragma == "journal_mode" {
         return Some(most.clone());
     }
-    let same = |trial: &&Trial| trial.candidate.pragma == most.candidate.pragma;
+    let same = |trial: &&TuneTrial| trial.candidate.pragma == most.candidate.pragma;
     gaining.clone().find(same).cloned()
 }
 
 /// The mix counts; its parts where it does not differ.
-fn score(trial: &Trial) -> f64 {
+fn score(trial: &TuneTrial) -> f64 {
     let faster = trial.measured.iter().enumerate().filter_map(|(index, one)| {
-        let is_faster = one.difference.verdict == Verdict::Faster;
+        let is_faster = one.difference.verdict == DifferenceVerdict::Faster;
         let weight = if index == 0 { 1.0 } else { 0.25 };
         is_faster.then(|| one.difference.interval.low.ln() * weight)
     });
@@ -168,48 +168,49 @@ fn share(until: Instant, share: f64) -> Duration {
     until.saturating_duration_since(now()).mul_f64(share)
 }
 
-struct Runner<'a> {
-    subject: &'a Subject,
+struct TrialRunner<'a> {
+    subject: &'a TuneTarget,
     bar: &'a ProgressBar,
 }
 
-struct Compared {
-    noise: Vec<Measured>,
-    trials: Vec<Trial>,
+struct TrialSamples {
+    noise: Vec<PhaseMeasurement>,
+    trials: Vec<TuneTrial>,
 }
 
-impl Runner<'_> {
+impl TrialRunner<'_> {
     fn candidates(
         &self,
         heading: &str,
-        set: &Settings,
-        candidates: &[&'static Candidate],
+        set: &PragmaSettings,
+        candidates: &[&'static TuneCandidate],
         time: Duration,
-    ) -> anyhow::Result<Compared> {
+    ) -> anyhow::Result<TrialSamples> {
         let mut cases =
             vec![("as it is".to_owned(), set.clone()), ("again".to_owned(), set.clone())];
         cases.extend(candidates.iter().map(|one| (one.name(), one.apply(set))));
         let tables = self.run(heading, &cases, time)?;
         let comparisons = (cases.len() - 1) * tables.len();
-        let trials = candidates.iter().enumerate().map(|(index, candidate)| Trial {
+        let trials = candidates.iter().enumerate().map(|(index, candidate)| TuneTrial {
             candidate,
             beside: set.beyond(&self.subject.today),
             safety: candidate.apply(set).safety(),
             measured: measured(&tables, index + 2, 0, comparisons),
         });
-        Ok(Compared { noise: measured(&tables, 1, 0, comparisons), trials: trials.collect() })
+        Ok(TrialSamples { noise: measured(&tables, 1, 0, comparisons), trials: trials.collect() })
     }
 
     /// What was found, on fresh measurements; and what was refused, compared with that.
-    fn verify(&self, found: &mut Search, until: Instant) -> anyhow::Result<()> {
+    fn verify(&self, found: &mut TuneSearchResult, until: Instant) -> anyhow::Result<()> {
         let today = &self.subject.today;
         let character = self.subject.character();
-        let refused: Vec<&Candidate> = CANDIDATES
+        let refused: Vec<&TuneCandidate> = CANDIDATES
             .iter()
             .filter(|one| one.applies(&found.settings, character))
             .filter(|one| {
                 let with = one.apply(&found.settings);
-                with.safety() == Safety::LosesLastCommits && !with.keeps_durability_of(today)
+                with.safety() == PowerLossSafety::LosesLastCommits
+                    && !with.keeps_durability_of(today)
             })
             .filter(|one| !found.chosen.iter().any(|trial| trial.candidate == *one))
             .filter(|one| !found.alone.iter().any(|trial| trial.candidate == *one))
@@ -227,7 +228,7 @@ impl Runner<'_> {
         if !found.chosen.is_empty() {
             found.together = Some(measured(&tables, 2, 0, comparisons));
         }
-        let refused = refused.into_iter().enumerate().map(|(index, candidate)| Trial {
+        let refused = refused.into_iter().enumerate().map(|(index, candidate)| TuneTrial {
             candidate,
             beside: found.settings.beyond(today),
             safety: candidate.apply(&found.settings).safety(),
@@ -240,61 +241,60 @@ impl Runner<'_> {
     fn run(
         &self,
         heading: &str,
-        cases: &[(String, Settings)],
+        cases: &[(String, PragmaSettings)],
         time: Duration,
-    ) -> anyhow::Result<Vec<Table>> {
+    ) -> anyhow::Result<Vec<ResultTable>> {
         let subject = self.subject;
         let phases = &subject.load.phases;
-        let headings = phases.iter().map(|phase| Heading {
+        let headings = phases.iter().map(|phase| TableHeading {
             name: phase.name.to_owned(),
             unit: "operations",
             title: heading.to_owned(),
         });
-        let headings: Vec<Heading> = headings.collect();
+        let headings: Vec<TableHeading> = headings.collect();
         // Before the clock of the rounds runs.
         for (name, settings) in cases {
             self.bar.set_message(format!("a file for {name}"));
             subject.file(settings)?;
         }
         let comparisons = (cases.len() - 1) * phases.len();
-        let effort = effort(time, cases.len(), phases.len(), comparisons);
+        let stop_rule = effort(time, cases.len(), phases.len(), comparisons);
         let cases = cases.iter().map(|(name, settings)| {
-            Case::new(format!("{heading}, {name}"), move |duration: Duration| {
+            BenchCase::new(format!("{heading}, {name}"), move |duration: Duration| {
                 sample(subject, settings, duration)
             })
         });
         let cases = cases.collect();
-        run_group(Group { headings, cases }, &effort, self.bar)
+        run_group(CaseGroup { headings, cases }, &stop_rule, self.bar)
     }
 }
 
 /// Carries the load out, and sees whether SQLite took the settings.
 fn sample(
-    subject: &Subject,
-    settings: &Settings,
+    subject: &TuneTarget,
+    settings: &PragmaSettings,
     duration: Duration,
-) -> anyhow::Result<Vec<Sample>> {
+) -> anyhow::Result<Vec<RoundSample>> {
     let path = subject.file(settings)?;
     let plan = subject.load.plan(&path, settings, &subject.encryption, duration.as_secs_f64());
-    let answer = carry_out(&plan)?;
+    let answer = execute_plan(&plan)?;
     for (name, value) in settings.pairs().iter().filter(|(name, _)| !is_of_file(name)) {
         let found = answer.settings.get(name).map(|found| named(name, found));
         anyhow::ensure!(found.as_ref() == Some(value), "PRAGMA {name} = {value} became {found:?}");
     }
-    let samples = answer
-        .steps
-        .iter()
-        .map(|step| Sample::new(step.operations, Duration::from_secs_f64(step.seconds.max(1e-9))));
+    let samples = answer.steps.iter().map(|step| {
+        RoundSample::new(step.operations, Duration::from_secs_f64(step.seconds.max(1e-9)))
+    });
     Ok(samples.collect())
 }
 
 /// So long that `ROUNDS_AIM` rounds fit; never fewer than a verdict needs.
-fn effort(time: Duration, cases: usize, phases: usize, comparisons: usize) -> Effort {
+fn effort(time: Duration, cases: usize, phases: usize, comparisons: usize) -> StopRule {
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
     let steps = (cases * phases) as f64 * ROUNDS_AIM * STEP_OVERHEAD;
     let (least, most) = STEP_SECONDS;
     let seconds = (time.as_secs_f64() / steps).clamp(least, most);
-    Effort {
+    StopRule {
         rounds_min: rounds_needed(comparisons),
         rounds_max: ROUNDS_MAX,
         precision: PRECISION,
@@ -306,22 +306,28 @@ fn effort(time: Duration, cases: usize, phases: usize, comparisons: usize) -> Ef
 /// With fewer, no verdict is possible.
 fn rounds_needed(comparisons: usize) -> usize {
     let says = |rounds: &usize| {
-        Difference::of(&vec![2.0; *rounds], comparisons).verdict != Verdict::TooFewRounds
+        MedianDifference::of(&vec![2.0; *rounds], comparisons).verdict
+            != DifferenceVerdict::TooFewRounds
     };
     (2..ROUNDS_MAX).find(says).unwrap_or(ROUNDS_MAX)
 }
 
 /// Of every table, a case beside another.
-fn measured(tables: &[Table], case: usize, beside: usize, comparisons: usize) -> Vec<Measured> {
+fn measured(
+    tables: &[ResultTable],
+    case: usize,
+    beside: usize,
+    comparisons: usize,
+) -> Vec<PhaseMeasurement> {
     let of = tables.iter().map(|table| {
         let (rate, base) = (&table.rows[case].rate, &table.rows[beside].rate);
         let ratios = rate.samples.iter().zip(&base.samples).map(|(rate, base)| rate / base);
         let ratios: Vec<f64> = ratios.collect();
-        Measured {
+        PhaseMeasurement {
             name: table.name.clone(),
             rate: rate.clone(),
-            difference: Difference::of(&ratios, comparisons),
-            ratio: Spread::of(ratios),
+            difference: MedianDifference::of(&ratios, comparisons),
+            ratio: Distribution::from_samples(ratios),
         }
     });
     of.collect()
@@ -330,27 +336,27 @@ fn measured(tables: &[Table], case: usize, beside: usize, comparisons: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interval::Interval;
+    use crate::confidence_interval::ConfidenceInterval;
 
-    fn trial(candidate: usize, of: &[(f64, f64)]) -> Trial {
-        let measured = of.iter().map(|(low, high)| Measured {
+    fn trial(candidate: usize, of: &[(f64, f64)]) -> TuneTrial {
+        let measured = of.iter().map(|(low, high)| PhaseMeasurement {
             name: "mix".into(),
-            rate: Spread::of(vec![1.0]),
-            ratio: Spread::of(vec![f64::midpoint(*low, *high)]),
-            difference: Difference {
-                interval: Interval { low: *low, high: *high },
+            rate: Distribution::from_samples(vec![1.0]),
+            ratio: Distribution::from_samples(vec![f64::midpoint(*low, *high)]),
+            difference: MedianDifference {
+                interval: ConfidenceInterval { low: *low, high: *high },
                 verdict: match () {
-                    () if *low > 1.0 => Verdict::Faster,
-                    () if *high < 1.0 => Verdict::Slower,
-                    () => Verdict::NoDifference,
+                    () if *low > 1.0 => DifferenceVerdict::Faster,
+                    () if *high < 1.0 => DifferenceVerdict::Slower,
+                    () => DifferenceVerdict::NoDifference,
                 },
                 text: String::new(),
             },
         });
-        Trial {
+        TuneTrial {
             candidate: &CANDIDATES[candidate],
             beside: Vec::new(),
-            safety: Safety::Safe,
+            safety: PowerLossSafety::Safe,
             measured: measured.collect(),
         }
     }
@@ -379,7 +385,7 @@ mod tests {
 
     #[test]
     fn what_is_safe_comes_before_what_is_not() {
-        let risky = Trial { safety: Safety::MayCorrupt, ..trial(0, &[(9.0, 9.9)]) };
+        let risky = TuneTrial { safety: PowerLossSafety::MayCorrupt, ..trial(0, &[(9.0, 9.9)]) };
         let trials = [risky.clone(), trial(1, &[(1.1, 1.2)])];
         assert_eq!(best(&trials).unwrap().candidate, &CANDIDATES[1]);
         assert_eq!(best(&[risky]).unwrap().candidate, &CANDIDATES[0]);
@@ -388,7 +394,7 @@ mod tests {
     #[test]
     fn a_comparison_gets_the_rounds_that_a_verdict_needs() {
         assert_eq!((rounds_needed(1), rounds_needed(2), rounds_needed(36)), (6, 7, 11));
-        let effort = effort(Duration::ZERO, 12, 3, 36);
-        assert_eq!((effort.rounds_min, effort.duration.as_millis()), (11, 2));
+        let stop_rule = effort(Duration::ZERO, 12, 3, 36);
+        assert_eq!((stop_rule.rounds_min, stop_rule.duration.as_millis()), (11, 2));
     }
 }

@@ -11,8 +11,8 @@ use anyhow::{Context, ensure};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::Scalar;
-use crate::lab::read_setting;
+use crate::sqlite_bench::SampleValue;
+use crate::sqlite_bench::read_setting;
 
 /// All that tune knows of, in the order in which they are set.
 const ORDER: [&str; 10] = [
@@ -36,12 +36,12 @@ const AUTO_VACUUM: [&str; 3] = ["NONE", "FULL", "INCREMENTAL"];
 
 /// PRAGMAs with their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settings(Vec<(String, String)>);
+pub(crate) struct PragmaSettings(Vec<(String, String)>);
 
 /// What a power loss may do. The worse, the less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Safety {
+pub enum PowerLossSafety {
     /// Corrupt the file.
     MayCorrupt,
     /// Take back the last commits; the file stays whole.
@@ -50,7 +50,7 @@ pub enum Safety {
     Safe,
 }
 
-impl Settings {
+impl PragmaSettings {
     /// What a connection has now.
     pub(crate) fn read(db: &Connection) -> anyhow::Result<Self> {
         let mut settings = Self::default();
@@ -104,14 +104,14 @@ impl Settings {
 
     /// <https://sqlite.org/pragma.html#pragma_synchronous>: NORMAL is consistent in WAL; with a
     /// rollback journal there is a very small chance that it is not.
-    pub(crate) fn safety(&self) -> Safety {
+    pub(crate) fn safety(&self) -> PowerLossSafety {
         let journal = self.get("journal_mode");
         match self.get("synchronous") {
-            _ if journal == "MEMORY" || journal == "OFF" => Safety::MayCorrupt,
-            "OFF" => Safety::MayCorrupt,
-            "NORMAL" if journal == "WAL" => Safety::LosesLastCommits,
-            "NORMAL" => Safety::MayCorrupt,
-            _ => Safety::Safe,
+            _ if journal == "MEMORY" || journal == "OFF" => PowerLossSafety::MayCorrupt,
+            "OFF" => PowerLossSafety::MayCorrupt,
+            "NORMAL" if journal == "WAL" => PowerLossSafety::LosesLastCommits,
+            "NORMAL" => PowerLossSafety::MayCorrupt,
+            _ => PowerLossSafety::Safe,
         }
     }
 
@@ -122,7 +122,7 @@ impl Settings {
             [value("journal_mode"), value("synchronous")]
         };
         match self.safety() {
-            Safety::MayCorrupt => decides(self) == decides(today),
+            PowerLossSafety::MayCorrupt => decides(self) == decides(today),
             safety => safety >= today.safety(),
         }
     }
@@ -134,7 +134,7 @@ pub(crate) fn is_of_file(name: &str) -> bool {
 }
 
 /// `NAME=VALUE`, of what a program sets today.
-pub fn parse_today(text: &str) -> anyhow::Result<(String, String)> {
+pub fn parse_current_pragma(text: &str) -> anyhow::Result<(String, String)> {
     let (name, value) = text.split_once('=').context("a PRAGMA is written NAME=VALUE")?;
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
     let known = ORDER.iter().any(|known| *known == name) && !is_of_file(&name);
@@ -145,7 +145,7 @@ pub fn parse_today(text: &str) -> anyhow::Result<(String, String)> {
 }
 
 /// A value as people write it.
-pub(crate) fn named(pragma: &str, value: &Scalar) -> String {
+pub(crate) fn named(pragma: &str, value: &SampleValue) -> String {
     let names: &[&str] = match pragma {
         "synchronous" => &SYNCHRONOUS,
         "temp_store" => &TEMP_STORE,
@@ -153,13 +153,13 @@ pub(crate) fn named(pragma: &str, value: &Scalar) -> String {
         _ => &[],
     };
     match value {
-        Scalar::Integer(number) => {
+        SampleValue::Integer(number) => {
             let name = usize::try_from(*number).ok().and_then(|index| names.get(index));
             name.map_or_else(|| number.to_string(), |name| (*name).to_owned())
         }
-        Scalar::Text(text) => text.to_uppercase(),
-        Scalar::Real(number) => number.to_string(),
-        Scalar::Null => String::new(),
+        SampleValue::Text(text) => text.to_uppercase(),
+        SampleValue::Real(number) => number.to_string(),
+        SampleValue::Null => String::new(),
     }
 }
 
@@ -167,8 +167,8 @@ pub(crate) fn named(pragma: &str, value: &Scalar) -> String {
 mod tests {
     use super::*;
 
-    fn of(journal: &str, synchronous: &str) -> Settings {
-        Settings::default().with("synchronous", synchronous).with("journal_mode", journal)
+    fn of(journal: &str, synchronous: &str) -> PragmaSettings {
+        PragmaSettings::default().with("synchronous", synchronous).with("journal_mode", journal)
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn durability_is_never_less_than_today() {
-        let check = |today: Settings, then: Settings, expected: bool| {
+        let check = |today: PragmaSettings, then: PragmaSettings, expected: bool| {
             assert_eq!(then.keeps_durability_of(&today), expected, "{today:?} {then:?}");
         };
         check(of("DELETE", "FULL"), of("WAL", "FULL"), true);
@@ -197,7 +197,7 @@ mod tests {
     fn what_sqlite_answers_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let db = Connection::open(folder.path().join("new.sqlite")).unwrap();
-        let settings = Settings::read(&db).unwrap();
+        let settings = PragmaSettings::read(&db).unwrap();
         assert_eq!(settings.get("journal_mode"), "DELETE");
         assert_eq!(settings.get("synchronous"), "FULL");
         assert_eq!((settings.get("auto_vacuum"), settings.get("page_size")), ("NONE", "4096"));
@@ -206,9 +206,12 @@ mod tests {
     #[test]
     fn todays_settings_are_parsed() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(parse_today("cache_size = -8000").unwrap(), pair("cache_size", "-8000"));
+        assert_eq!(
+            parse_current_pragma("cache_size = -8000").unwrap(),
+            pair("cache_size", "-8000")
+        );
         for wrong in ["cache_size", "page_size=4096", "cache_size=1;DROP", "synchronous="] {
-            assert!(parse_today(wrong).is_err(), "{wrong}");
+            assert!(parse_current_pragma(wrong).is_err(), "{wrong}");
         }
     }
 }

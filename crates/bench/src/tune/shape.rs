@@ -22,13 +22,13 @@ use std::path::Path;
 use anyhow::ensure;
 use rusqlite::Connection;
 
-use self::cycle::{Names, mix};
-use self::operations::{Kind, Operation};
-use self::schema::Table;
-use super::load::{Load, Phase, Workload};
-use super::settings::Settings;
-use crate::figures::whole;
-use crate::lab::{CipherAndKey, carry_out, unlock};
+use self::cycle::{WeightedOperations, mix};
+use self::operations::{OperationKind, TableOperation};
+use self::schema::LoadTable;
+use super::settings::PragmaSettings;
+use super::tune_load::{TuneLoad, TunePhase, TuneWorkload};
+use crate::format::whole;
+use crate::sqlite_bench::{CipherAndKey, execute_plan, unlock};
 
 /// More add nothing to the answer, and each operation is tried.
 const TABLES_MAX: usize = 8;
@@ -39,8 +39,8 @@ const TRIAL_SECONDS: f64 = 0.01;
 pub(crate) fn shape(
     path: &Path,
     encryption: &CipherAndKey,
-    workload: Workload,
-) -> anyhow::Result<Load> {
+    workload: TuneWorkload,
+) -> anyhow::Result<TuneLoad> {
     let db = open(path, encryption)?;
     let (mut tables, mut notes) = schema::read(&db)?;
     ensure!(
@@ -55,7 +55,7 @@ pub(crate) fn shape(
             (left_out.len(), if left_out.len() == 1 { "table" } else { "tables" });
         notes.push(format!("{count} smaller {tables} left out"));
     }
-    let mut load = Load { rows: schema::largest_rowid(&db, &tables)?, ..Load::default() };
+    let mut load = TuneLoad { rows: schema::largest_rowid(&db, &tables)?, ..TuneLoad::default() };
     let mut kept = Vec::new();
     for table in &tables {
         for operation in operations::of(&db, table, &mut load.samples, &mut notes)? {
@@ -93,15 +93,15 @@ fn cause(error: &anyhow::Error) -> String {
 fn attempt(
     path: &Path,
     encryption: &CipherAndKey,
-    load: &Load,
-    operation: &Operation,
+    load: &TuneLoad,
+    operation: &TableOperation,
     db: &Connection,
 ) -> anyhow::Result<()> {
     let mut load = load.clone();
     load.operations.extend(operation.statements.clone());
     let mut run = |cycle: &[String]| {
-        load.phases = vec![Phase::new("trial", cycle.to_vec(), 20)];
-        carry_out(&load.plan(path, &Settings::default(), encryption, TRIAL_SECONDS))
+        load.phases = vec![TunePhase::new("trial", cycle.to_vec(), 20)];
+        execute_plan(&load.plan(path, &PragmaSettings::default(), encryption, TRIAL_SECONDS))
     };
     let names = operation.names();
     let Some(count) = &operation.count else { return run(&names).map(drop) };
@@ -118,17 +118,17 @@ fn attempt(
 }
 
 /// `Track, 3,503 rows: reads by key, 3 indexes, scans, updates, inserts and deletes`.
-fn about(table: &Table, kept: &[(&Table, Operation)]) -> String {
-    let of: Vec<&Operation> =
+fn about(table: &LoadTable, kept: &[(&LoadTable, TableOperation)]) -> String {
+    let of: Vec<&TableOperation> =
         kept.iter().filter(|(other, _)| other.name == table.name).map(|(_, of)| of).collect();
     let has = |kind| of.iter().any(|operation| operation.kind == kind);
-    let lookups = of.iter().filter(|operation| operation.kind == Kind::Lookup).count();
+    let lookups = of.iter().filter(|operation| operation.kind == OperationKind::Lookup).count();
     let mut parts = Vec::new();
     let names = [
-        (Kind::Point, "reads by key"),
-        (Kind::Scan, "scans"),
-        (Kind::Update, "updates"),
-        (Kind::Insert, "inserts and deletes"),
+        (OperationKind::Point, "reads by key"),
+        (OperationKind::Scan, "scans"),
+        (OperationKind::Update, "updates"),
+        (OperationKind::Insert, "inserts and deletes"),
     ];
     parts.extend(names.iter().filter(|(kind, _)| has(*kind)).map(|(_, text)| (*text).to_owned()));
     if lookups > 0 {
@@ -143,11 +143,11 @@ fn about(table: &Table, kept: &[(&Table, Operation)]) -> String {
 }
 
 fn phases(
-    kept: &[(&Table, Operation)],
-    workload: Workload,
+    kept: &[(&LoadTable, TableOperation)],
+    workload: TuneWorkload,
     notes: &mut Vec<String>,
-) -> anyhow::Result<Vec<Phase>> {
-    let names = |kinds: &[Kind]| {
+) -> anyhow::Result<Vec<TunePhase>> {
+    let names = |kinds: &[OperationKind]| {
         let all = kept.iter().filter(|(_, operation)| kinds.contains(&operation.kind));
         // Large tables are read and written more, but not only they: with the root of their rows.
         let weighted = all.map(|(table, operation)| {
@@ -155,20 +155,21 @@ fn phases(
             let weight = (table.rows as f64).sqrt() * operation.share;
             (operation.names(), weight)
         });
-        Names::new(weighted.collect())
+        WeightedOperations::new(weighted.collect())
     };
-    let mut reads = names(&[Kind::Point, Kind::Lookup, Kind::Scan]);
-    let (mut updates, mut pairs) = (names(&[Kind::Update]), names(&[Kind::Insert]));
+    let mut reads = names(&[OperationKind::Point, OperationKind::Lookup, OperationKind::Scan]);
+    let (mut updates, mut pairs) =
+        (names(&[OperationKind::Update]), names(&[OperationKind::Insert]));
     let whole = mix(workload, &mut reads, &mut updates, &mut pairs);
     ensure!(!whole.is_empty(), "nothing can be read or written in this file");
-    let mut phases = vec![Phase::new("mix", whole, 1)];
+    let mut phases = vec![TunePhase::new("mix", whole, 1)];
     if reads.is_empty() || (updates.is_empty() && pairs.is_empty()) {
         let only = if reads.is_empty() { "writes" } else { "reads" };
         notes.push(format!("the load has {only} only"));
         phases[0].name = only;
         return Ok(phases);
     }
-    phases.push(Phase::new("reads", cycle::reads(&mut reads), 1));
-    phases.push(Phase::new("writes", cycle::writes(&mut updates, &mut pairs), 1));
+    phases.push(TunePhase::new("reads", cycle::reads(&mut reads), 1));
+    phases.push(TunePhase::new("writes", cycle::writes(&mut updates, &mut pairs), 1));
     Ok(phases)
 }

@@ -7,38 +7,38 @@ use clap::Args;
 use serde_json::{Value, json};
 use sync_store::Vaults;
 
-use super::{House, Place, limit};
-use crate::client;
+use super::{DataDir, StorageArgs, quota};
 use crate::clock::now_ms;
-use crate::output::span::{ago, grouped};
-use crate::output::{Output, moment};
-use crate::password::Source;
+use crate::device;
+use crate::output::time_span::{ago, group_thousands};
+use crate::output::{Printer, format_time};
+use crate::password::PasswordSource;
 
 /// Show an account: limits, devices, size; with its password also what its vault holds.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren account show ada\n  \
                         warren account show ada --open\n  \
                         warren account show ada --password-file secret.txt --json")]
-pub(crate) struct Arguments {
+pub(crate) struct AccountShowArgs {
     login: String,
     /// Open the vault too; the password is asked for.
     #[arg(long)]
     open: bool,
     #[command(flatten)]
-    password: Source,
+    password: PasswordSource,
     #[command(flatten)]
-    place: Place,
+    place: StorageArgs,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &AccountShowArgs, output: Printer) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
-    let house = House::open(&arguments.place)?;
-    let account = house.accounts.find(&login)?;
-    let file_bytes = match &house.vaults {
+    let data_dir = DataDir::open(&arguments.place)?;
+    let account = data_dir.accounts.find(&login)?;
+    let file_bytes = match &data_dir.vaults {
         Vaults::Files(_) => file_bytes(&account.vault, &arguments.place.data.data)?,
         Vaults::Postgres(_) => None,
     };
-    let children_count = house.accounts.children(account.account)?.len();
+    let children_count = data_dir.accounts.sub_vaults(account.account)?.len();
     describe(&account, file_bytes, output);
     if children_count > 0 {
         output.line(format_args!("{children_count} further vaults belong to it"));
@@ -47,15 +47,15 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> anyhow::Result<()> {
         "login": login.as_str(),
         "vault": account.vault.as_str(),
         "created_ms": account.created_ms,
-        "devices": account.clients_count,
+        "devices": account.devices_count,
         "file_bytes": file_bytes,
         "children": children_count,
-        "limits": limit::to_json(account.limits),
+        "limits": quota::to_json(account.limits),
     });
     if arguments.open || arguments.password.password_file.is_some() {
-        value["open"] = inside(&house, &login, arguments, output)?;
+        value["open"] = describe_vault(&data_dir, &login, arguments, output)?;
     }
-    output.value(&value)
+    output.json(&value)
 }
 
 /// The vault's file with its WAL; none before the first device is there, and none in PostgreSQL.
@@ -71,38 +71,42 @@ fn file_bytes(vault: &VaultId, data: &Path) -> anyhow::Result<Option<u64>> {
     Ok(Some(bytes + size(&wal)?.unwrap_or(0)))
 }
 
-fn describe(account: &AccountSummary, file_bytes: Option<u64>, output: Output) {
+fn describe(account: &AccountSummary, file_bytes: Option<u64>, output: Printer) {
     let (login, vault) = (&account.login, &account.vault);
-    output.line(format_args!("{login}, made {}, vault {vault}", moment(account.created_ms)));
-    output.line(format_args!("{}", limit::describe(account.limits)));
-    let devices = account.clients_count;
+    output.line(format_args!("{login}, made {}, vault {vault}", format_time(account.created_ms)));
+    output.line(format_args!("{}", quota::describe(account.limits)));
+    let devices = account.devices_count;
     match file_bytes {
         Some(bytes) => {
-            output.line(format_args!("{devices} devices; the file has {} bytes", grouped(bytes)));
+            output.line(format_args!(
+                "{devices} devices; the file has {} bytes",
+                group_thousands(bytes)
+            ));
         }
         None => output.line(format_args!("{devices} devices; no file")),
     }
 }
 
 /// What only the password opens.
-fn inside(
-    house: &House,
+fn describe_vault(
+    data_dir: &DataDir,
     login: &Login,
-    arguments: &Arguments,
-    output: Output,
+    arguments: &AccountShowArgs,
+    output: Printer,
 ) -> anyhow::Result<Value> {
     let password = arguments.password.read(&format!("Password for {login}: "))?;
-    let unlocked = house.accounts.unlock(login, &Password::parse(password)?)?;
-    let vault = house.vaults.open(&unlocked)?;
-    let state = house.wait(vault.state())?;
-    let clients = client::of_vault(house, &unlocked)?;
-    let (messages, bytes) = (grouped(state.fingerprint.count), grouped(state.bytes));
+    let unlocked = data_dir.accounts.unlock(login, &Password::parse(password)?)?;
+    let vault = data_dir.vaults.open(&unlocked)?;
+    let state = data_dir.wait(vault.summary())?;
+    let clients = device::list_from_data_dir(data_dir, &unlocked)?;
+    let (messages, bytes) =
+        (group_thousands(state.fingerprint.count), group_thousands(state.bytes));
     output.line(format_args!("{messages} messages, {bytes} bytes, cursor {}", state.cursor));
     let now_ms = now_ms();
     for client in &clients.clients {
         let seen = ago(client.seen_ms, now_ms);
         let (id, name) = (&client.client_id, &client.name);
-        let (unsent, behind) = (grouped(client.unsent), grouped(client.behind));
+        let (unsent, behind) = (group_thousands(client.unsent), group_thousands(client.behind));
         output
             .line(format_args!("{id}  {name:24} seen {seen}, {unsent} unsent, {behind} to fetch"));
     }

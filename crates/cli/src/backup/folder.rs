@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use accounts::REVOCATIONS;
+use accounts::REVOCATIONS_FILE;
 use anyhow::{Context, bail, ensure};
 
 use super::target::{remove, sync_folder};
@@ -39,7 +39,8 @@ impl BackupFolder {
         let found = entries(path)?;
         let has_begun = found.iter().any(|name| name == UNFINISHED);
         let is_ours = |name: &String| {
-            let is_copy = name.starts_with(ACCOUNTS) || [VAULTS, REVOCATIONS].contains(&&**name);
+            let is_copy =
+                name.starts_with(ACCOUNTS) || [VAULTS, REVOCATIONS_FILE].contains(&&**name);
             has_begun && (is_copy || name == UNFINISHED)
         };
         let is_fresh = found.iter().all(|name| name == LOST_AND_FOUND || is_ours(name));

@@ -10,7 +10,7 @@ pub(super) const NAME: &str = "manifest.json";
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Manifest {
+pub(super) struct BackupManifest {
     /// Of this format.
     version: u32,
     /// When the last file had been copied, milliseconds since 1970.
@@ -29,7 +29,7 @@ pub(super) struct BackedUpFile {
     pub(super) wal_pages: u64,
 }
 
-impl Manifest {
+impl BackupManifest {
     pub(super) fn new(made_ms: u64, files: Vec<BackedUpFile>) -> Self {
         Self { version: VERSION, made_ms, files }
     }

@@ -3,17 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use accounts::{Accounts, AppliedRevocations, KdfCost, REVOCATIONS};
+use accounts::{Accounts, AppliedRevocations, KdfCost, REVOCATIONS_FILE};
 use anyhow::{Context, ensure};
 use clap::Args;
-use engine::{Databases, Limits};
+use engine::{Databases, EngineLimits};
 
-use super::manifest::Manifest;
+use super::manifest::BackupManifest;
 use super::revocation_lists::{ListFile, merge};
-use super::target::Target;
-use super::{Summary, check_accounts, copy, write_new};
-use crate::account::Data;
-use crate::output::Output;
+use super::target::RestoreTarget;
+use super::{BackupSummary, check_accounts, copy, write_new};
+use crate::account::DataDirArgs;
+use crate::output::Printer;
 
 /// Restore a backup into a new data directory, after checking every file against the manifest.
 ///
@@ -26,11 +26,11 @@ use crate::output::Output;
                         warren restore /mnt/backup/monday --data /srv/new \\\n    \
                         --revocations /srv/warren/revocations\n  \
                         warren restore /mnt/backup/monday --check")]
-pub(crate) struct Restore {
+pub(crate) struct RestoreArgs {
     /// What `warren backup` wrote.
     folder: PathBuf,
     #[command(flatten)]
-    data: Data,
+    data: DataDirArgs,
     /// Revocation list of the lost data directory (its file `revocations`). Revokes and changes again
     /// what was revoked or changed after the backup.
     #[arg(long, value_name = "FILE")]
@@ -40,9 +40,9 @@ pub(crate) struct Restore {
     check: bool,
 }
 
-pub(crate) fn restore(arguments: &Restore, output: Output) -> anyhow::Result<()> {
+pub(crate) fn restore(arguments: &RestoreArgs, output: Printer) -> anyhow::Result<()> {
     let (folder, data) = (&arguments.folder, &arguments.data.data);
-    let manifest = Manifest::read(folder)?;
+    let manifest = BackupManifest::read(folder)?;
     check(&manifest, folder, output)?;
     let lists = read_lists(folder, arguments.revocations.as_deref())?;
     if arguments.check {
@@ -52,24 +52,24 @@ pub(crate) fn restore(arguments: &Restore, output: Output) -> anyhow::Result<()>
         } else {
             "sound, but for damaged lines of a list of revocations:"
         };
-        return Summary { verdict, manifest: &manifest, folder, lists, applied_count: None }
+        return BackupSummary { verdict, manifest: &manifest, folder, lists, applied_count: None }
             .print(output);
     }
-    let target = Target::begin(data)?;
+    let target = RestoreTarget::begin(data)?;
     copy_files(&manifest, folder, &target, output)?;
-    write_new(&target.place(REVOCATIONS)?, merge(&lists).as_slice())?;
+    write_new(&target.place(REVOCATIONS_FILE)?, merge(&lists).as_slice())?;
     let applied = apply(target.folder())?;
     for vault in &applied.removed_vaults {
         remove_vault(&vault.path(target.folder()))?;
     }
     target.finish()?;
     let applied_count = Some(applied.applied_count);
-    Summary { verdict: "restored", manifest: &manifest, folder: data, lists, applied_count }
+    BackupSummary { verdict: "restored", manifest: &manifest, folder: data, lists, applied_count }
         .print(output)
 }
 
 /// Refuses a backup in which a file is not what the manifest says.
-fn check(manifest: &Manifest, folder: &Path, output: Output) -> anyhow::Result<()> {
+fn check(manifest: &BackupManifest, folder: &Path, output: Printer) -> anyhow::Result<()> {
     let bar = output.progress().with_message("checking");
     bar.set_length(manifest.files.len() as u64);
     for file in &manifest.files {
@@ -83,20 +83,20 @@ fn check(manifest: &Manifest, folder: &Path, output: Output) -> anyhow::Result<(
 
 /// The backup's list of revocations, if there is one, and the one that is named.
 fn read_lists(folder: &Path, named: Option<&Path>) -> anyhow::Result<Vec<ListFile>> {
-    let own = folder.join(REVOCATIONS);
+    let own = folder.join(REVOCATIONS_FILE);
     let own = own.exists().then(|| ListFile::read(&own));
     own.into_iter().chain(named.map(ListFile::read_named)).collect()
 }
 
 fn copy_files(
-    manifest: &Manifest,
+    manifest: &BackupManifest,
     folder: &Path,
-    target: &Target,
-    output: Output,
+    target: &RestoreTarget,
+    output: Printer,
 ) -> anyhow::Result<()> {
     let bar = output.progress().with_message("copying");
     bar.set_length(manifest.files.len() as u64);
-    for file in manifest.files.iter().filter(|file| file.path != REVOCATIONS) {
+    for file in manifest.files.iter().filter(|file| file.path != REVOCATIONS_FILE) {
         copy(&folder.join(&file.path), &target.place(&file.path)?)?;
         file.check(target.folder())?;
         bar.inc(1);
@@ -107,7 +107,7 @@ fn copy_files(
 
 /// Applies the list of a data directory to its accounts.
 fn apply(data: &Path) -> anyhow::Result<AppliedRevocations> {
-    let databases = Databases::start(Limits::default())?;
+    let databases = Databases::start(EngineLimits::default())?;
     let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
     let applied = accounts.apply_revocations();
     databases.shutdown();

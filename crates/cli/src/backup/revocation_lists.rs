@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
-use accounts::Revocations;
+use accounts::ParsedRevocations;
 use anyhow::{Context, ensure};
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub(super) struct ListFile {
 impl ListFile {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let content = fs::read(path).with_context(|| path.display().to_string())?;
-        let list = Revocations::parse(&content);
+        let list = ParsedRevocations::parse(&content);
         let damaged_lines = list.damaged_lines().to_vec();
         Ok(Self { path: path.display().to_string(), count: list.count(), damaged_lines, content })
     }

@@ -11,9 +11,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use accounts::{RESTORING, REVOCATIONS};
+use accounts::{RESTORING, REVOCATIONS_FILE};
 use anyhow::{Context, ensure};
-use sync_store::DataLock;
+use sync_store::DataDirLock;
 
 use super::{ACCOUNTS, VAULTS, entries};
 
@@ -21,22 +21,22 @@ use super::{ACCOUNTS, VAULTS, entries};
 const EMPTY: [&str; 2] = ["lock", "lost+found"];
 /// What an interrupted restore may have moved to its place, and what a server makes before it finds
 /// that it may not open the directory.
-const UNFINISHED: [&str; 4] = [RESTORING, VAULTS, REVOCATIONS, "reserve"];
+const UNFINISHED: [&str; 4] = [RESTORING, VAULTS, REVOCATIONS_FILE, "reserve"];
 
-pub(super) struct Target {
+pub(super) struct RestoreTarget {
     data: PathBuf,
     /// Where files are put: a data directory of its own.
     folder: PathBuf,
     /// Nothing is outside the folder yet, so that without it the directory is empty.
     may_be_undone: bool,
-    _lock: DataLock,
+    _lock: DataDirLock,
 }
 
-impl Target {
+impl RestoreTarget {
     /// Takes a directory, which is made if it is not there. It must be empty, or hold what an
     /// interrupted restore has left, which is removed.
     pub(super) fn begin(data: &Path) -> anyhow::Result<Self> {
-        let lock = DataLock::take(data, "warren restore")?;
+        let lock = DataDirLock::acquire(data, "warren restore")?;
         let folder = data.join(RESTORING);
         let is_unfinished = folder.exists();
         let found = entries(data)?;
@@ -87,7 +87,7 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for RestoreTarget {
     fn drop(&mut self) {
         if self.may_be_undone {
             // If that fails, the next restore does it.

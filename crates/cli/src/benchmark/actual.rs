@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use bench::actual::{Part, Plan, setup};
+use bench::actual::{ActualBenchPart, ActualBenchPlan, setup};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::{Places, Rivals, command_line, finish};
-use crate::output::Output;
+use super::{BenchOutputArgs, CompetitorArgs, command_line, print_and_save};
+use crate::output::Printer;
 
 /// Actual Budget's published sync server beside this one, asked as its apps ask.
 ///
@@ -20,7 +20,7 @@ use crate::output::Output;
 #[command(after_help = "Example:\n  warren bench actual --setup\n  warren bench actual\n  \
                   warren bench actual --only small,empty --users 1,8,32 --seconds 3\n  \
                   warren bench actual --only bulk --messages 40000 --rounds 3")]
-pub(crate) struct Actual {
+pub(crate) struct BenchActualArgs {
     /// Install the published server from npm's registry, and say whether it is there; measure
     /// nothing.
     #[arg(long)]
@@ -44,50 +44,54 @@ pub(crate) struct Actual {
     rounds: usize,
     /// Make only these tables.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
-    only: Vec<PartName>,
+    only: Vec<ActualPartArg>,
     #[command(flatten)]
-    rivals: Rivals,
+    rivals: CompetitorArgs,
     #[command(flatten)]
-    places: Places,
+    places: BenchOutputArgs,
 }
 
-/// `Part`, as the command line names it.
+/// `ActualBenchPart`, as the command line names it.
 #[derive(Clone, Copy)]
-struct PartName(Part);
+struct ActualPartArg(ActualBenchPart);
 
-impl ValueEnum for PartName {
+impl ValueEnum for ActualPartArg {
     fn value_variants<'a>() -> &'a [Self] {
         &[
-            Self(Part::Bulk),
-            Self(Part::Pages),
-            Self(Part::Small),
-            Self(Part::Empty),
-            Self(Part::Download),
-            Self(Part::Memory),
+            Self(ActualBenchPart::Bulk),
+            Self(ActualBenchPart::Pages),
+            Self(ActualBenchPart::Small),
+            Self(ActualBenchPart::Empty),
+            Self(ActualBenchPart::Download),
+            Self(ActualBenchPart::Memory),
         ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
-            Part::Bulk => ("bulk", "imports, each in one request"),
-            Part::Pages => ("pages", "imports in pages"),
-            Part::Small => ("small", "a transaction, or ten, in a request"),
-            Part::Empty => ("empty", "nothing new, of a small budget and of one of two years"),
-            Part::Download => ("download", "a new device gets everything, up to 40,000 messages"),
-            Part::Memory => ("memory", "one server that does all of it, and its memory"),
+            ActualBenchPart::Bulk => ("bulk", "imports, each in one request"),
+            ActualBenchPart::Pages => ("pages", "imports in pages"),
+            ActualBenchPart::Small => ("small", "a transaction, or ten, in a request"),
+            ActualBenchPart::Empty => {
+                ("empty", "nothing new, of a small budget and of one of two years")
+            }
+            ActualBenchPart::Download => {
+                ("download", "a new device gets everything, up to 40,000 messages")
+            }
+            ActualBenchPart::Memory => ("memory", "one server that does all of it, and its memory"),
         };
         Some(PossibleValue::new(name).help(help))
     }
 }
 
-pub(crate) fn run(arguments: Actual, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: BenchActualArgs, output: Printer) -> anyhow::Result<()> {
     let progress = output.progress();
     if arguments.setup {
         let installed = setup(&arguments.rivals.rivals, &progress);
         output.text(format_args!("{installed}"));
-        return output.value(&installed);
+        return output.json(&installed);
     }
-    let plan = Plan {
+    let plan = ActualBenchPlan {
         messages: arguments.messages,
         page: arguments.page,
         users: arguments.users,
@@ -95,10 +99,10 @@ pub(crate) fn run(arguments: Actual, output: Output) -> anyhow::Result<()> {
         rounds: arguments.rounds,
         only: arguments.only.iter().map(|part| part.0).collect(),
         folder: arguments.places.folder,
-        rivals: arguments.rivals.rivals,
+        competitors: arguments.rivals.rivals,
         program: std::env::current_exe()?,
         command: command_line(),
     };
     let report = bench::actual::run(&plan, &progress)?;
-    finish(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report, output)
 }

@@ -1,12 +1,12 @@
 //! `warren bench browser`.
 
-use bench::lab::browser::{self, Part, Plan};
+use bench::sqlite_bench::browser::{self, BrowserBenchPart, BrowserBenchPlan};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::method::MethodArguments;
-use super::{Rivals, finish};
-use crate::output::Output;
+use super::measure_args::MeasureArgs;
+use super::{CompetitorArgs, print_and_save};
+use crate::output::Printer;
 
 /// Items in a browser: Warren beside sqlite-wasm, and beside the native replica.
 ///
@@ -19,7 +19,7 @@ use crate::output::Output;
                   warren bench browser --only wal --seconds 0.2 --rounds-min 20\n\n\
                   `cargo xtask web` builds what is measured of Warren."
 )]
-pub(crate) struct Arguments {
+pub(crate) struct BenchBrowserArgs {
     /// Install sqlite-wasm and what drives Chromium from npm's registry, and say which libraries
     /// there are; measure nothing. Needs a Chromium.
     #[arg(long)]
@@ -29,47 +29,53 @@ pub(crate) struct Arguments {
     rows: i64,
     /// Make only these tables.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
-    only: Vec<PartName>,
+    only: Vec<BrowserPartArg>,
     #[command(flatten)]
-    rivals: Rivals,
+    rivals: CompetitorArgs,
     #[command(flatten)]
-    method: MethodArguments,
+    method: MeasureArgs,
 }
 
-/// `Part`, as the command line names it.
+/// `BrowserBenchPart`, as the command line names it.
 #[derive(Clone, Copy)]
-struct PartName(Part);
+struct BrowserPartArg(BrowserBenchPart);
 
-impl ValueEnum for PartName {
+impl ValueEnum for BrowserPartArg {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self(Part::Wal), Self(Part::Rollback), Self(Part::Tab)]
+        &[
+            Self(BrowserBenchPart::Wal),
+            Self(BrowserBenchPart::Rollback),
+            Self(BrowserBenchPart::Tab),
+        ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
-            Part::Wal => ("wal", "in a worker; a WAL that no commit flushes, Warren's default"),
-            Part::Rollback => {
+            BrowserBenchPart::Wal => {
+                ("wal", "in a worker; a WAL that no commit flushes, Warren's default")
+            }
+            BrowserBenchPart::Rollback => {
                 ("rollback", "in a worker; each commit flushes, sqlite-wasm's default")
             }
-            Part::Tab => ("tab", "what a page waits for"),
+            BrowserBenchPart::Tab => ("tab", "what a page waits for"),
         };
         Some(PossibleValue::new(name).help(help))
     }
 }
 
-pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: BenchBrowserArgs, output: Printer) -> anyhow::Result<()> {
     let progress = output.progress();
     if arguments.setup {
         let drivers = browser::setup(&arguments.rivals.rivals, &progress);
         output.text(format_args!("{drivers}"));
-        return output.value(&drivers);
+        return output.json(&drivers);
     }
-    let plan = Plan {
+    let plan = BrowserBenchPlan {
         method: arguments.method.method()?,
         rows: arguments.rows,
         only: arguments.only.iter().map(|part| part.0).collect(),
-        rivals: arguments.rivals.rivals,
+        competitors: arguments.rivals.rivals,
     };
     let report = browser::run(&plan, &progress)?;
-    finish(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report, output)
 }

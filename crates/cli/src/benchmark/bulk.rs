@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use bench::bulk::{Part, Plan};
+use bench::bulk::{BulkBenchPart, BulkBenchPlan};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::{Places, command_line, finish};
-use crate::output::Output;
+use super::{BenchOutputArgs, command_line, print_and_save};
+use crate::output::Printer;
 
 /// Messages a second stored in bulk, beside the bare loop that inserts the same rows.
 ///
@@ -19,7 +19,7 @@ use crate::output::Output;
 #[command(
     after_help = "Example:\n  warren bench bulk\n  warren bench bulk --only local --counts 169000 --page 10000 --rounds 7\n  warren bench bulk --only postgres --counts 4000,40000 --latency 0,1,5 --rounds 3"
 )]
-pub(crate) struct Bulk {
+pub(crate) struct BenchBulkArgs {
     /// Messages, a table for each count: the largest is what one user of a budget app made in a
     /// day.
     #[arg(long, value_delimiter = ',', default_value = "4000,40000,169000", value_name = "COUNTS")]
@@ -35,7 +35,7 @@ pub(crate) struct Bulk {
     rounds: usize,
     /// Make only these tables.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
-    only: Vec<PartName>,
+    only: Vec<BulkPartArg>,
     /// Milliseconds to the database and back, tables for each.
     #[arg(long, value_delimiter = ',', default_value = "0,1,5", value_name = "MILLISECONDS")]
     latency: Vec<u64>,
@@ -43,29 +43,31 @@ pub(crate) struct Bulk {
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     case_seconds_max: u64,
     #[command(flatten)]
-    places: Places,
+    places: BenchOutputArgs,
 }
 
-/// `Part`, as the command line names it.
+/// `BulkBenchPart`, as the command line names it.
 #[derive(Clone, Copy)]
-struct PartName(Part);
+struct BulkPartArg(BulkBenchPart);
 
-impl ValueEnum for PartName {
+impl ValueEnum for BulkPartArg {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self(Part::Local), Self(Part::Postgres)]
+        &[Self(BulkBenchPart::Local), Self(BulkBenchPart::Postgres)]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
-            Part::Local => PossibleValue::new("local").help("SQLite: the bare loop, and Warren"),
-            Part::Postgres => PossibleValue::new("postgres")
+            BulkBenchPart::Local => {
+                PossibleValue::new("local").help("SQLite: the bare loop, and Warren")
+            }
+            BulkBenchPart::Postgres => PossibleValue::new("postgres")
                 .help("the published ways, on a server from the distribution's package"),
         })
     }
 }
 
-pub(crate) fn run(arguments: Bulk, output: Output) -> anyhow::Result<()> {
-    let plan = Plan {
+pub(crate) fn run(arguments: BenchBulkArgs, output: Printer) -> anyhow::Result<()> {
+    let plan = BulkBenchPlan {
         counts: arguments.counts,
         page: arguments.page,
         content_bytes: arguments.content,
@@ -78,5 +80,5 @@ pub(crate) fn run(arguments: Bulk, output: Output) -> anyhow::Result<()> {
         command: command_line(),
     };
     let report = bench::bulk::run(&plan, &output.progress())?;
-    finish(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report, output)
 }

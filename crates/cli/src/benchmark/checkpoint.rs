@@ -1,12 +1,12 @@
 //! `warren bench checkpoint`.
 
-use bench::lab::checkpoint::{self, Plan};
+use bench::sqlite_bench::checkpoint::{self, CheckpointBenchPlan};
 use clap::Args;
 use engine::Cipher;
 
-use super::finish;
-use super::method::MethodArguments;
-use crate::output::Output;
+use super::measure_args::MeasureArgs;
+use super::print_and_save;
+use crate::output::Printer;
 
 /// What checkpoints cost: throughput, the slowest commit, the largest WAL.
 ///
@@ -20,7 +20,7 @@ use crate::output::Output;
     after_help = "Example:\n  warren bench checkpoint --folder /mnt/disk\n  \
                   warren bench checkpoint --batch 1 --seconds 10 --minutes 30"
 )]
-pub(crate) struct Checkpoint {
+pub(crate) struct BenchCheckpointArgs {
     /// Rows of the table.
     #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(1_000..))]
     rows: i64,
@@ -31,16 +31,16 @@ pub(crate) struct Checkpoint {
     #[arg(long, value_name = "CIPHER")]
     cipher: Option<Cipher>,
     #[command(flatten)]
-    method: MethodArguments,
+    method: MeasureArgs,
 }
 
-pub(crate) fn run(arguments: &Checkpoint, output: Output) -> anyhow::Result<()> {
-    let plan = Plan {
+pub(crate) fn run(arguments: &BenchCheckpointArgs, output: Printer) -> anyhow::Result<()> {
+    let plan = CheckpointBenchPlan {
         method: arguments.method.method()?,
         rows: arguments.rows,
         batch: arguments.batch,
         cipher: arguments.cipher,
     };
     let report = checkpoint::run(&plan, &output.progress())?;
-    finish(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report, output)
 }

@@ -1,12 +1,12 @@
 //! `warren bench cipher`.
 
-use bench::lab::cipher::{self, Part, Plan};
+use bench::sqlite_bench::cipher::{self, CipherBenchPart, CipherBenchPlan};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::finish;
-use super::method::MethodArguments;
-use crate::output::Output;
+use super::measure_args::MeasureArgs;
+use super::print_and_save;
+use crate::output::Printer;
 
 /// What each cipher costs: warm, cold, and when a file is opened.
 ///
@@ -16,7 +16,7 @@ use crate::output::Output;
 #[command(after_help = "Example:\n  warren bench cipher --folder /mnt/disk\n  \
                         warren bench cipher --ciphers chacha20,aegis --rows 200000\n  \
                         warren bench cipher --only open --minutes 1")]
-pub(crate) struct Cipher {
+pub(crate) struct BenchCipherArgs {
     /// Messages in the file. 20,000 of 3,500 bytes are larger than the page cache.
     #[arg(long, default_value_t = 20_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(10..))]
     rows: i64,
@@ -28,33 +28,35 @@ pub(crate) struct Cipher {
     ciphers: Vec<String>,
     /// Make only these tables.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
-    only: Vec<PartName>,
+    only: Vec<CipherPartArg>,
     #[command(flatten)]
-    method: MethodArguments,
+    method: MeasureArgs,
 }
 
-/// `Part`, as the command line names it.
+/// `CipherBenchPart`, as the command line names it.
 #[derive(Clone, Copy)]
-struct PartName(Part);
+struct CipherPartArg(CipherBenchPart);
 
-impl ValueEnum for PartName {
+impl ValueEnum for CipherPartArg {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self(Part::Warm), Self(Part::Cold), Self(Part::Open)]
+        &[Self(CipherBenchPart::Warm), Self(CipherBenchPart::Cold), Self(CipherBenchPart::Open)]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
-            Part::Warm => {
+            CipherBenchPart::Warm => {
                 PossibleValue::new("warm").help("inserts, lists, reads, updates, deletes")
             }
-            Part::Cold => PossibleValue::new("cold").help("reads that find nothing in memory"),
-            Part::Open => PossibleValue::new("open").help("raw keys and passphrases"),
+            CipherBenchPart::Cold => {
+                PossibleValue::new("cold").help("reads that find nothing in memory")
+            }
+            CipherBenchPart::Open => PossibleValue::new("open").help("raw keys and passphrases"),
         })
     }
 }
 
-pub(crate) fn run(arguments: &Cipher, output: Output) -> anyhow::Result<()> {
-    let plan = Plan {
+pub(crate) fn run(arguments: &BenchCipherArgs, output: Printer) -> anyhow::Result<()> {
+    let plan = CipherBenchPlan {
         method: arguments.method.method()?,
         rows: arguments.rows,
         body_bytes: arguments.body_bytes,
@@ -62,5 +64,5 @@ pub(crate) fn run(arguments: &Cipher, output: Output) -> anyhow::Result<()> {
         only: arguments.only.iter().map(|part| part.0).collect(),
     };
     let report = cipher::run(&plan, &output.progress())?;
-    finish(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report, output)
 }

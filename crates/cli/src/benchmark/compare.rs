@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use bench::Report;
+use bench::BenchReport;
 use clap::Args;
 
-use crate::output::Output;
+use crate::output::Printer;
 
 /// Two reports beside each other: what became faster, what slower.
 ///
@@ -16,7 +16,7 @@ use crate::output::Output;
 #[command(
     after_help = "Example:\n  warren bench compare before/warren-pragma.json warren-pragma.json"
 )]
-pub(crate) struct Compare {
+pub(crate) struct BenchCompareArgs {
     /// The report to compare with.
     #[arg(value_name = "A.json")]
     a: PathBuf,
@@ -25,13 +25,13 @@ pub(crate) struct Compare {
     b: PathBuf,
 }
 
-pub(crate) fn run(arguments: &Compare, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &BenchCompareArgs, output: Printer) -> anyhow::Result<()> {
     let comparison = bench::compare(&read(&arguments.a)?, &read(&arguments.b)?)?;
     output.text(format_args!("{comparison}"));
-    output.value(&comparison)
+    output.json(&comparison)
 }
 
-fn read(path: &Path) -> anyhow::Result<Report> {
+fn read(path: &Path) -> anyhow::Result<BenchReport> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     serde_json::from_str(&text)
         .with_context(|| format!("{} is no report of warren bench", path.display()))

@@ -1,11 +1,11 @@
 //! `warren bench pragma`.
 
-use bench::lab::pragma::{self, Choice, Kind, Plan};
+use bench::sqlite_bench::pragma::{self, BenchChoice, BenchChoiceKind, PragmaBenchPlan};
 use clap::Args;
 
-use super::method::MethodArguments;
-use super::{finish, finish_in_short};
-use crate::output::Output;
+use super::measure_args::MeasureArgs;
+use super::{finish_in_short, print_and_save};
+use crate::output::Printer;
 
 /// What SQLite's settings do on this disk, in one table with verdicts.
 ///
@@ -25,7 +25,7 @@ use crate::output::Output;
                   warren bench pragma --rows 1000,200000 --cipher aegis --precision 1 --minutes 60\n  \
                   warren bench pragma --list"
 )]
-pub(crate) struct Pragma {
+pub(crate) struct BenchPragmaArgs {
     /// Messages in the file, for each size. 20,000 of 3,500 bytes are larger than every cache.
     #[arg(long, default_values_t = [1_000, 20_000], value_delimiter = ',', value_name = "COUNTS", value_parser = clap::value_parser!(i64).range(10..))]
     rows: Vec<i64>,
@@ -45,14 +45,14 @@ pub(crate) struct Pragma {
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    method: MethodArguments,
+    method: MeasureArgs,
 }
 
-pub(crate) fn run(arguments: &Pragma, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &BenchPragmaArgs, output: Printer) -> anyhow::Result<()> {
     if arguments.list {
         return list(output);
     }
-    let plan = Plan {
+    let plan = PragmaBenchPlan {
         method: arguments.method.method()?,
         rows: arguments.rows.clone(),
         body_bytes: arguments.body_bytes,
@@ -60,21 +60,21 @@ pub(crate) fn run(arguments: &Pragma, output: Output) -> anyhow::Result<()> {
         only: arguments.only.clone(),
     };
     let report = pragma::run(&plan, &output.progress())?;
-    let finish = if arguments.all { finish } else { finish_in_short };
+    let finish = if arguments.all { print_and_save } else { finish_in_short };
     finish(&report, &arguments.method.places.report, output)
 }
 
-fn list(output: Output) -> anyhow::Result<()> {
+fn list(output: Printer) -> anyhow::Result<()> {
     let choices = pragma::choices();
     for (kind, title) in [
-        (Kind::Part, "Parts"),
-        (Kind::Configuration, "Configurations"),
-        (Kind::Operation, "Operations"),
+        (BenchChoiceKind::Part, "Parts"),
+        (BenchChoiceKind::Configuration, "Configurations"),
+        (BenchChoiceKind::Operation, "Operations"),
     ] {
         output.line(format_args!("{title}:"));
-        for Choice { name, about, .. } in choices.iter().filter(|choice| choice.kind == kind) {
+        for BenchChoice { name, about, .. } in choices.iter().filter(|choice| choice.kind == kind) {
             output.line(format_args!("  {}", format!("{name:24}{about}").trim_end()));
         }
     }
-    output.value(&choices)
+    output.json(&choices)
 }

@@ -1,10 +1,10 @@
 //! `warren bench reconcile`.
 
-use bench::reconcile::Plan;
+use bench::reconcile::ReconcileBenchPlan;
 use clap::Args;
 
-use super::{Places, command_line, finish};
-use crate::output::Output;
+use super::{BenchOutputArgs, command_line, print_and_save};
+use crate::output::Printer;
 
 /// Requests, bytes and time until two sets that differ know where.
 ///
@@ -15,7 +15,7 @@ use crate::output::Output;
 #[command(
     after_help = "Example:\n  warren bench reconcile\n  warren bench reconcile --messages 169000 --differences 1,1000 --rounds 5"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct BenchReconcileArgs {
     /// Messages that both sides hold.
     #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     messages: u64,
@@ -34,13 +34,13 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 3, value_name = "COUNT")]
     rounds: usize,
     #[command(flatten)]
-    places: Places,
+    places: BenchOutputArgs,
 }
 
-pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: BenchReconcileArgs, output: Printer) -> anyhow::Result<()> {
     let most = arguments.differences.iter().max().copied().unwrap_or(0);
     anyhow::ensure!(most <= arguments.messages, "more differences than messages");
-    let plan = Plan {
+    let plan = ReconcileBenchPlan {
         messages: arguments.messages,
         differences: arguments.differences,
         content_bytes: arguments.content,
@@ -50,5 +50,5 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
         command: command_line(),
     };
     let report = bench::reconcile::run(&plan, &output.progress())?;
-    finish(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report, output)
 }

@@ -4,13 +4,13 @@ use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use bench::lab::runtime::{self, NotSetUp, Place, Plan};
+use bench::sqlite_bench::runtime::{self, DriverFolders, NotSetUp, RuntimeBenchPlan};
 use clap::Args;
 use engine::{Cipher, Profile};
 
-use super::finish;
-use super::method::MethodArguments;
-use crate::output::Output;
+use super::measure_args::MeasureArgs;
+use super::print_and_save;
+use crate::output::Printer;
 
 /// The same work through SQLite libraries of Node and Python.
 ///
@@ -23,7 +23,7 @@ use crate::output::Output;
     after_help = "Example:\n  warren bench runtime --setup\n  warren bench runtime --minutes 30\n  \
                   warren bench runtime --only production --cipher chacha20 --rows 1000"
 )]
-pub(crate) struct Arguments {
+pub(crate) struct BenchRuntimeArgs {
     /// Build and install the drivers, and say which there are; measure nothing.
     ///
     /// Fetches releases of Node and the libraries from the registries of npm and pip, and compiles
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
         value_name = "CIPHERS",
         value_parser = cipher
     )]
-    cipher: Vec<Encryption>,
+    cipher: Vec<CipherOrNone>,
     /// Messages in the file, for each size. 20,000 of 3,500 bytes are larger than every cache.
     #[arg(long, default_values_t = [1_000, 20_000], value_delimiter = ',', value_name = "COUNTS", value_parser = clap::value_parser!(i64).range(10..))]
     rows: Vec<i64>,
@@ -55,15 +55,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     rivals: Option<PathBuf>,
     #[command(flatten)]
-    method: MethodArguments,
+    method: MeasureArgs,
 }
 
 /// A cipher, or none.
 #[derive(Clone, Copy)]
-struct Encryption(Option<Cipher>);
+struct CipherOrNone(Option<Cipher>);
 
-fn cipher(name: &str) -> Result<Encryption, engine::UnknownCipher> {
-    if name == "none" { Ok(Encryption(None)) } else { Ok(Encryption(Some(name.parse()?))) }
+fn cipher(name: &str) -> Result<CipherOrNone, engine::UnknownCipher> {
+    if name == "none" { Ok(CipherOrNone(None)) } else { Ok(CipherOrNone(Some(name.parse()?))) }
 }
 
 fn profile(name: &str) -> Result<&'static Profile, String> {
@@ -73,15 +73,15 @@ fn profile(name: &str) -> Result<&'static Profile, String> {
     })
 }
 
-pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: BenchRuntimeArgs, output: Printer) -> anyhow::Result<()> {
     let place = match arguments.rivals {
-        Some(folder) => Place::of(folder),
-        None => Place::shipped(&cache_folder()?)?,
+        Some(folder) => DriverFolders::of(folder),
+        None => DriverFolders::shipped(&cache_folder()?)?,
     };
     if arguments.setup {
         let drivers = place.set_up(&output.progress())?;
         output.text(format_args!("{drivers}"));
-        return output.value(&drivers);
+        return output.json(&drivers);
     }
     if let Some(not_set_up) = place.not_set_up(&output.progress())?
         && wants_setup(not_set_up, output)?
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
         let drivers = place.set_up(&output.progress())?;
         output.text(format_args!("{drivers}"));
     }
-    let plan = Plan {
+    let plan = RuntimeBenchPlan {
         method: arguments.method.method()?,
         rows: arguments.rows,
         body_bytes: arguments.body_bytes,
@@ -98,12 +98,12 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> anyhow::Result<()> {
         place,
     };
     let report = runtime::run(&plan, &output.progress())?;
-    finish(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report, output)
 }
 
 /// Asks whoever sits at the terminal; where nobody does, it is an error. Who says no measures with
 /// what is there.
-fn wants_setup(not_set_up: NotSetUp, output: Output) -> anyhow::Result<bool> {
+fn wants_setup(not_set_up: NotSetUp, output: Printer) -> anyhow::Result<bool> {
     if output.json || !std::io::stdin().is_terminal() {
         return Err(not_set_up.into());
     }

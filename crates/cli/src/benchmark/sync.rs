@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use bench::sync::{Part, Plan, Rival};
+use bench::sync::{SyncBenchPart, SyncBenchPlan, SyncCompetitor};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::{Places, Rivals, command_line, finish};
-use crate::output::Output;
-use crate::serve::descriptors;
+use super::{BenchOutputArgs, CompetitorArgs, command_line, print_and_save};
+use crate::output::Printer;
+use crate::serve::file_descriptors;
 
 /// Requests a second of a sync service, beside services that others would run.
 ///
@@ -20,7 +20,7 @@ use crate::serve::descriptors;
 #[command(
     after_help = "Example:\n  warren bench sync\n  warren bench sync --only upload,cross --users 100 --devices 2 --messages 10\n  warren bench sync --against plan-service,actual --rounds 5 --seconds 5\n  warren bench sync --only cross --rate 500 --seconds 30\n  warren bench sync --only memory --crowd 1000"
 )]
-pub(crate) struct Sync {
+pub(crate) struct BenchSyncArgs {
     /// Users who sync at the same time.
     #[arg(long, default_value_t = 8, value_name = "COUNT")]
     users: usize,
@@ -54,60 +54,66 @@ pub(crate) struct Sync {
     crowd: usize,
     /// Make only these tables.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
-    only: Vec<PartName>,
+    only: Vec<SyncPartArg>,
     /// Measure others in the same run. They are installed when first wanted.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "RIVALS")]
-    against: Vec<RivalName>,
+    against: Vec<SyncCompetitorArg>,
     #[command(flatten)]
-    rivals: Rivals,
+    rivals: CompetitorArgs,
     #[command(flatten)]
-    places: Places,
+    places: BenchOutputArgs,
 }
 
-/// `Part`, as the command line names it.
+/// `SyncBenchPart`, as the command line names it.
 #[derive(Clone, Copy)]
-struct PartName(Part);
+struct SyncPartArg(SyncBenchPart);
 
-impl ValueEnum for PartName {
+impl ValueEnum for SyncPartArg {
     fn value_variants<'a>() -> &'a [Self] {
         &[
-            Self(Part::Upload),
-            Self(Part::Download),
-            Self(Part::Cross),
-            Self(Part::Users),
-            Self(Part::Wal),
-            Self(Part::Memory),
-            Self(Part::Live),
+            Self(SyncBenchPart::Upload),
+            Self(SyncBenchPart::Download),
+            Self(SyncBenchPart::Cross),
+            Self(SyncBenchPart::Users),
+            Self(SyncBenchPart::Wal),
+            Self(SyncBenchPart::Memory),
+            Self(SyncBenchPart::Live),
         ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
-            Part::Upload => ("upload", "every device pushes"),
-            Part::Download => ("download", "every device pulls from random cursors"),
-            Part::Cross => ("cross", "every device pushes, then pulls what the others pushed"),
-            Part::Users => ("users", "one user, and many"),
-            Part::Wal => ("wal", "the plan service with WAL and without"),
-            Part::Memory => ("memory", "the server's memory"),
-            Part::Live => ("live", "from one device to another that listens, beside thousands"),
+            SyncBenchPart::Upload => ("upload", "every device pushes"),
+            SyncBenchPart::Download => ("download", "every device pulls from random cursors"),
+            SyncBenchPart::Cross => {
+                ("cross", "every device pushes, then pulls what the others pushed")
+            }
+            SyncBenchPart::Users => ("users", "one user, and many"),
+            SyncBenchPart::Wal => ("wal", "the plan service with WAL and without"),
+            SyncBenchPart::Memory => ("memory", "the server's memory"),
+            SyncBenchPart::Live => {
+                ("live", "from one device to another that listens, beside thousands")
+            }
         };
         Some(PossibleValue::new(name).help(help))
     }
 }
 
-/// `Rival`, as the command line names it.
+/// `SyncCompetitor`, as the command line names it.
 #[derive(Clone, Copy)]
-struct RivalName(Rival);
+struct SyncCompetitorArg(SyncCompetitor);
 
-impl ValueEnum for RivalName {
+impl ValueEnum for SyncCompetitorArg {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self(Rival::PlanService), Self(Rival::Actual)]
+        &[Self(SyncCompetitor::PlanService), Self(SyncCompetitor::Actual)]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
-            Rival::PlanService => ("plan-service", "FastAPI, SQLAlchemy, SQLite; needs python3"),
-            Rival::Actual => ("actual", "Actual Budget's sync server; needs node and npm"),
+            SyncCompetitor::PlanService => {
+                ("plan-service", "FastAPI, SQLAlchemy, SQLite; needs python3")
+            }
+            SyncCompetitor::Actual => ("actual", "Actual Budget's sync server; needs node and npm"),
         };
         Some(PossibleValue::new(name).help(help))
     }
@@ -116,9 +122,9 @@ impl ValueEnum for RivalName {
 /// The table `live` holds some hundreds of connections for each user.
 const DESCRIPTORS_COUNT: usize = 20_000;
 
-pub(crate) fn run(arguments: Sync, output: Output) -> anyhow::Result<()> {
-    descriptors::raise(DESCRIPTORS_COUNT);
-    let plan = Plan {
+pub(crate) fn run(arguments: BenchSyncArgs, output: Printer) -> anyhow::Result<()> {
+    file_descriptors::raise_limit(DESCRIPTORS_COUNT);
+    let plan = SyncBenchPlan {
         users: arguments.users,
         devices: arguments.devices,
         messages: arguments.messages,
@@ -128,14 +134,14 @@ pub(crate) fn run(arguments: Sync, output: Output) -> anyhow::Result<()> {
         duration: Duration::try_from_secs_f64(arguments.seconds).context("--seconds")?,
         rounds: arguments.rounds,
         only: arguments.only.iter().map(|part| part.0).collect(),
-        against: arguments.against.iter().map(|rival| rival.0).collect(),
+        against: arguments.against.iter().map(|competitor| competitor.0).collect(),
         rate: arguments.rate,
-        crowd: arguments.crowd,
+        pool: arguments.crowd,
         folder: arguments.places.folder,
-        rivals: arguments.rivals.rivals,
+        competitors: arguments.rivals.rivals,
         program: std::env::current_exe()?,
         command: command_line(),
     };
     let report = bench::sync::run(&plan, &output.progress())?;
-    finish(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report, output)
 }

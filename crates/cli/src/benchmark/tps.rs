@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use bench::tps::{Part, Plan, Rival};
+use bench::tps::{TpsBenchPart, TpsBenchPlan, TpsCompetitor};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use engine::Cipher;
 
-use super::{Places, Rivals, command_line, finish};
-use crate::output::Output;
+use super::{BenchOutputArgs, CompetitorArgs, command_line, print_and_save};
+use crate::output::Printer;
 
 /// Isolated transactions a second over a large table, beside the bare loop that calls SQLite.
 ///
@@ -20,7 +20,7 @@ use crate::output::Output;
 #[command(
     after_help = "Example:\n  warren bench tps\n  warren bench tps --rows 10000000 --only published,isolation --rounds 7\n  warren bench tps --rows 1000000000 --folder /mnt/disk --keep\n  warren bench tps --only published --against postgres,libraries"
 )]
-pub(crate) struct Tps {
+pub(crate) struct BenchTpsArgs {
     /// Rows of the table. A billion need 16 GB of disk and about ten minutes to load.
     #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(1_000..))]
     rows: i64,
@@ -32,10 +32,10 @@ pub(crate) struct Tps {
     rounds: usize,
     /// Make only these tables.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
-    only: Vec<PartName>,
+    only: Vec<TpsPartArg>,
     /// Measure others in the same run.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "RIVALS")]
-    against: Vec<RivalName>,
+    against: Vec<TpsCompetitorArg>,
     /// Encrypt the table: `chacha20`, `aes256cbc`, `aegis`, `sqlcipher` or `ascon128`.
     #[arg(long, value_name = "CIPHER")]
     cipher: Option<Cipher>,
@@ -46,76 +46,78 @@ pub(crate) struct Tps {
     #[arg(long)]
     keep: bool,
     #[command(flatten)]
-    rivals: Rivals,
+    rivals: CompetitorArgs,
     #[command(flatten)]
-    places: Places,
+    places: BenchOutputArgs,
 }
 
-/// `Part`, as the command line names it.
+/// `TpsBenchPart`, as the command line names it.
 #[derive(Clone, Copy)]
-struct PartName(Part);
+struct TpsPartArg(TpsBenchPart);
 
-impl ValueEnum for PartName {
+impl ValueEnum for TpsPartArg {
     fn value_variants<'a>() -> &'a [Self] {
         &[
-            Self(Part::Published),
-            Self(Part::Durability),
-            Self(Part::Isolation),
-            Self(Part::Mixed),
-            Self(Part::Pauses),
-            Self(Part::Cipher),
-            Self(Part::Vaults),
+            Self(TpsBenchPart::Published),
+            Self(TpsBenchPart::Durability),
+            Self(TpsBenchPart::Isolation),
+            Self(TpsBenchPart::Mixed),
+            Self(TpsBenchPart::Pauses),
+            Self(TpsBenchPart::Cipher),
+            Self(TpsBenchPart::Vaults),
         ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
-            Part::Published => {
+            TpsBenchPart::Published => {
                 PossibleValue::new("published").help("the published table, beside ours")
             }
-            Part::Durability => {
+            TpsBenchPart::Durability => {
                 PossibleValue::new("durability").help("1 to 10,000 callers, committed or fsynced")
             }
-            Part::Isolation => {
+            TpsBenchPart::Isolation => {
                 PossibleValue::new("isolation").help("0 to 10 % failing transactions")
             }
-            Part::Mixed => PossibleValue::new("mixed").help("reads beside writes"),
-            Part::Pauses => PossibleValue::new("pauses")
+            TpsBenchPart::Mixed => PossibleValue::new("mixed").help("reads beside writes"),
+            TpsBenchPart::Pauses => PossibleValue::new("pauses")
                 .help("the longest waits while the WAL is moved into the file"),
-            Part::Cipher => PossibleValue::new("cipher").help("ciphers by size of commit"),
-            Part::Vaults => PossibleValue::new("vaults").help("thousands of encrypted databases"),
+            TpsBenchPart::Cipher => PossibleValue::new("cipher").help("ciphers by size of commit"),
+            TpsBenchPart::Vaults => {
+                PossibleValue::new("vaults").help("thousands of encrypted databases")
+            }
         })
     }
 }
 
-/// `Rival`, as the command line names it.
+/// `TpsCompetitor`, as the command line names it.
 #[derive(Clone, Copy)]
-struct RivalName(Rival);
+struct TpsCompetitorArg(TpsCompetitor);
 
-impl ValueEnum for RivalName {
+impl ValueEnum for TpsCompetitorArg {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self(Rival::Postgres), Self(Rival::Libraries)]
+        &[Self(TpsCompetitor::Postgres), Self(TpsCompetitor::Libraries)]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
-            Rival::Postgres => PossibleValue::new("postgres")
+            TpsCompetitor::Postgres => PossibleValue::new("postgres")
                 .help("a server of its own, from the distribution's package"),
-            Rival::Libraries => {
+            TpsCompetitor::Libraries => {
                 PossibleValue::new("libraries").help("sqlx, tokio-rusqlite, better-sqlite3")
             }
         })
     }
 }
 
-pub(crate) fn run(arguments: Tps, output: Output) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: BenchTpsArgs, output: Printer) -> anyhow::Result<()> {
     let duration = Duration::try_from_secs_f64(arguments.seconds).context("--seconds")?;
-    let plan = Plan {
+    let plan = TpsBenchPlan {
         rows: arguments.rows,
         duration,
         rounds: arguments.rounds,
         only: arguments.only.iter().map(|part| part.0).collect(),
-        against: arguments.against.iter().map(|rival| rival.0).collect(),
+        against: arguments.against.iter().map(|competitor| competitor.0).collect(),
         cipher: arguments.cipher,
         vaults: arguments.vaults,
         folder: arguments.places.folder,
@@ -124,5 +126,5 @@ pub(crate) fn run(arguments: Tps, output: Output) -> anyhow::Result<()> {
         command: command_line(),
     };
     let report = bench::tps::run(&plan, &output.progress())?;
-    finish(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report, output)
 }

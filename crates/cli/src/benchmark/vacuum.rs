@@ -1,13 +1,13 @@
 //! `warren bench vacuum`.
 
 use anyhow::Context;
-use bench::lab::vacuum::{self, Part, Plan};
+use bench::sqlite_bench::vacuum::{self, VacuumBenchPart, VacuumBenchPlan};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::finish;
-use super::method::MethodArguments;
-use crate::output::Output;
+use super::measure_args::MeasureArgs;
+use super::print_and_save;
+use crate::output::Printer;
 
 /// What VACUUM takes, by where its temporary files lie, and what `auto_vacuum` does.
 ///
@@ -22,7 +22,7 @@ use crate::output::Output;
                   warren bench vacuum --megabytes 100 --cipher aegis --rounds-min 8\n  \
                   warren bench vacuum --only churn --minutes 3"
 )]
-pub(crate) struct Vacuum {
+pub(crate) struct BenchVacuumArgs {
     /// Size of the file before its VACUUM. Five times as much is needed on the disk.
     #[arg(long, default_value_t = 1_000, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
     megabytes: u64,
@@ -35,32 +35,32 @@ pub(crate) struct Vacuum {
     churn_rows: i64,
     /// Make only these tables.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
-    only: Vec<PartName>,
+    only: Vec<VacuumPartArg>,
     #[command(flatten)]
-    method: MethodArguments,
+    method: MeasureArgs,
 }
 
-/// `Part`, as the command line names it.
+/// `VacuumBenchPart`, as the command line names it.
 #[derive(Clone, Copy)]
-struct PartName(Part);
+struct VacuumPartArg(VacuumBenchPart);
 
-impl ValueEnum for PartName {
+impl ValueEnum for VacuumPartArg {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self(Part::Vacuum), Self(Part::Churn)]
+        &[Self(VacuumBenchPart::Vacuum), Self(VacuumBenchPart::Churn)]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
-            Part::Vacuum => PossibleValue::new("vacuum").help("writing a file anew"),
-            Part::Churn => {
+            VacuumBenchPart::Vacuum => PossibleValue::new("vacuum").help("writing a file anew"),
+            VacuumBenchPart::Churn => {
                 PossibleValue::new("churn").help("auto_vacuum while messages come and go")
             }
         })
     }
 }
 
-pub(crate) fn run(arguments: &Vacuum, output: Output) -> anyhow::Result<()> {
-    let plan = Plan {
+pub(crate) fn run(arguments: &BenchVacuumArgs, output: Printer) -> anyhow::Result<()> {
+    let plan = VacuumBenchPlan {
         method: arguments.method.method()?,
         megabytes: arguments.megabytes,
         cipher: arguments.cipher.name().to_owned(),
@@ -69,5 +69,5 @@ pub(crate) fn run(arguments: &Vacuum, output: Output) -> anyhow::Result<()> {
         only: arguments.only.iter().map(|part| part.0).collect(),
     };
     let report = vacuum::run(&plan, &output.progress())?;
-    finish(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report, output)
 }

@@ -6,15 +6,15 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use doctor::Finding;
+use doctor::DoctorFinding;
 use serde_json::{Map, Value};
 
-use super::fleet::Examined;
+use super::fleet::ExaminedFile;
 
 /// How often each was found.
-pub(super) struct Baseline(BTreeMap<String, usize>);
+pub(super) struct FindingsBaseline(BTreeMap<String, usize>);
 
-impl Baseline {
+impl FindingsBaseline {
     /// Reads what `--json` printed, of one file or of many.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let name = || path.display().to_string();
@@ -41,10 +41,10 @@ impl Baseline {
     }
 
     /// Takes what was found out of the baseline. Returns the places of those that were in it.
-    pub(super) fn take(&mut self, examined: &Examined) -> Vec<usize> {
+    pub(super) fn take(&mut self, examined: &ExaminedFile) -> Vec<usize> {
         let Some(report) = &examined.report else { return Vec::new() };
-        let is_known = |(index, finding): (usize, &Finding)| {
-            let Finding { code, fields, .. } = finding;
+        let is_known = |(index, finding): (usize, &DoctorFinding)| {
+            let DoctorFinding { code, fields, .. } = finding;
             let left = self.0.get_mut(&identity(&report.about.path, code, fields))?;
             *left = left.checked_sub(1)?;
             Some(index)

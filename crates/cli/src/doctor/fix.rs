@@ -3,37 +3,37 @@
 use std::path::Path;
 
 use anyhow::ensure;
-use doctor::{Fixed, Options, Report, Wanted, bytes_text};
-use engine::Encryption;
+use doctor::{DoctorReport, ExamineOptions, FixReport, FixSelection, bytes_text};
+use engine::FileEncryption;
 use serde_json::json;
 
 use super::print;
-use crate::output::Output;
+use crate::output::Printer;
 
 pub(super) fn run(
     file: &Path,
-    encryption: &Encryption,
-    options: &Options,
+    encryption: &FileEncryption,
+    options: &ExamineOptions,
     code: &str,
     is_dry_run: bool,
-    output: Output,
-) -> anyhow::Result<Report> {
+    output: Printer,
+) -> anyhow::Result<DoctorReport> {
     let wanted = match code {
-        "all" => Wanted::All,
-        code => Wanted::Code(code.to_owned()),
+        "all" => FixSelection::All,
+        code => FixSelection::Code(code.to_owned()),
     };
-    let is_known = wanted == Wanted::All || doctor::entry(code).is_some();
+    let is_known = wanted == FixSelection::All || doctor::entry(code).is_some();
     ensure!(is_known, "no code {code:?}: `warren doctor --list`");
     let spinner = output.spinner(format_args!("fixing {}", file.display()));
     let fixed = doctor::fix(file, encryption, options, &wanted, is_dry_run);
     spinner.finish_and_clear();
     let fixed = fixed?;
     tell(file, &fixed, output);
-    output.value(&fixed)?;
+    output.json(&fixed)?;
     Ok(fixed.report)
 }
 
-fn tell(file: &Path, fixed: &Fixed, output: Output) {
+fn tell(file: &Path, fixed: &FixReport, output: Printer) {
     if fixed.fixes.is_empty() {
         output.line(format_args!("nothing to fix"));
     }
@@ -66,9 +66,9 @@ fn tell(file: &Path, fixed: &Fixed, output: Output) {
     }
 }
 
-pub(super) fn undo(file: &Path, output: Output) -> anyhow::Result<()> {
+pub(super) fn undo(file: &Path, output: Printer) -> anyhow::Result<()> {
     let folder = doctor::undo_fix(file)?;
     output.line(format_args!("{} is as it was in {}", file.display(), folder.display()));
     output
-        .value(&json!({"file": file.display().to_string(), "undone": folder.display().to_string()}))
+        .json(&json!({"file": file.display().to_string(), "undone": folder.display().to_string()}))
 }

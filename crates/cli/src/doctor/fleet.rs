@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use doctor::{Finding, Options, Report, Severity};
+use doctor::{DoctorFinding, DoctorReport, ExamineOptions, Severity};
 use serde::Serialize;
 use walkdir::WalkDir;
 
-use super::baseline::Baseline;
-use super::history::{self, Trend};
-use super::ignore::Ignores;
-use super::{Arguments, Format, exit_status, format, verdict};
+use super::baseline::FindingsBaseline;
+use super::history::{self, HistoryTrend};
+use super::ignore::IgnoreFile;
+use super::{DoctorArgs, DoctorFormat, exit_status, format, verdict};
 use crate::clock;
-use crate::output::Output;
+use crate::output::Printer;
 
 /// The least that a file gets: enough to open it.
 const SHARE_MIN: Duration = Duration::from_millis(20);
@@ -23,27 +23,27 @@ const STATUS_UNEXAMINED: u8 = 1;
 
 /// One file, and what was said of it.
 #[derive(Serialize)]
-pub(super) struct Examined {
+pub(super) struct ExaminedFile {
     pub(super) path: PathBuf,
     /// `None` if it could not be examined.
-    pub(super) report: Option<Report>,
-    pub(super) error: Option<Refusal>,
+    pub(super) report: Option<DoctorReport>,
+    pub(super) error: Option<ExamineFailure>,
     /// Places of the findings that the baseline has.
     pub(super) known: Vec<usize>,
     /// What has changed, with `--history`; `None` at the first run.
-    pub(super) trend: Option<Trend>,
+    pub(super) trend: Option<HistoryTrend>,
 }
 
 /// Why a file could not be examined.
 #[derive(Serialize)]
-pub(super) struct Refusal {
+pub(super) struct ExamineFailure {
     pub(super) code: &'static str,
     pub(super) message: String,
 }
 
 /// What all of them have in common.
 #[derive(Default, Serialize)]
-pub(super) struct Summary {
+pub(super) struct FleetSummary {
     files_count: usize,
     /// Files whose gravest new finding is an error.
     errors_count: usize,
@@ -63,9 +63,9 @@ pub(super) struct Summary {
     seconds: f64,
 }
 
-impl Examined {
+impl ExaminedFile {
     /// Findings that the baseline has not.
-    pub(super) fn new_findings(&self) -> impl Iterator<Item = &Finding> {
+    pub(super) fn new_findings(&self) -> impl Iterator<Item = &DoctorFinding> {
         let findings = self.report.iter().flat_map(|report| &report.findings).enumerate();
         findings.filter(|(index, _)| !self.known.contains(index)).map(|(_, finding)| finding)
     }
@@ -78,7 +78,7 @@ impl Examined {
         self.error.is_some()
             || self.is_incomplete()
             || self.report.as_ref().is_some_and(|report| !report.findings.is_empty())
-            || self.trend.as_ref().is_some_and(Trend::is_notable)
+            || self.trend.as_ref().is_some_and(HistoryTrend::is_notable)
     }
 
     fn gravest(&self) -> Option<Severity> {
@@ -87,20 +87,25 @@ impl Examined {
 }
 
 /// More than one file is meant, or what only the many have.
-pub(super) fn is_wanted(arguments: &Arguments) -> bool {
+pub(super) fn is_wanted(arguments: &DoctorArgs) -> bool {
     let is_single = arguments.fix.is_some() || arguments.undo || arguments.login.is_some();
     let has_many = arguments.files.len() > 1 || arguments.files.iter().any(|file| file.is_dir());
-    !is_single && (has_many || arguments.format != Format::Text || arguments.baseline.is_some())
+    !is_single
+        && (has_many || arguments.format != DoctorFormat::Text || arguments.baseline.is_some())
 }
 
-pub(super) fn run(arguments: &Arguments, options: &Options, output: Output) -> anyhow::Result<()> {
+pub(super) fn run(
+    arguments: &DoctorArgs,
+    options: &ExamineOptions,
+    output: Printer,
+) -> anyhow::Result<()> {
     let started = clock::now();
     let total = total_budget(arguments)?;
     let share = |files_left: usize| {
         let left = total.map(|total| total.saturating_sub(started.elapsed()));
-        share(options.budget, left, files_left)
+        share(options.time_limit, left, files_left)
     };
-    let mut survey = Survey::new(arguments, options)?;
+    let mut survey = FleetExamination::new(arguments, options)?;
     let files = files(arguments)?;
     let bar = output.progress();
     bar.set_length(files.len().try_into().unwrap_or(u64::MAX));
@@ -108,7 +113,7 @@ pub(super) fn run(arguments: &Arguments, options: &Options, output: Output) -> a
     for (index, path) in files.iter().enumerate() {
         let budget = share(files.len() - index);
         let examined = survey.examine(path, budget);
-        if examined.is_incomplete() && budget < options.budget {
+        if examined.is_incomplete() && budget < options.time_limit {
             cut_short.push((examined, budget));
             continue;
         }
@@ -131,32 +136,36 @@ pub(super) fn run(arguments: &Arguments, options: &Options, output: Output) -> a
 }
 
 /// The files that were examined so far.
-struct Survey<'a> {
-    arguments: &'a Arguments,
-    options: &'a Options,
-    ignores: Ignores,
-    baseline: Option<Baseline>,
-    summary: Summary,
+struct FleetExamination<'a> {
+    arguments: &'a DoctorArgs,
+    options: &'a ExamineOptions,
+    ignores: IgnoreFile,
+    baseline: Option<FindingsBaseline>,
+    summary: FleetSummary,
     /// The files that the output names.
-    named: Vec<Examined>,
+    named: Vec<ExaminedFile>,
     status: u8,
 }
 
-impl<'a> Survey<'a> {
-    fn new(arguments: &'a Arguments, options: &'a Options) -> anyhow::Result<Self> {
-        let ignores = Ignores::read(arguments.ignore.as_deref())?;
-        let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
-        let (summary, named) = (Summary::default(), Vec::new());
+impl<'a> FleetExamination<'a> {
+    fn new(arguments: &'a DoctorArgs, options: &'a ExamineOptions) -> anyhow::Result<Self> {
+        let ignores = IgnoreFile::read(arguments.ignore.as_deref())?;
+        let baseline = arguments.baseline.as_deref().map(FindingsBaseline::read).transpose()?;
+        let (summary, named) = (FleetSummary::default(), Vec::new());
         Ok(Self { arguments, options, ignores, baseline, summary, named, status: 0 })
     }
 
-    fn examine(&self, path: &Path, budget: Duration) -> Examined {
+    fn examine(&self, path: &Path, budget: Duration) -> ExaminedFile {
         let ignore = self.ignores.of(path);
-        examine(path, self.arguments, &Options { budget, ignore, ..self.options.clone() })
+        examine(
+            path,
+            self.arguments,
+            &ExamineOptions { time_limit: budget, ignore, ..self.options.clone() },
+        )
     }
 
     /// Counts a file whose examination is not repeated.
-    fn record(&mut self, mut examined: Examined) -> anyhow::Result<()> {
+    fn record(&mut self, mut examined: ExaminedFile) -> anyhow::Result<()> {
         if let Some(report) = &examined.report {
             self.ignores.note(&examined.path, report);
             self.summary.ignored_count += report.ignored.len();
@@ -174,23 +183,23 @@ impl<'a> Survey<'a> {
         };
         self.status = graver(self.status, status);
         let format = self.arguments.format;
-        let is_all = format == Format::Prometheus || format == Format::Junit;
+        let is_all = format == DoctorFormat::Prometheus || format == DoctorFormat::Junit;
         if is_all || examined.is_notable() {
             self.named.push(examined);
         }
         Ok(())
     }
 
-    fn end(mut self, elapsed: Duration, output: Output) -> anyhow::Result<()> {
+    fn end(mut self, elapsed: Duration, output: Printer) -> anyhow::Result<()> {
         self.named.sort_by(|left, right| left.path.cmp(&right.path));
-        self.summary.gone = self.baseline.map(Baseline::left).unwrap_or_default();
+        self.summary.gone = self.baseline.map(FindingsBaseline::left).unwrap_or_default();
         self.summary.ignores_needless = self.ignores.needless();
         self.summary.seconds = elapsed.as_secs_f64();
         match self.arguments.format {
-            Format::Text => {
+            DoctorFormat::Text => {
                 print(&self.named, &self.summary, output);
                 let value = serde_json::json!({"files": self.named, "summary": self.summary});
-                output.value(&value)?;
+                output.json(&value)?;
             }
             format => format::print(format, &self.named),
         }
@@ -205,7 +214,7 @@ fn graver(a: u8, b: u8) -> u8 {
     if rank(a) >= rank(b) { a } else { b }
 }
 
-fn total_budget(arguments: &Arguments) -> anyhow::Result<Option<Duration>> {
+fn total_budget(arguments: &DoctorArgs) -> anyhow::Result<Option<Duration>> {
     let Some(seconds) = arguments.total_budget else { return Ok(None) };
     let total = Duration::try_from_secs_f64(seconds).ok().filter(|total| !total.is_zero());
     total.map(Some).context("--total-budget takes a number of seconds above 0")
@@ -217,8 +226,8 @@ fn share(max: Duration, left: Option<Duration>, files_left: usize) -> Duration {
     left.map_or(max, |left| (left / files_left).max(SHARE_MIN).min(max))
 }
 
-fn examine(path: &Path, arguments: &Arguments, options: &Options) -> Examined {
-    let refused = |code, message| (None, Some(Refusal { code, message }));
+fn examine(path: &Path, arguments: &DoctorArgs, options: &ExamineOptions) -> ExaminedFile {
+    let refused = |code, message| (None, Some(ExamineFailure { code, message }));
     let (report, error) = match arguments.key.encryption(path) {
         Err(error) => refused("no_key", format!("{error:#}")),
         Ok(encryption) => match doctor::examine(path, &encryption, options) {
@@ -226,12 +235,12 @@ fn examine(path: &Path, arguments: &Arguments, options: &Options) -> Examined {
             Err(error) => refused(error.code(), error.to_string()),
         },
     };
-    Examined { path: path.to_owned(), report, error, known: Vec::new(), trend: None }
+    ExaminedFile { path: path.to_owned(), report, error, known: Vec::new(), trend: None }
 }
 
 /// The files that are meant, each once. What is named is taken as it is; of folders, what looks like
 /// a database.
-fn files(arguments: &Arguments) -> anyhow::Result<Vec<PathBuf>> {
+fn files(arguments: &DoctorArgs) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in &arguments.files {
         if !path.is_dir() {
@@ -259,8 +268,8 @@ fn is_meant(path: &Path, globs: &[glob::Pattern]) -> bool {
     globs.iter().any(|glob| glob.matches(&name))
 }
 
-impl Summary {
-    fn count(&mut self, examined: &Examined) {
+impl FleetSummary {
+    fn count(&mut self, examined: &ExaminedFile) {
         self.files_count += 1;
         self.known_count += examined.known.len();
         match examined.gravest() {
@@ -276,13 +285,13 @@ impl Summary {
     }
 }
 
-fn print(named: &[Examined], summary: &Summary, output: Output) {
+fn print(named: &[ExaminedFile], summary: &FleetSummary, output: Printer) {
     for examined in named {
         let path = examined.path.display();
-        if let Some(Refusal { code, message }) = &examined.error {
+        if let Some(ExamineFailure { code, message }) = &examined.error {
             output.line(format_args!("{path}: not examined: {message} [{code}]"));
         }
-        for Finding { severity, code, what, .. } in examined.new_findings() {
+        for DoctorFinding { severity, code, what, .. } in examined.new_findings() {
             output.line(format_args!("{path}: {severity} {code}: {what}"));
         }
         if let Some(trend) = examined.trend.as_ref().filter(|trend| trend.is_notable()) {

@@ -2,33 +2,33 @@
 
 use std::fmt::Write;
 
-use doctor::{Entry, Finding, Severity};
+use doctor::{CatalogueEntry, DoctorFinding, Severity};
 use serde_json::{Value, json};
 
-use super::Format;
-use super::fleet::Examined;
-use crate::output::Output;
+use super::DoctorFormat;
+use super::fleet::ExaminedFile;
+use crate::output::Printer;
 
 /// The format outranks `--json`.
-pub(super) fn print(format: Format, examined: &[Examined]) {
+pub(super) fn print(format: DoctorFormat, examined: &[ExaminedFile]) {
     let text = match format {
-        Format::Github => github(examined),
-        Format::Junit => junit(examined),
-        Format::Prometheus => prometheus(examined),
-        Format::Sarif => format!("{:#}\n", sarif(examined)),
-        Format::Text => String::new(),
+        DoctorFormat::Github => github(examined),
+        DoctorFormat::Junit => junit(examined),
+        DoctorFormat::Prometheus => prometheus(examined),
+        DoctorFormat::Sarif => format!("{:#}\n", sarif(examined)),
+        DoctorFormat::Text => String::new(),
     };
-    Output { json: false }.text(format_args!("{}", text.trim_end()));
+    Printer { json: false }.text(format_args!("{}", text.trim_end()));
 }
 
 /// <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>
-fn github(examined: &[Examined]) -> String {
+fn github(examined: &[ExaminedFile]) -> String {
     let escape = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let escape_property = |text: &str| escape(text).replace(':', "%3A").replace(',', "%2C");
     let mut text = String::new();
     for file in examined {
         let path = escape_property(&file.path.display().to_string());
-        for Finding { severity, code, what, .. } in file.new_findings() {
+        for DoctorFinding { severity, code, what, .. } in file.new_findings() {
             let level = match severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
@@ -45,7 +45,7 @@ fn github(examined: &[Examined]) -> String {
 }
 
 /// A test case for each file: <https://github.com/testmoapp/junitxml>.
-fn junit(examined: &[Examined]) -> String {
+fn junit(examined: &[ExaminedFile]) -> String {
     let failures = examined.iter().filter(|file| file.new_findings().next().is_some()).count();
     let errors = examined.iter().filter(|file| file.error.is_some()).count();
     let mut text = format!(
@@ -57,7 +57,7 @@ fn junit(examined: &[Examined]) -> String {
         let path = xml(&file.path.display().to_string());
         let seconds = file.report.as_ref().map_or(0.0, |report| report.seconds);
         writeln!(text, "  <testcase name=\"{path}\" time=\"{seconds:.3}\">").expect(STRING);
-        for Finding { severity, code, what, .. } in file.new_findings() {
+        for DoctorFinding { severity, code, what, .. } in file.new_findings() {
             let what = xml(what);
             writeln!(text, "    <failure type=\"{severity} {code}\" message=\"{what}\"/>")
                 .expect(STRING);
@@ -88,7 +88,7 @@ fn xml(text: &str) -> String {
 }
 
 /// <https://prometheus.io/docs/instrumenting/exposition_formats/>
-fn prometheus(examined: &[Examined]) -> String {
+fn prometheus(examined: &[ExaminedFile]) -> String {
     let escape = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let mut text = String::new();
     let mut gauge = |name: &str, help: &str, values: Vec<(String, f64)>| {
@@ -97,15 +97,16 @@ fn prometheus(examined: &[Examined]) -> String {
             writeln!(text, "{name}{{{labels}}} {value}").expect(STRING);
         }
     };
-    let path = |file: &Examined| format!("path=\"{}\"", escape(&file.path.display().to_string()));
-    let of_each = |value: &dyn Fn(&doctor::Report) -> Option<f64>| -> Vec<(String, f64)> {
+    let path =
+        |file: &ExaminedFile| format!("path=\"{}\"", escape(&file.path.display().to_string()));
+    let of_each = |value: &dyn Fn(&doctor::DoctorReport) -> Option<f64>| -> Vec<(String, f64)> {
         let value = |file| Some((path(file), value(file.report.as_ref()?)?));
         examined.iter().filter_map(value).collect()
     };
     #[expect(clippy::cast_precision_loss, reason = "metrics are floating point numbers")]
     let number = |count: u64| count as f64;
     let findings = examined.iter().flat_map(|file| {
-        file.new_findings().map(move |Finding { severity, code, .. }| {
+        file.new_findings().map(move |DoctorFinding { severity, code, .. }| {
             (format!("{},code=\"{code}\",severity=\"{severity}\"", path(file)), 1.0)
         })
     });
@@ -129,14 +130,14 @@ fn prometheus(examined: &[Examined]) -> String {
         "1 if all of the file was compared.",
         of_each(&|report| Some(f64::from(u8::from(report.integrity.is_complete)))),
     );
-    let failed = |file: &Examined| (path(file), f64::from(u8::from(file.error.is_some())));
+    let failed = |file: &ExaminedFile| (path(file), f64::from(u8::from(file.error.is_some())));
     let failed = examined.iter().map(failed).collect();
     gauge("warren_doctor_failed", "1 if the file could not be examined.", failed);
     text
 }
 
 /// <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>
-fn sarif(examined: &[Examined]) -> Value {
+fn sarif(examined: &[ExaminedFile]) -> Value {
     let level = |severity: Severity| match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -144,12 +145,12 @@ fn sarif(examined: &[Examined]) -> Value {
     };
     let rules: Vec<Value> = doctor::catalogue()
         .into_iter()
-        .map(|Entry { code, severity, title, why, source, mend, .. }| {
+        .map(|CatalogueEntry { code, severity, title, why, source, mend: fix, .. }| {
             json!({
                 "id": code,
                 "shortDescription": {"text": title},
                 "fullDescription": {"text": why},
-                "help": {"text": mend},
+                "help": {"text": fix},
                 "helpUri": source,
                 "defaultConfiguration": {"level": level(*severity)},
             })

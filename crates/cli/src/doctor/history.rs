@@ -13,12 +13,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use doctor::Report;
+use doctor::DoctorReport;
 use serde::{Deserialize, Serialize};
 
 use super::baseline::identity;
 use crate::clock;
-use crate::output::{Output, moment, size};
+use crate::output::{Printer, format_bytes, format_time};
 
 /// Hourly, this is six weeks.
 const RUNS_MAX: usize = 1_000;
@@ -34,17 +34,17 @@ const LARGE_BYTES: u64 = 10 << 20;
 
 /// What is kept of one run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Run {
+struct HistoryRun {
     /// Milliseconds since 1970.
     at: u64,
     #[serde(flatten)]
-    figures: Figures,
-    findings: Vec<Found>,
+    figures: HistoryFigures,
+    findings: Vec<HistoryFinding>,
 }
 
 /// The file's figures in one run.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct Figures {
+pub(super) struct HistoryFigures {
     file_bytes: u64,
     wal_bytes: u64,
     /// Of all pages, 0 to 1; not there where no page could be read.
@@ -53,7 +53,7 @@ pub(super) struct Figures {
 
 /// A finding of one run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Found {
+struct HistoryFinding {
     /// Path, code and names.
     identity: String,
     what: String,
@@ -61,11 +61,11 @@ struct Found {
 
 /// What has changed.
 #[derive(Debug, Serialize)]
-pub(super) struct Trend {
+pub(super) struct HistoryTrend {
     /// When the figures before are from, in milliseconds since 1970.
     since: u64,
-    before: Figures,
-    now: Figures,
+    before: HistoryFigures,
+    now: HistoryFigures,
     /// Findings that the last run had not, as `code: what`.
     new: Vec<String>,
     /// Findings that it had.
@@ -75,7 +75,7 @@ pub(super) struct Trend {
 }
 
 /// Compares the report with what is kept, and keeps it. `None` at the first run.
-pub(super) fn keep(folder: &Path, report: &Report) -> anyhow::Result<Option<Trend>> {
+pub(super) fn keep(folder: &Path, report: &DoctorReport) -> anyhow::Result<Option<HistoryTrend>> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let path = path(folder, &report.about.path);
     let name = || path.display().to_string();
@@ -84,7 +84,8 @@ pub(super) fn keep(folder: &Path, report: &Report) -> anyhow::Result<Option<Tren
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(name),
     };
-    let runs: Vec<Run> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let runs: Vec<HistoryRun> =
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let run = run(report);
     let trend = trend(&runs, &run, text.lines().count() - runs.len());
     let line = format!("{}\n", serde_json::to_string(&run)?);
@@ -116,19 +117,19 @@ fn path(folder: &Path, database: &str) -> PathBuf {
     folder.join(format!("{name}-{}.jsonl", &hash[..16]))
 }
 
-fn run(report: &Report) -> Run {
+fn run(report: &DoctorReport) -> HistoryRun {
     let about = &report.about;
     let share = |(free, all): (u64, u64)| {
         let (free, all) = (u32::try_from(free).ok()?, u32::try_from(all).ok()?);
         (all > 0).then(|| f64::from(free) / f64::from(all))
     };
-    let found = report.findings.iter().map(|finding| Found {
+    let found = report.findings.iter().map(|finding| HistoryFinding {
         identity: identity(&about.path, finding.code, &finding.fields),
         what: format!("{}: {}", finding.code, finding.what),
     });
-    Run {
+    HistoryRun {
         at: clock::now_ms(),
-        figures: Figures {
+        figures: HistoryFigures {
             file_bytes: about.file_bytes,
             wal_bytes: about.wal_bytes.unwrap_or(0),
             free_share: about.free_pages_count.zip(about.pages_count).and_then(share),
@@ -137,15 +138,16 @@ fn run(report: &Report) -> Run {
     }
 }
 
-fn trend(runs: &[Run], now: &Run, unread_lines_count: usize) -> Option<Trend> {
+fn trend(runs: &[HistoryRun], now: &HistoryRun, unread_lines_count: usize) -> Option<HistoryTrend> {
     let last = runs.last()?;
     let start = now.at.saturating_sub(WINDOW_MS);
     let before = runs.iter().find(|run| run.at >= start && run.at <= now.at).unwrap_or(last);
-    let missing = |of: &Run, from: &Run| -> Vec<String> {
-        let has = |found: &&Found| !from.findings.iter().any(|it| it.identity == found.identity);
+    let missing = |of: &HistoryRun, from: &HistoryRun| -> Vec<String> {
+        let has =
+            |found: &&HistoryFinding| !from.findings.iter().any(|it| it.identity == found.identity);
         of.findings.iter().filter(has).map(|found| found.what.clone()).collect()
     };
-    Some(Trend {
+    Some(HistoryTrend {
         since: before.at,
         before: before.figures,
         now: now.figures,
@@ -155,8 +157,8 @@ fn trend(runs: &[Run], now: &Run, unread_lines_count: usize) -> Option<Trend> {
     })
 }
 
-impl Trend {
-    pub(super) fn print(&self, output: Output) {
+impl HistoryTrend {
+    pub(super) fn print(&self, output: Printer) {
         output.line(format_args!(""));
         output.line(format_args!("{}", self.text()));
         for (label, whats) in [("new since the last run", &self.new), ("no longer", &self.gone)] {
@@ -179,13 +181,13 @@ impl Trend {
         };
         format!(
             "since {} ({days} days): {} -> {}, free pages {} -> {}, WAL {} -> {}",
-            moment(self.since),
-            size(before.file_bytes),
-            size(now.file_bytes),
+            format_time(self.since),
+            format_bytes(before.file_bytes),
+            format_bytes(now.file_bytes),
             share(before.free_share),
             share(now.free_share),
-            size(before.wal_bytes),
-            size(now.wal_bytes)
+            format_bytes(before.wal_bytes),
+            format_bytes(now.wal_bytes)
         )
     }
 

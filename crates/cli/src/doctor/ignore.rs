@@ -13,24 +13,24 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use doctor::{Ignore, Report};
+use doctor::{DoctorReport, IgnoreRule};
 
 /// The lines of one file.
 #[derive(Default)]
-pub(super) struct Ignores {
+pub(super) struct IgnoreFile {
     file: PathBuf,
-    rules: Vec<Rule>,
+    rules: Vec<IgnoreLine>,
     /// Lines that were needed.
     used: BTreeSet<usize>,
 }
 
-struct Rule {
+struct IgnoreLine {
     line: usize,
     path: glob::Pattern,
-    ignore: Ignore,
+    ignore: IgnoreRule,
 }
 
-impl Ignores {
+impl IgnoreFile {
     pub(super) fn read(file: Option<&Path>) -> anyhow::Result<Self> {
         let Some(file) = file else { return Ok(Self::default()) };
         let name = || file.display().to_string();
@@ -45,15 +45,15 @@ impl Ignores {
 
     /// Those for this file. A pattern with a slash is one for the whole path, as it was given; one
     /// without, for its name.
-    pub(super) fn of(&self, path: &Path) -> Vec<Ignore> {
+    pub(super) fn of(&self, path: &Path) -> Vec<IgnoreRule> {
         let rules = self.rules.iter().filter(|rule| rule.is_for(path));
         rules.map(|rule| rule.ignore.clone()).collect()
     }
 
     /// Notes which of them were needed.
-    pub(super) fn note(&mut self, path: &Path, report: &Report) {
+    pub(super) fn note(&mut self, path: &Path, report: &DoctorReport) {
         for ignored in &report.ignored {
-            let is_it = |rule: &&Rule| {
+            let is_it = |rule: &&IgnoreLine| {
                 rule.is_for(path)
                     && rule.ignore.code == ignored.finding.code
                     && rule.ignore.why == ignored.why
@@ -65,14 +65,14 @@ impl Ignores {
     /// Lines that nothing needed: what they were for is mended, or was never there.
     pub(super) fn needless(&self) -> Vec<String> {
         let needless = self.rules.iter().filter(|rule| !self.used.contains(&rule.line));
-        let line = |rule: &Rule| {
+        let line = |rule: &IgnoreLine| {
             format!("{}, line {}: {}", self.file.display(), rule.line, rule.ignore.code)
         };
         needless.map(line).collect()
     }
 }
 
-impl Rule {
+impl IgnoreLine {
     fn is_for(&self, path: &Path) -> bool {
         if self.path.as_str().contains('/') {
             return self.path.matches_path(path);
@@ -82,7 +82,7 @@ impl Rule {
 }
 
 /// `None` of a line that says nothing.
-fn rule(line: usize, text: &str) -> anyhow::Result<Option<Rule>> {
+fn rule(line: usize, text: &str) -> anyhow::Result<Option<IgnoreLine>> {
     let (rule, why) = text.split_once('#').unwrap_or((text, ""));
     let (words, why) = (rule.split_whitespace().collect::<Vec<_>>(), why.trim().to_owned());
     let (code, path, name) = match words[..] {
@@ -95,7 +95,7 @@ fn rule(line: usize, text: &str) -> anyhow::Result<Option<Rule>> {
     ensure!(doctor::entry(code).is_some(), "no code {code:?}: `warren doctor --list`");
     ensure!(!why.is_empty(), "why is {code} to be left as it is? Say so behind a #");
     let path = glob::Pattern::new(path).with_context(|| path.to_owned())?;
-    Ok(Some(Rule { line, path, ignore: Ignore { code: code.to_owned(), name, why } }))
+    Ok(Some(IgnoreLine { line, path, ignore: IgnoreRule { code: code.to_owned(), name, why } }))
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use doctor::{Load, LoadQuery, Workload};
+use doctor::{LoadQuery, QueryLog, WorkloadSummary};
 
-use crate::output::Output;
+use crate::output::Printer;
 
 /// Lines of the table.
 const SHOWN_MAX: usize = 15;
@@ -17,11 +17,11 @@ const SHAPE_CHARACTERS_MAX: usize = 60;
 const REFUSED_MAX: usize = 3;
 
 /// Reads the logs; `-` is the standard input.
-pub(super) fn read(logs: &[PathBuf]) -> anyhow::Result<Option<Workload>> {
+pub(super) fn read(logs: &[PathBuf]) -> anyhow::Result<Option<QueryLog>> {
     if logs.is_empty() {
         return Ok(None);
     }
-    let mut workload = Workload::default();
+    let mut workload = QueryLog::default();
     for log in logs {
         let read = if log == Path::new("-") {
             workload.read(io::stdin().lock())
@@ -38,8 +38,8 @@ pub(super) fn read(logs: &[PathBuf]) -> anyhow::Result<Option<Workload>> {
     Ok(Some(workload))
 }
 
-pub(super) fn print(load: &Load, output: Output) {
-    let Load { statements_count, shapes_count, others_count, .. } = load;
+pub(super) fn print(load: &WorkloadSummary, output: Printer) {
+    let WorkloadSummary { statements_count, shapes_count, others_count, .. } = load;
     output.line(format_args!(""));
     output.line(format_args!(
         "the load: {statements_count} statements of {shapes_count} shapes, {others_count} others, {} \
@@ -70,7 +70,7 @@ pub(super) fn print(load: &Load, output: Output) {
 }
 
 /// `        71 %      412   9.1 ms  0.02 ms  SELECT …`
-fn print_query(query: &LoadQuery, output: Output) {
+fn print_query(query: &LoadQuery, output: Printer) {
     let share = query.share.map_or_else(String::new, |share| format!("{:.1} %", share * 100.0));
     let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.3}", us / 1e3));
     let (each, advised) = (ms(query.measured_before_us), ms(query.measured_after_us));

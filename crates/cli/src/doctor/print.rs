@@ -2,15 +2,17 @@
 
 use std::fmt::Display;
 
-use doctor::{About, Entry, Finding, Ignored, Report, bytes_text};
+use doctor::{
+    CatalogueEntry, DoctorFinding, DoctorReport, FileSummary, IgnoredFinding, bytes_text,
+};
 
-use crate::output::Output;
+use crate::output::Printer;
 
 /// What most terminals show without folding.
 const WIDTH_MAX: usize = 100;
 const INDENT: &str = "         ";
 
-pub(super) fn report(report: &Report, output: Output) {
+pub(super) fn report(report: &DoctorReport, output: Printer) {
     about(&report.about, output);
     if let Some(load) = &report.load {
         super::load::print(load, output);
@@ -19,7 +21,7 @@ pub(super) fn report(report: &Report, output: Output) {
         self::finding(finding, output);
     }
     for ignored in &report.ignored {
-        let Ignored { finding: Finding { code, what, .. }, why } = ignored;
+        let IgnoredFinding { finding: DoctorFinding { code, what, .. }, why } = ignored;
         output.line(format_args!(""));
         block("ignored", &format!("{code}: {what}: {why}"), output);
     }
@@ -45,13 +47,13 @@ pub(super) fn report(report: &Report, output: Output) {
 }
 
 /// Lines of `--ignore` for what was not found.
-pub(super) fn needless(lines: &[String], output: Output) {
+pub(super) fn needless(lines: &[String], output: Printer) {
     for line in lines {
         block("needless", line, output);
     }
 }
 
-fn about(about: &About, output: Output) {
+fn about(about: &FileSummary, output: Printer) {
     let mut facts = vec![bytes_text(about.file_bytes)];
     let mut add = |fact: Option<String>| facts.extend(fact);
     add(about
@@ -74,9 +76,9 @@ fn about(about: &About, output: Output) {
     }
 }
 
-fn finding(finding: &Finding, output: Output) {
+fn finding(finding: &DoctorFinding, output: Printer) {
     output.line(format_args!(""));
-    let Finding { severity, code, what, .. } = finding;
+    let DoctorFinding { severity, code, what, .. } = finding;
     let mut lines = wrap(&format!("{code}: {what}"), WIDTH_MAX - INDENT.len()).into_iter();
     output.line(format_args!("{severity:8} {}", lines.next().unwrap_or_default()));
     for line in lines {
@@ -88,30 +90,30 @@ fn finding(finding: &Finding, output: Output) {
     if !finding.cost.is_empty() {
         block("    cost", &finding.cost, output);
     }
-    let mut mend = finding.mend.to_string();
-    if matches!(finding.mend, doctor::Mend::Advice(_)) {
-        mend = wrap(&mend, WIDTH_MAX - INDENT.len()).join("\n");
+    let mut fix = finding.mend.to_string();
+    if matches!(finding.mend, doctor::Fix::Advice(_)) {
+        fix = wrap(&fix, WIDTH_MAX - INDENT.len()).join("\n");
     }
     // Whole lines, to be copied.
-    for (index, line) in mend.lines().enumerate() {
+    for (index, line) in fix.lines().enumerate() {
         let label = if index == 0 { "mend" } else { "" };
         output.line(format_args!("{label:>8} {line}"));
     }
 }
 
 /// What a code means.
-pub(super) fn entry(entry: &Entry, output: Output) {
-    let Entry { code, severity, title, why, source, how, mend } = entry;
+pub(super) fn entry(entry: &CatalogueEntry, output: Printer) {
+    let CatalogueEntry { code, severity, title, why, source, how, mend: fix } = entry;
     output.line(format_args!("{severity:8} {code}: {title}"));
     output.line(format_args!(""));
     block("why", why, output);
     block("source", source, output);
     block("how", how, output);
-    block("mend", mend, output);
+    block("mend", fix, output);
 }
 
 /// A label and a text, wrapped beside it.
-fn block(label: &str, text: &str, output: Output) {
+fn block(label: &str, text: &str, output: Printer) {
     for (index, line) in wrap(text, WIDTH_MAX - INDENT.len()).iter().enumerate() {
         let label: &dyn Display = if index == 0 { &label } else { &"" };
         output.line(format_args!("{label:8} {line}"));

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 #[cfg(feature = "bench")]
-use bench::tune::emit::Framework;
+use bench::tune::emit::TargetFramework;
 use doctor::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine};
 
-use super::Arguments;
+use super::DoctorArgs;
 
-pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Option<ConnectionSettings>> {
+pub(super) fn of(arguments: &DoctorArgs) -> anyhow::Result<Option<ConnectionSettings>> {
     let Some(path) = arguments.settings.as_deref() else { return Ok(None) };
     let is_one = matches!(&arguments.files[..], [file] if !file.is_dir());
     ensure!(is_one, "--settings are those of one connection: give the one file that it has open");
@@ -24,7 +24,7 @@ pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Option<ConnectionSetti
 /// How the program's framework writes a setting.
 #[cfg(feature = "bench")]
 fn line(settings: &ConnectionSettings) -> Option<SettingLine> {
-    settings.framework().and_then(Framework::by_name).map(|framework| framework.line)
+    settings.framework().and_then(TargetFramework::by_name).map(|framework| framework.line)
 }
 
 /// A build without `warren tune` knows no frameworks, and says it in SQL.

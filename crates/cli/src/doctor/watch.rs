@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use doctor::{User, Watch, Watched};
+use doctor::{FileWatcher, WatchInterval, WatchedProcess};
 
-use crate::output::{Output, size};
+use crate::output::{Printer, format_bytes};
 
 /// Lines between two heads.
 const LINES_PER_HEAD: u64 = 20;
@@ -32,26 +32,26 @@ pub(super) struct WatchArguments {
 
 /// How it is watched.
 #[derive(Clone, Copy)]
-pub(super) struct Plan {
+pub(super) struct WatchPlan {
     interval: Duration,
     count: Option<u64>,
 }
 
 impl WatchArguments {
     /// `None` if it is not to be watched.
-    pub(super) fn given(&self) -> anyhow::Result<Option<Plan>> {
+    pub(super) fn given(&self) -> anyhow::Result<Option<WatchPlan>> {
         let interval = Duration::try_from_secs_f64(self.interval).ok();
         let interval = interval.filter(|interval| !interval.is_zero());
         let interval = interval.context("--interval takes a number of seconds above 0")?;
-        Ok(self.watch.then_some(Plan { interval, count: self.count }))
+        Ok(self.watch.then_some(WatchPlan { interval, count: self.count }))
     }
 }
 
-pub(super) fn run(files: &[PathBuf], plan: Plan, output: Output) -> anyhow::Result<()> {
+pub(super) fn run(files: &[PathBuf], plan: WatchPlan, output: Printer) -> anyhow::Result<()> {
     let [file] = files else { bail!("--watch takes one file") };
-    ensure!(file.is_file(), doctor::Error::NotFound(file.clone()));
-    let Plan { interval, count } = plan;
-    let mut watch = Watch::new(file)?;
+    ensure!(file.is_file(), doctor::Error::FileNotFound(file.clone()));
+    let WatchPlan { interval, count } = plan;
+    let mut watch = FileWatcher::new(file)?;
     let mut seen = 0;
     while count.is_none_or(|count| seen < count) {
         let watched = watch.observe(interval)?;
@@ -62,20 +62,20 @@ pub(super) fn run(files: &[PathBuf], plan: Plan, output: Output) -> anyhow::Resu
             ));
         }
         print(&watched, output);
-        output.value(&watched)?;
+        output.json(&watched)?;
         seen += 1;
     }
     Ok(())
 }
 
-fn print(watched: &Watched, output: Output) {
+fn print(watched: &WatchInterval, output: Printer) {
     let commits = watched.commits_per_second().map_or("-".to_owned(), |it| format!("{it:.1}"));
-    let wal = watched.wal_bytes.map_or("-".to_owned(), |bytes| size(bytes).to_string());
+    let wal = watched.wal_bytes.map_or("-".to_owned(), |bytes| format_bytes(bytes).to_string());
     let frames = watched.wal_uncopied_count.zip(watched.wal_frames_count);
     let frames = frames.map_or("-".to_owned(), |(left, all)| format!("{left} of {all}"));
     output.line(format_args!(
         "{commits:>9} {:>10} {wal:>10} {frames:>16} {:>6.0} % {:>6}",
-        size(watched.file_bytes).to_string(),
+        format_bytes(watched.file_bytes).to_string(),
         watched.writing_share * 100.0,
         watched.users.len()
     ));
@@ -88,7 +88,7 @@ fn print(watched: &Watched, output: Output) {
     }
 }
 
-fn what(user: &User) -> Vec<String> {
+fn what(user: &WatchedProcess) -> Vec<String> {
     let mut what = Vec::new();
     if user.writing_share > 0.0 {
         what.push(format!("writes {:.0} % of the time", user.writing_share * 100.0));

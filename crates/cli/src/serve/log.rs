@@ -19,7 +19,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::output::{Output, Visible};
+use crate::output::{EscapedText, Printer};
 
 /// A level, or `module=level`, or several of them between commas. The parser of [`Targets`] takes
 /// every other word for a module, too.
@@ -45,7 +45,7 @@ pub(super) fn parse_filter(text: &str) -> std::result::Result<Targets, String> {
 }
 
 /// Logs from here on.
-pub(super) fn start(filter: Targets, output: Output) {
+pub(super) fn start(filter: Targets, output: Printer) {
     let log = tracing_subscriber::registry().with(filter);
     if output.json {
         log.with(fmt::layer().json().with_writer(stderr)).init();
@@ -60,16 +60,16 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: for<'a> MakeWriter<'a> + 'static,
 {
-    let layer = fmt::layer().with_writer(writer).fmt_fields(VisibleFields);
+    let layer = fmt::layer().with_writer(writer).fmt_fields(EscapedFields);
     // Where there is a terminal, NO_COLOR decides.
     if has_colors { layer } else { layer.with_ansi(false) }
 }
 
 /// The message, then `name=value`. The crate's own formatter escapes some control characters, in
 /// some fields.
-struct VisibleFields;
+struct EscapedFields;
 
-impl<'a> FormatFields<'a> for VisibleFields {
+impl<'a> FormatFields<'a> for EscapedFields {
     fn format_fields<R: RecordFields>(&self, writer: Writer<'a>, fields: R) -> Result {
         let mut visitor = FieldWriter { writer, is_first: true, result: Ok(()) };
         fields.record(&mut visitor);
@@ -91,7 +91,7 @@ impl FieldWriter<'_> {
         if name != "message" {
             write!(self.writer, "{name}=")?;
         }
-        write!(self.writer, "{}", Visible::line(format_args!("{value:?}")))
+        write!(self.writer, "{}", EscapedText::line(format_args!("{value:?}")))
     }
 }
 
@@ -112,9 +112,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Written {
+    impl io::Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_without_control_characters() {
-        let written = Written::default();
+        let written = LogBuffer::default();
         let writer = written.clone();
         let lines = lines(move || writer.clone(), false);
         let hostile = "\u{1b}[2J\n2026 INFO all is well\u{9b}\u{202e}\u{7}";

@@ -30,10 +30,10 @@ const FOLDERS: [&str; 2] = [VAULTS, "lost+found"];
 const FILES: [&str; 4] = ["accounts.sqlite", "lock", "reserve", "revocations"];
 
 /// Closes it, or says in the log why not.
-pub(super) fn close_to_others(data: &Path) {
+pub(super) fn restrict_to_owner(data: &Path) {
     // Who cannot read it is told when it is opened; if it is not there, it is made closed.
-    let Ok(directory) = DataDirectory::read(data) else { return };
-    match directory.close() {
+    let Ok(directory) = DataDirPermissions::read(data) else { return };
+    match directory.restrict() {
         Ok(0) => {}
         Ok(count) => tracing::info!(
             path = %data.display(),
@@ -62,7 +62,7 @@ pub(super) fn warn_of_readers(file: &Path) {
     }
 }
 
-struct DataDirectory {
+struct DataDirPermissions {
     path: PathBuf,
     mode: u32,
     files: Vec<PathBuf>,
@@ -70,7 +70,7 @@ struct DataDirectory {
     is_own: bool,
 }
 
-impl DataDirectory {
+impl DataDirPermissions {
     fn read(path: &Path) -> io::Result<Self> {
         let mode = mode(&fs::metadata(path)?);
         let mut directory =
@@ -88,17 +88,18 @@ impl DataDirectory {
 
     /// Returns how many files and folders in it were open. What cannot be closed keeps nothing else
     /// from being closed.
-    fn close(&self) -> anyhow::Result<u64> {
-        let itself = self.close_itself();
+    fn restrict(&self) -> anyhow::Result<u64> {
+        let itself = self.restrict_directory();
         let files = self.files.iter().filter(|file| self.is_own || is_of_server(file));
-        let files: anyhow::Result<Vec<bool>> = files.map(|file| close(file)).collect();
-        let vaults = close_vaults(&self.path.join(VAULTS));
+        let files: anyhow::Result<Vec<bool>> =
+            files.map(|file| remove_group_and_other_bits(file)).collect();
+        let vaults = restrict_vaults(&self.path.join(VAULTS));
         itself?;
         let files = files?.into_iter().filter(|was_open| *was_open).count();
         Ok(files as u64 + vaults?)
     }
 
-    fn close_itself(&self) -> anyhow::Result<()> {
+    fn restrict_directory(&self) -> anyhow::Result<()> {
         let Self { path, mode, .. } = self;
         if mode & OTHERS == 0 {
             return Ok(());
@@ -126,16 +127,16 @@ fn is_of_server(file: &Path) -> bool {
 
 /// A folder of vaults that is closed was made so, or was closed when all in it was: there may be a
 /// hundred thousand files in them, and none is looked at again.
-fn close_vaults(vaults: &Path) -> anyhow::Result<u64> {
+fn restrict_vaults(vaults: &Path) -> anyhow::Result<u64> {
     let Ok(metadata) = fs::metadata(vaults) else { return Ok(0) };
     let mut count = 0;
     for folder in entries(vaults)?.into_iter().filter(|folder| is_of_vaults(folder)) {
         let found = fs::symlink_metadata(&folder).with_context(|| folder.display().to_string())?;
         if found.is_dir() && mode(&found) & OTHERS != 0 {
             for file in entries(&folder)? {
-                count += u64::from(close(&file)?);
+                count += u64::from(remove_group_and_other_bits(&file)?);
             }
-            count += u64::from(close(&folder)?);
+            count += u64::from(remove_group_and_other_bits(&folder)?);
         }
     }
     if mode(&metadata) & OTHERS != 0 {
@@ -159,7 +160,7 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Takes all rights but the owner's away. `false`: nobody else had any, or it is gone, or a link.
-fn close(path: &Path) -> anyhow::Result<bool> {
+fn remove_group_and_other_bits(path: &Path) -> anyhow::Result<bool> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         metadata => metadata.with_context(|| path.display().to_string())?,

@@ -1,6 +1,6 @@
 //! The settings of `warren serve`: from the command line, the environment and a TOML file.
 //!
-//! A setting is an option of `serve::Arguments`; it is declared there and nowhere else. Its name in
+//! A setting is an option of `serve::ServeArgs`; it is declared there and nowhere else. Its name in
 //! the file is the option's long name, its variable is `WARREN_` and that name in capitals, and its
 //! type is that of the field. A secret is marked by `hide_env_values`, and never shown.
 //!
@@ -10,9 +10,9 @@
 //! - Which settings go together is checked on the final values, wherever they come from.
 //! - No other command reads these variables.
 
-mod file;
-mod print;
-pub(crate) mod table;
+mod config_file;
+pub(crate) mod markdown_table;
+mod print_config;
 mod variables;
 
 use std::any::TypeId;
@@ -25,9 +25,9 @@ use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::Arguments;
-use crate::output::Output;
-pub(crate) use table::Table;
+use super::ServeArgs;
+use crate::output::Printer;
+pub(crate) use markdown_table::SettingsTableArgs;
 pub(crate) use variables::warn_of_unknown_variables;
 
 /// What all variables of settings begin with.
@@ -37,7 +37,7 @@ const PREFIX: &str = "WARREN_";
 // the whole command.
 #[derive(Args)]
 #[command(next_help_heading = "Configuration")]
-struct ConfigOptions {
+struct ConfigArgs {
     /// Read settings from this TOML file: the long names of these options, as in
     /// `listen = "0.0.0.0:4600"`. Options and environment variables come before it.
     #[arg(long, value_name = "FILE", env = "WARREN_CONFIG", hide_env_values = true)]
@@ -49,8 +49,8 @@ struct ConfigOptions {
 }
 
 /// The options of `warren serve` as the command line and the environment give them.
-pub(crate) struct LayeredArguments {
-    options: ConfigOptions,
+pub(crate) struct LayeredServeArgs {
+    options: ConfigArgs,
     given: ArgMatches,
 }
 
@@ -64,22 +64,22 @@ pub(crate) struct InvalidSettings {
 }
 
 /// All settings with their final values.
-struct Settings {
+struct ResolvedSettings {
     config: Option<PathBuf>,
-    settings: Vec<Setting>,
+    settings: Vec<ResolvedSetting>,
 }
 
 /// One setting with its final value.
-struct Setting {
+struct ResolvedSetting {
     arg: Arg,
     /// None if it is not set; several if it is a list.
     values: Vec<OsString>,
-    origin: Origin,
+    origin: SettingOrigin,
 }
 
 /// Where a value comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Origin {
+enum SettingOrigin {
     Default,
     File { line: usize },
     Environment,
@@ -88,7 +88,7 @@ enum Origin {
 
 /// What a setting's value is in TOML.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SettingKind {
     Boolean,
     Integer,
     /// A string, taken from the file's folder where it is relative.
@@ -96,32 +96,35 @@ enum Kind {
     String,
 }
 
-impl LayeredArguments {
+impl LayeredServeArgs {
     pub(crate) fn prints_config(&self) -> bool {
         self.options.print_config
     }
 
-    pub(crate) fn print_config(&self, output: Output) -> anyhow::Result<()> {
+    pub(crate) fn print_config(&self, output: Printer) -> anyhow::Result<()> {
         let settings = self.settings()?;
         settings.print(output)?;
         settings.arguments().map(drop)
     }
 
     /// Adds the file, and checks what all layers make together.
-    pub(crate) fn resolve(&self) -> anyhow::Result<Arguments> {
+    pub(crate) fn resolve(&self) -> anyhow::Result<ServeArgs> {
         self.settings()?.arguments()
     }
 
-    fn settings(&self) -> anyhow::Result<Settings> {
+    fn settings(&self) -> anyhow::Result<ResolvedSettings> {
         let definition = definition();
         let config = self.options.config.clone();
-        let entries = config.as_deref().map(|path| file::read(path, &definition)).transpose()?;
+        let entries =
+            config.as_deref().map(|path| config_file::read(path, &definition)).transpose()?;
         let mut entries = entries.unwrap_or_default();
-        let mut settings: Vec<Setting> = definition
+        let mut settings: Vec<ResolvedSetting> = definition
             .get_arguments()
             .map(|arg| {
                 let entry = entries.remove(arg.get_id().as_str());
-                self.given(arg).or(entry).unwrap_or_else(|| Setting::default_of(arg))
+                self.command_line_or_env(arg)
+                    .or(entry)
+                    .unwrap_or_else(|| ResolvedSetting::default_of(arg))
             })
             .collect();
         for index in 0..settings.len() {
@@ -130,36 +133,39 @@ impl LayeredArguments {
                 other.origin.rank() > setting.origin.rank()
                     && is_conflict(&definition, &other.arg, &setting.arg)
             });
-            if is_displaced && setting.origin != Origin::Default {
-                settings[index] = Setting::default_of(&setting.arg);
+            if is_displaced && setting.origin != SettingOrigin::Default {
+                settings[index] = ResolvedSetting::default_of(&setting.arg);
             }
         }
-        Ok(Settings { config, settings })
+        Ok(ResolvedSettings { config, settings })
     }
 
     /// The setting, if the command line or the environment has it.
-    fn given(&self, arg: &Arg) -> Option<Setting> {
+    fn command_line_or_env(&self, arg: &Arg) -> Option<ResolvedSetting> {
         let id = arg.get_id().as_str();
         let origin = match self.given.value_source(id)? {
-            ValueSource::CommandLine => Origin::CommandLine,
-            ValueSource::EnvVariable => Origin::Environment,
+            ValueSource::CommandLine => SettingOrigin::CommandLine,
+            ValueSource::EnvVariable => SettingOrigin::Environment,
             _ => return None,
         };
-        let values = match Kind::of(arg) {
+        let values = match SettingKind::from_arg(arg) {
             // As it was understood: a variable may say `yes`.
-            Kind::Boolean => vec![self.given.get_flag(id).to_string().into()],
+            SettingKind::Boolean => vec![self.given.get_flag(id).to_string().into()],
             _ => self.given.get_raw(id)?.map(OsStr::to_owned).collect(),
         };
-        Some(Setting { arg: arg.clone(), values, origin })
+        Some(ResolvedSetting { arg: arg.clone(), values, origin })
     }
 }
 
-impl Settings {
+impl ResolvedSettings {
     /// Parses the final values as if all had been written on the command line.
-    fn arguments(&self) -> anyhow::Result<Arguments> {
+    fn arguments(&self) -> anyhow::Result<ServeArgs> {
         // A flag that is `false` is as good as absent: what conflicts with it may be there.
-        let is_off = |one: &Setting| Kind::of(&one.arg) == Kind::Boolean && one.values == ["false"];
-        let is_given = |one: &&Setting| one.origin != Origin::Default && !is_off(one);
+        let is_off = |one: &ResolvedSetting| {
+            SettingKind::from_arg(&one.arg) == SettingKind::Boolean && one.values == ["false"]
+        };
+        let is_given =
+            |one: &&ResolvedSetting| one.origin != SettingOrigin::Default && !is_off(one);
         let set = self.settings.iter().filter(is_given);
         let words = set.flat_map(|setting| {
             setting.values.iter().map(|value| {
@@ -171,7 +177,8 @@ impl Settings {
         let words = std::iter::once(OsString::from("warren serve")).chain(words);
         let matches = definition().bin_name("warren serve").try_get_matches_from(words);
         let matches = matches.unwrap_or_else(|mut error| {
-            let is_unseen = |origin| matches!(origin, Origin::File { .. } | Origin::Environment);
+            let is_unseen =
+                |origin| matches!(origin, SettingOrigin::File { .. } | SettingOrigin::Environment);
             if self.settings.iter().any(|setting| is_unseen(setting.origin)) {
                 let tip = "`warren serve --print-config` tells where each setting comes from";
                 let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
@@ -179,14 +186,14 @@ impl Settings {
             }
             error.exit()
         });
-        Ok(Arguments::from_arg_matches(&matches)?)
+        Ok(ServeArgs::from_arg_matches(&matches)?)
     }
 }
 
-impl Setting {
+impl ResolvedSetting {
     fn default_of(arg: &Arg) -> Self {
         let values = arg.get_default_values().iter().map(ClapOsStr::to_os_string).collect();
-        Self { arg: arg.clone(), values, origin: Origin::Default }
+        Self { arg: arg.clone(), values, origin: SettingOrigin::Default }
     }
 
     fn name(&self) -> &str {
@@ -198,7 +205,7 @@ impl Setting {
     }
 }
 
-impl Origin {
+impl SettingOrigin {
     /// What ranks higher wins.
     fn rank(self) -> u8 {
         match self {
@@ -210,8 +217,8 @@ impl Origin {
     }
 }
 
-impl Kind {
-    fn of(arg: &Arg) -> Self {
+impl SettingKind {
+    fn from_arg(arg: &Arg) -> Self {
         let integers = [
             TypeId::of::<u16>(),
             TypeId::of::<u32>(),
@@ -228,7 +235,7 @@ impl Kind {
     }
 }
 
-impl Display for Kind {
+impl Display for SettingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Boolean => "true or false",
@@ -239,16 +246,16 @@ impl Display for Kind {
     }
 }
 
-impl Args for LayeredArguments {
+impl Args for LayeredServeArgs {
     /// Everything on its own is checked when this is parsed, everything together only when all
     /// layers are there.
     fn augment_args(command: Command) -> Command {
-        let command = Arguments::augment_args(command).mut_args(|arg| {
+        let command = ServeArgs::augment_args(command).mut_args(|arg| {
             let arg = as_value(arg);
             let arg = arg.conflicts_with(Resettable::Reset).requires(Resettable::Reset);
             with_variable(arg)
         });
-        ConfigOptions::augment_args(command)
+        ConfigArgs::augment_args(command)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -256,9 +263,9 @@ impl Args for LayeredArguments {
     }
 }
 
-impl FromArgMatches for LayeredArguments {
+impl FromArgMatches for LayeredServeArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self { options: ConfigOptions::from_arg_matches(matches)?, given: matches.clone() })
+        Ok(Self { options: ConfigArgs::from_arg_matches(matches)?, given: matches.clone() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -268,7 +275,7 @@ impl FromArgMatches for LayeredArguments {
 }
 
 /// Says so if it is a variable that has the wrong value: clap only names the option.
-pub(crate) fn name_variable(mut error: clap::Error) -> clap::Error {
+pub(crate) fn mention_variable(mut error: clap::Error) -> clap::Error {
     let (Some(ContextValue::String(arg)), Some(ContextValue::String(value))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
     else {
@@ -291,7 +298,7 @@ pub(crate) fn name_variable(mut error: clap::Error) -> clap::Error {
 
 /// The options as `serve` declares them, each with a value.
 fn definition() -> Command {
-    Arguments::augment_args(Command::new("serve")).mut_args(as_value)
+    ServeArgs::augment_args(Command::new("serve")).mut_args(as_value)
 }
 
 /// Lets a flag be `false`, too, where a lower layer has set it, and gives a list in one word.
@@ -356,7 +363,10 @@ mod tests {
             let defaults = arg.get_default_values().iter();
             let mut texts = defaults.map(|value| value.to_string_lossy());
             if texts.any(|text| text.parse::<u64>().is_ok()) {
-                assert!(Kind::of(arg) == Kind::Integer, "add the type of {arg} to Kind::of");
+                assert!(
+                    SettingKind::from_arg(arg) == SettingKind::Integer,
+                    "add the type of {arg} to Kind::of"
+                );
             }
         }
     }

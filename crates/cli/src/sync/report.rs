@@ -2,24 +2,25 @@
 
 use std::path::Path;
 
-use protocol::Loss;
-use replica::{Discrepancy, Obstacle, Refused, Renumbered, Report};
+use protocol::ServerLoss;
+use replica::{RejectedMessages, RenumberedRow, SchemaConflict, SetDiscrepancy, SyncReport};
 
-use crate::output::{Output, moment};
+use crate::output::{Printer, format_time};
 
-pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
-    let Report { sent, received, server_count, .. } = report;
-    let sets = if report.equal {
+pub(crate) fn describe(path: &Path, report: &SyncReport, output: Printer) {
+    let SyncReport { sent_count: sent, received_count: received, server_messages_count, .. } =
+        report;
+    let sets = if report.in_sync {
         format!("both sides are equal{}", exceptions(report))
     } else {
         "which is not what is here".to_owned()
     };
     output.line(format_args!(
-        "{}: sent {sent}, received {received}; the server holds {server_count} changes, {sets}",
+        "{}: sent {sent}, received {received}; the server holds {server_messages_count} changes, {sets}",
         path.display()
     ));
-    for adopted in &report.adopted {
-        output.line(format_args!("  {adopted}"));
+    for created in &report.created_tables {
+        output.line(format_args!("  {created}"));
     }
     if !report.left_out.is_empty() {
         output.line(format_args!(
@@ -28,10 +29,10 @@ pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
         ));
     }
     describe_moved(report, output);
-    if report.became_device {
+    if report.registered_copy {
         output.line(format_args!("  this file is a copy: it is a device of its own from here on"));
     }
-    if report.repaired && report.erased == 0 {
+    if report.reconciled && report.erased == 0 {
         output.line(format_args!(
             "  the server had lost or gained something: both sides were compared"
         ));
@@ -41,36 +42,28 @@ pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
             output.line(format_args!("  {line}"));
         }
     }
-    match report.discrepancy {
-        None => {}
-        Some(Discrepancy::Withheld(count)) => output.line(format_args!(
-            "  the server says that it holds {count} changes that it does not send"
-        )),
-        Some(Discrepancy::Lost(count)) => output
-            .line(format_args!("  the server does not hold {count} changes that it has taken")),
-        Some(Discrepancy::Other) => output.line(format_args!(
-            "  the server holds as many changes, and says that they are others"
-        )),
+    if let Some(discrepancy) = report.discrepancy {
+        describe_discrepancy(discrepancy, output);
     }
-    if report.lost > 0 {
+    if report.conflicts_count > 0 {
         output.line(format_args!(
             "  {} edits lost to others made without knowing of them: `warren conflicts {}` lists them \
              and gets them back",
-            report.lost,
+            report.conflicts_count,
             path.display()
         ));
     }
     describe_erased(path, report, output);
-    describe_refused(&report.refused, output);
+    describe_rejected(&report.rejected, output);
     if report.set_aside > 0 {
         let count = report.set_aside;
         output.line(format_args!(
             "  set aside: {count} changes whose timestamps the server calls invalid"
         ));
     }
-    describe_held(report, output);
-    if report.clock_off_ms != 0 {
-        let (seconds, side) = (report.clock_off_ms.abs() / 1000, report.clock_off_ms > 0);
+    describe_hidden_rows(report, output);
+    if report.clock_offset_ms != 0 {
+        let (seconds, side) = (report.clock_offset_ms.abs() / 1000, report.clock_offset_ms > 0);
         let side = if side { "behind" } else { "ahead" };
         output.line(format_args!(
             "  this device's clock is {seconds} s {side}: changes were stamped with the server's"
@@ -78,12 +71,25 @@ pub(crate) fn describe(path: &Path, report: &Report, output: Output) {
     }
 }
 
+fn describe_discrepancy(discrepancy: SetDiscrepancy, output: Printer) {
+    match discrepancy {
+        SetDiscrepancy::Withheld(count) => output.line(format_args!(
+            "  the server says that it holds {count} changes that it does not send"
+        )),
+        SetDiscrepancy::Lost(count) => output
+            .line(format_args!("  the server does not hold {count} changes that it has taken")),
+        SetDiscrepancy::Other => output.line(format_args!(
+            "  the server holds as many changes, and says that they are others"
+        )),
+    }
+}
+
 /// Names that are shown of the devices that may have what the server has lost.
 const AWAY_COUNT_MAX: usize = 5;
 
 /// What the server has lost, and who may have it.
-pub(crate) fn describe_loss(loss: &Loss) -> [String; 2] {
-    let at = moment(loss.at_ms);
+pub(crate) fn describe_loss(loss: &ServerLoss) -> [String; 2] {
+    let at = format_time(loss.at_ms);
     let lost = match loss.count {
         Some(1) => "1 change".to_owned(),
         Some(count) => format!("{count} changes"),
@@ -103,13 +109,13 @@ pub(crate) fn describe_loss(loss: &Loss) -> [String; 2] {
     [what, format!("devices that have not synced since may have them: {}", names.join(", "))]
 }
 
-fn describe_moved(report: &Report, output: Output) {
-    for Renumbered { table, from, to } in &report.renumbered {
+fn describe_moved(report: &SyncReport, output: Printer) {
+    for RenumberedRow { table, old_key: from, new_key: to } in &report.renumbered_rows {
         output.line(format_args!(
             "  {table}: row {from} of this device is row {to} now: the key {from} is another row's"
         ));
     }
-    for Renumbered { table, from, to } in &report.joined {
+    for RenumberedRow { table, old_key: from, new_key: to } in &report.joined {
         output.line(format_args!(
             "  {table}: row {from} of this device is row {to} now, which another device had made with \
              the same values"
@@ -118,9 +124,9 @@ fn describe_moved(report: &Report, output: Output) {
 }
 
 /// In brackets, what is equal and not shown here, and what is here and not sent.
-fn exceptions(report: &Report) -> String {
-    let missing = report.exceptions.get("missing").copied().unwrap_or(0);
-    let mut hidden = Vec::from_iter(counted(report.held(), "row", "held back"));
+fn exceptions(report: &SyncReport) -> String {
+    let missing = report.visibility_overrides.get("missing").copied().unwrap_or(0);
+    let mut hidden = Vec::from_iter(counted(report.hidden_rows_count(), "row", "held back"));
     hidden.extend(counted(missing, "row", "deleted and still referred to"));
     hidden.extend(counted(report.refused_in_all, "change", "that cannot be applied"));
     if !report.unknown.is_empty() {
@@ -145,7 +151,7 @@ fn counted(count: u64, noun: &str, rest: &str) -> Option<String> {
 /// Tables and columns that are named in one line.
 const UNKNOWN_COUNT_MAX: usize = 5;
 
-fn describe_erased(path: &Path, report: &Report, output: Output) {
+fn describe_erased(path: &Path, report: &SyncReport, output: Printer) {
     let path = path.display();
     if report.erased > 0 {
         output.line(format_args!(
@@ -165,8 +171,8 @@ fn describe_erased(path: &Path, report: &Report, output: Output) {
     }
 }
 
-fn describe_held(report: &Report, output: Output) {
-    for (&kind, count) in report.exceptions.iter().filter(|(_, count)| **count > 0) {
+fn describe_hidden_rows(report: &SyncReport, output: Printer) {
+    for (&kind, count) in report.visibility_overrides.iter().filter(|(_, count)| **count > 0) {
         let words = match kind {
             "kept" => "are deleted, and shown because other rows refer to them",
             "missing" => "are deleted and not shown, though other rows refer to them",
@@ -181,12 +187,12 @@ fn describe_held(report: &Report, output: Output) {
             if matches!(kind, "kept" | "missing") { "warren status" } else { "warren conflicts" };
         output.line(format_args!("  {count} rows {words} (`{command}` lists them)"));
     }
-    for Obstacle { table, why, .. } in &report.obstacles {
+    for SchemaConflict { table, reason: why, .. } in &report.schema_conflicts {
         output.line(format_args!("  table {table}: {why}"));
     }
 }
 
-fn describe_refused(refused: &Refused, output: Output) {
+fn describe_rejected(refused: &RejectedMessages, output: Printer) {
     let words = |reason| match reason {
         "unreadable" => "cannot be read: if a later version made them, update Warren",
         "plain" => "are not encrypted, so anybody could have made them",
@@ -210,7 +216,7 @@ mod tests {
     #[test]
     fn a_loss_of_the_server_names_the_devices_that_may_have_it() {
         let devices_away = (1..8).map(|number| format!("phone {number}")).collect();
-        let loss = Loss { at_ms: 1_795_242_600_000, count: Some(44), devices_away };
+        let loss = ServerLoss { at_ms: 1_795_242_600_000, count: Some(44), devices_away };
         assert_eq!(
             describe_loss(&loss),
             [
@@ -219,21 +225,22 @@ mod tests {
                  4, phone 5, 2 more",
             ]
         );
-        let [lost, who] = describe_loss(&Loss { count: None, devices_away: Vec::new(), ..loss });
+        let [lost, who] =
+            describe_loss(&ServerLoss { count: None, devices_away: Vec::new(), ..loss });
         assert!(lost.contains("an unknown number of changes"), "{lost}");
         assert!(who.starts_with("sync each device"), "{who}");
     }
 
     #[test]
     fn what_is_equal_and_not_shown_is_in_brackets() {
-        assert_eq!(exceptions(&Report::default()), "");
-        let report = Report { refused_in_all: 2, ..Report::default() };
+        assert_eq!(exceptions(&SyncReport::default()), "");
+        let report = SyncReport { refused_in_all: 2, ..SyncReport::default() };
         assert_eq!(exceptions(&report), " (not shown: 2 changes that cannot be applied)");
-        let report = Report {
-            exceptions: [("missing", 1), ("kept", 7), ("constraint", 2)].into(),
+        let report = SyncReport {
+            visibility_overrides: [("missing", 1), ("kept", 7), ("constraint", 2)].into(),
             unknown: ["t.stars", "u"].map(String::from).into(),
             set_aside: 1,
-            ..Report::default()
+            ..SyncReport::default()
         };
         assert_eq!(
             exceptions(&report),
@@ -241,7 +248,7 @@ mod tests {
              this file lacks; not sent: 1 change set aside)"
         );
         let unknown = (1..8).map(|number| format!("t{number}")).collect();
-        let report = Report { unknown, ..Report::default() };
+        let report = SyncReport { unknown, ..SyncReport::default() };
         assert_eq!(
             exceptions(&report),
             " (not shown: t1, t2, t3, t4, t5, 2 more, which this file lacks)"

@@ -12,7 +12,7 @@
 //!   the user must see to ends the watch with its code.
 //!
 //! # Not here
-//! - The connection that hears events → `listener.rs`. What a sync does → `replica`.
+//! - The connection that hears events → `event_listener.rs`. What a sync does → `replica`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,16 +22,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use protocol::{ErrorCode, VaultState};
-use replica::{Backoff, Error, Replica, Report};
+use replica::{Error, Replica, RetryBackoff, SyncReport};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::listener::{Listener, News};
-use super::{ServerAddress, attempt, describe};
+use super::event_listener::{EventListener, ListenerEvent};
+use super::{ServerAddress, describe, sync_once};
 use crate::clock::now;
-use crate::output::Output;
-use crate::status::receipt;
+use crate::output::Printer;
+use crate::status::sync_status;
 
 /// How soon a change of the file is noticed.
 const POLL: Duration = Duration::from_millis(200);
@@ -41,15 +41,15 @@ const BURST_MAX: Duration = Duration::from_secs(2);
 const STOP_MAX: Duration = Duration::from_secs(5);
 
 /// What is watched, and how.
-pub(super) struct Watch {
+pub(super) struct WatchOptions {
     pub(super) replica: Replica,
     pub(super) server: ServerAddress,
     pub(super) adopt: bool,
-    pub(super) output: Output,
+    pub(super) output: Printer,
 }
 
 /// Syncs now, and whenever there is something to sync, until a signal comes.
-pub(super) fn watch(watch: Watch) -> anyhow::Result<()> {
+pub(super) fn watch(watch: WatchOptions) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
@@ -59,7 +59,7 @@ pub(super) fn watch(watch: Watch) -> anyhow::Result<()> {
         let is_stopped = Arc::clone(&stop);
         thread::Builder::new().name("watch".into()).spawn(move || {
             // After the signal nobody may be there to hear it.
-            drop(done.send(Watching::new(watch).run(&is_stopped)));
+            drop(done.send(WatchLoop::new(watch).run(&is_stopped)));
         })?;
         tokio::select! {
             result = &mut ended => return result.context("the watch panicked")?,
@@ -74,9 +74,9 @@ pub(super) fn watch(watch: Watch) -> anyhow::Result<()> {
     })
 }
 
-struct Watching {
-    watch: Watch,
-    listener: Option<Listener>,
+struct WatchLoop {
+    watch: WatchOptions,
+    listener: Option<EventListener>,
     /// Whose token it has: a copy becomes another device at its first sync.
     token: Option<String>,
     data_version: i64,
@@ -86,16 +86,16 @@ struct Watching {
     is_busy: bool,
     /// Whether there is something to sync, and when to try it again after a failure.
     is_due: bool,
-    again_at: Option<Instant>,
-    backoff: Backoff,
+    retry_at: Option<Instant>,
+    backoff: RetryBackoff,
     /// The failure that was told last.
-    told: Option<String>,
+    last_reported_code: Option<String>,
     /// Whether the devices' names were asked for.
-    has_names: bool,
+    has_device_names: bool,
 }
 
-impl Watching {
-    fn new(watch: Watch) -> Self {
+impl WatchLoop {
+    fn new(watch: WatchOptions) -> Self {
         Self {
             watch,
             listener: None,
@@ -104,45 +104,49 @@ impl Watching {
             changed: None,
             is_busy: false,
             is_due: true,
-            again_at: None,
-            backoff: Backoff::default(),
-            told: None,
-            has_names: false,
+            retry_at: None,
+            backoff: RetryBackoff::default(),
+            last_reported_code: None,
+            has_device_names: false,
         }
     }
 
     fn run(mut self, stop: &AtomicBool) -> anyhow::Result<()> {
         self.data_version = self.watch.replica.data_version()?;
         while !stop.load(Ordering::Relaxed) {
-            let is_late = self.again_at.is_none_or(|again_at| again_at <= now());
+            let is_late = self.retry_at.is_none_or(|again_at| again_at <= now());
             if self.is_due && is_late {
                 self.sync()?;
             }
-            self.hear()?;
-            self.look()?;
+            self.wait_for_event()?;
+            self.check_file()?;
         }
         Ok(())
     }
 
     /// Waits for [`POLL`], or until the server says something.
-    fn hear(&mut self) -> anyhow::Result<()> {
+    fn wait_for_event(&mut self) -> anyhow::Result<()> {
         let Some(listener) = &self.listener else {
             thread::park_timeout(POLL);
             return Ok(());
         };
         match listener.news.recv_timeout(POLL) {
-            Ok(News::State(state)) => {
+            Ok(ListenerEvent::State(state)) => {
                 // The server is there: what failed before may be tried at once.
-                self.again_at = None;
-                self.told.take_if(|code| ["unreachable", "intermediary"].contains(&&**code));
+                self.retry_at = None;
+                self.last_reported_code
+                    .take_if(|code| ["unreachable", "intermediary"].contains(&&**code));
                 self.is_due |= self.differs(&state)?;
             }
-            Ok(News::Lost(error)) if is_final(&error) => return Err(error.into()),
-            Ok(News::Lost(error)) => {
+            Ok(ListenerEvent::Lost(error)) if is_permanent(&error) => return Err(error.into()),
+            Ok(ListenerEvent::Lost(error)) => {
                 // It answers, but has no place for one more listener, or a proxy lets no events
                 // pass: then it is asked instead.
-                self.is_due |= matches!(error, Error::Refused { .. } | Error::Intermediary { .. });
-                self.tell(&error)?;
+                self.is_due |= matches!(
+                    error,
+                    Error::RejectedByServer { .. } | Error::UnexpectedResponse { .. }
+                );
+                self.report_failure_once(&error)?;
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the listener panicked"),
@@ -158,15 +162,15 @@ impl Watching {
     }
 
     /// Looks whether a program has written to the file, and waits for the end of a burst.
-    fn look(&mut self) -> anyhow::Result<()> {
-        match self.try_look() {
+    fn check_file(&mut self) -> anyhow::Result<()> {
+        match self.try_check_file() {
             // Somebody writes for longer than Warren waits for a lock.
             Err(Error::Sqlite(error)) if is_locked(&error) => Ok(()),
             looked => Ok(looked?),
         }
     }
 
-    fn try_look(&mut self) -> replica::Result<()> {
+    fn try_check_file(&mut self) -> replica::Result<()> {
         let version = self.watch.replica.data_version()?;
         self.is_busy = version != self.data_version;
         self.data_version = version;
@@ -182,73 +186,73 @@ impl Watching {
     }
 
     fn sync(&mut self) -> anyhow::Result<()> {
-        let Watch { replica, server, adopt, output } = &mut self.watch;
-        match attempt(replica, server, *adopt, *output) {
+        let WatchOptions { replica, server, adopt, output } = &mut self.watch;
+        match sync_once(replica, server, *adopt, *output) {
             Ok(report) => {
                 self.is_due = false;
                 self.synced(&report)
             }
-            Err(error) if is_final(&error) => Err(error.into()),
+            Err(error) if is_permanent(&error) => Err(error.into()),
             Err(error) => {
-                self.again_at = Some(now() + self.backoff.pause());
-                self.tell(&error)
+                self.retry_at = Some(now() + self.backoff.next_delay());
+                self.report_failure_once(&error)
             }
         }
     }
 
-    fn synced(&mut self, report: &Report) -> anyhow::Result<()> {
+    fn synced(&mut self, report: &SyncReport) -> anyhow::Result<()> {
         let output = self.watch.output;
         describe(self.watch.replica.path(), report, output);
         let mut value = report.to_json();
         value["event"] = "synced".into();
-        output.value(&value)?;
-        self.told = None;
-        self.again_at = None;
-        if report.equal {
+        output.json(&value)?;
+        self.last_reported_code = None;
+        self.retry_at = None;
+        if report.in_sync {
             self.backoff.reset();
         } else {
             // Another device may have pushed in between; then an event is on its way, too.
             self.is_due = true;
-            self.again_at = Some(now() + self.backoff.pause());
+            self.retry_at = Some(now() + self.backoff.next_delay());
         }
         let token = self.watch.replica.token()?;
         if self.token != token {
-            let secret = token.as_deref().ok_or(Error::NoServer)?;
-            self.listener = Some(Listener::start(self.watch.server.http(), secret)?);
+            let secret = token.as_deref().ok_or(Error::ServerNotConfigured)?;
+            self.listener = Some(EventListener::start(self.watch.server.http(), secret)?);
             self.token = token;
         }
-        if !self.has_names {
+        if !self.has_device_names {
             // Names are for people: a sync does not fail for them.
-            self.has_names = receipt::fetch(&self.watch.replica).is_ok();
+            self.has_device_names = sync_status::fetch_device_list(&self.watch.replica).is_ok();
         }
         Ok(())
     }
 
     /// Tells a failure that may pass, once.
-    fn tell(&mut self, error: &Error) -> anyhow::Result<()> {
+    fn report_failure_once(&mut self, error: &Error) -> anyhow::Result<()> {
         let message = error.to_string();
-        if self.told.as_deref() == Some(error.code()) {
+        if self.last_reported_code.as_deref() == Some(error.code()) {
             return Ok(());
         }
-        self.told = Some(error.code().to_owned());
+        self.last_reported_code = Some(error.code().to_owned());
         let output = self.watch.output;
         output.line(format_args!("{message}; trying again [{}]", error.code()));
-        output.value(&json!({"event": "waiting", "code": error.code(), "message": message}))
+        output.json(&json!({"event": "waiting", "code": error.code(), "message": message}))
     }
 }
 
 /// Whether somebody has to do something before this sync can succeed.
-fn is_final(error: &Error) -> bool {
+fn is_permanent(error: &Error) -> bool {
     match error {
         // A full account may be given more room, and clocks are set right.
-        Error::Refused { code: ErrorCode::QuotaExceeded | ErrorCode::ClockDrift, .. }
-        | Error::Intermediary { .. }
+        Error::RejectedByServer { code: ErrorCode::QuotaExceeded | ErrorCode::ClockDrift, .. }
+        | Error::UnexpectedResponse { .. }
         | Error::Unreachable(_)
         // A certificate is renewed.
         | Error::Untrusted { .. } => false,
         // A server of before has no events; it is asked instead.
-        Error::Refused { code: ErrorCode::NotFound, .. } => false,
-        Error::Refused { code, .. } => !code.is_retryable(),
+        Error::RejectedByServer { code: ErrorCode::NotFound, .. } => false,
+        Error::RejectedByServer { code, .. } => !code.is_retryable(),
         Error::Sqlite(error) => !is_locked(error),
         _ => true,
     }

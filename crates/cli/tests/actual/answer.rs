@@ -7,11 +7,11 @@ use serde_json::Value;
 use ureq::http::HeaderMap;
 use ureq::http::response::Parts;
 
-use crate::cases::Answer;
+use crate::actual_server::installed;
+use crate::cases::RecordedResponse;
 use crate::hex::hex;
-use crate::messages::SyncAnswer;
-use crate::names::Names;
-use crate::target::installed;
+use crate::messages::SyncResponseCase;
+use crate::placeholders::Placeholders;
 
 /// The headers that clients look at, besides those that begin as in `PREFIXES`.
 const HEADERS: &[&str] = &[
@@ -40,12 +40,12 @@ pub(crate) fn read(
     body: &[u8],
     path: &str,
     given: &BTreeMap<String, String>,
-    names: &mut Names,
-) -> Answer {
-    let mut answer = Answer {
+    names: &mut Placeholders,
+) -> RecordedResponse {
+    let mut answer = RecordedResponse {
         status: parts.status.as_u16(),
         headers: headers(&parts.headers),
-        ..Answer::default()
+        ..RecordedResponse::default()
     };
     let content_type = answer.headers.get("content-type").cloned().unwrap_or_default();
     let essence = content_type.split(';').next().unwrap_or_default();
@@ -59,7 +59,7 @@ pub(crate) fn read(
         names.give(given, Some(&json));
         answer.json = Some(names.put(&json));
     } else if essence == SYNC
-        && let Some(sync) = SyncAnswer::decode(body)
+        && let Some(sync) = SyncResponseCase::decode(body)
     {
         answer.sync = Some(sync);
     } else if let Ok(text) = text
@@ -77,10 +77,15 @@ pub(crate) fn read(
 }
 
 /// What a program can look at in a page that is for people.
-pub(crate) fn as_error_page(answer: &Answer) -> Answer {
+pub(crate) fn as_error_page(answer: &RecordedResponse) -> RecordedResponse {
     let mut headers = answer.headers.clone();
     headers.retain(|name, _| name == "access-control-allow-origin");
-    Answer { status: answer.status, headers, error_page: true, ..Answer::default() }
+    RecordedResponse {
+        status: answer.status,
+        headers,
+        error_page: true,
+        ..RecordedResponse::default()
+    }
 }
 
 fn headers(all: &HeaderMap) -> BTreeMap<String, String> {

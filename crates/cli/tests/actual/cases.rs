@@ -2,8 +2,8 @@
 //! answers. `docs/formats/16-recorded-cases.md` says what the fields mean.
 //!
 //! # Not here
-//! - How they are played → `play.rs`; when two answers are the same → `compare.rs`; how the files
-//!   are laid out → `layout.rs`.
+//! - How they are played → `scenario_player.rs`; when two answers are the same → `compare.rs`; how
+//!   the files are laid out → `layout.rs`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::layout::layout;
-use crate::messages::{SyncAnswer, SyncAsked};
+use crate::messages::{SyncRequestCase, SyncResponseCase};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/actual/cases");
 
@@ -24,12 +24,12 @@ pub(crate) struct CaseFile {
     path: PathBuf,
     /// What its scenarios are about, in a sentence.
     about: String,
-    pub(crate) scenarios: Vec<Scenario>,
+    pub(crate) scenarios: Vec<RecordedScenario>,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Scenario {
+pub(crate) struct RecordedScenario {
     pub(crate) name: String,
     /// On the server of the scenario before it, and with its names; else on one without data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -37,33 +37,33 @@ pub(crate) struct Scenario {
     /// Why a machine that is busy may be too slow for it: then it is played again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hurries: Option<String>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<RecordedStep>,
 }
 
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Step {
+pub(crate) struct RecordedStep {
     pub(crate) name: String,
     /// Method and path.
     pub(crate) request: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) headers: BTreeMap<String, Header>,
+    pub(crate) headers: BTreeMap<String, RecordedHeader>,
     #[serde(flatten)]
-    pub(crate) body: Asked,
+    pub(crate) body: RecordedRequest,
     /// Names for values of the answer, by JSON pointer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) names: BTreeMap<String, String>,
     /// Recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) expected: Option<Answer>,
+    pub(crate) expected: Option<RecordedResponse>,
     /// Where Warren is to differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) warren: Option<Wanted>,
+    pub(crate) warren: Option<ExpectedDeviation>,
 }
 
 /// A request's body: one of them at most.
 #[derive(Clone, Default, Deserialize, Serialize)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) json: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,13 +74,13 @@ pub(crate) struct Asked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fill: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) sync: Option<SyncAsked>,
+    pub(crate) sync: Option<SyncRequestCase>,
 }
 
 /// A header that is sent, or several of one name.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Header {
+pub(crate) enum RecordedHeader {
     One(String),
     Several(Vec<String>),
 }
@@ -89,7 +89,7 @@ pub(crate) enum Header {
 /// of the bodies is there.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Answer {
+pub(crate) struct RecordedResponse {
     pub(crate) status: u16,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) headers: BTreeMap<String, String>,
@@ -100,7 +100,7 @@ pub(crate) struct Answer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hex: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) sync: Option<SyncAnswer>,
+    pub(crate) sync: Option<SyncResponseCase>,
     /// The bytes of this file of the web app.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
@@ -111,10 +111,10 @@ pub(crate) struct Answer {
 
 /// What Warren is to answer instead, and why.
 #[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct Wanted {
+pub(crate) struct ExpectedDeviation {
     why: String,
     #[serde(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: RecordedResponse,
 }
 
 impl CaseFile {
@@ -148,7 +148,7 @@ impl CaseFile {
     }
 }
 
-impl Step {
+impl RecordedStep {
     /// `POST`, `/account/login`
     pub(crate) fn method_and_path(&self) -> (&str, &str) {
         self.request.split_once(' ').unwrap()
@@ -174,7 +174,7 @@ fn faults(file: &CaseFile) -> Vec<String> {
             if step.warren.as_ref().is_some_and(|wanted| wanted.answer == *expected) {
                 fault("Warren's answer is not another");
             }
-            let asked = Step { expected: None, warren: None, ..step.clone() };
+            let asked = RecordedStep { expected: None, warren: None, ..step.clone() };
             let asked = serde_json::to_string(&asked).unwrap();
             for used in asked.split("{{").skip(1) {
                 let used = used.split("}}").next().unwrap();
@@ -208,18 +208,19 @@ fn cases_are_complete_and_laid_out() {
 
 #[test]
 fn faults_of_cases_are_found() {
-    let step = |name: &str, body: &str, named: &str, expected: Option<&Answer>| Step {
-        name: name.to_owned(),
-        request: "POST /".to_owned(),
-        body: Asked { json: Some(body.into()), ..Asked::default() },
-        names: BTreeMap::from([(named.to_owned(), "/data/token".to_owned())]),
-        expected: expected.cloned(),
-        ..Step::default()
-    };
-    let answer = Answer { status: 200, ..Answer::default() };
+    let step =
+        |name: &str, body: &str, named: &str, expected: Option<&RecordedResponse>| RecordedStep {
+            name: name.to_owned(),
+            request: "POST /".to_owned(),
+            body: RecordedRequest { json: Some(body.into()), ..RecordedRequest::default() },
+            names: BTreeMap::from([(named.to_owned(), "/data/token".to_owned())]),
+            expected: expected.cloned(),
+            ..RecordedStep::default()
+        };
+    let answer = RecordedResponse { status: 200, ..RecordedResponse::default() };
     let mut same = step("same", "", "d", Some(&answer));
-    same.warren = Some(Wanted { why: String::new(), answer: answer.clone() });
-    let scenario = |name: &str, continues, steps| Scenario {
+    same.warren = Some(ExpectedDeviation { why: String::new(), answer: answer.clone() });
+    let scenario = |name: &str, continues, steps| RecordedScenario {
         name: name.to_owned(),
         continues,
         hurries: None,

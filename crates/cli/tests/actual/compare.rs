@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::answer::as_error_page;
-use crate::cases::Answer;
-use crate::messages::SyncAnswer;
+use crate::cases::RecordedResponse;
+use crate::messages::SyncResponseCase;
 
 /// A place where two answers differ; `None` where one of them has nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Difference {
+pub(crate) struct ResponseDifference {
     pub(crate) place: String,
     pub(crate) expected: Option<String>,
     pub(crate) found: Option<String>,
@@ -19,10 +19,10 @@ pub(crate) struct Difference {
 
 /// `carried` are the timestamps of the messages that the request had: they may be left out.
 pub(crate) fn compare(
-    expected: &Answer,
-    found: &Answer,
+    expected: &RecordedResponse,
+    found: &RecordedResponse,
     carried: &BTreeSet<String>,
-) -> Vec<Difference> {
+) -> Vec<ResponseDifference> {
     // In place of a page for people anything may stand.
     let found = if expected.error_page { &as_error_page(found) } else { found };
     let (mut expected, mut found) = (places(expected), places(found));
@@ -33,12 +33,12 @@ pub(crate) fn compare(
     let places: BTreeSet<String> = expected.keys().chain(found.keys()).cloned().collect();
     let differences = places.into_iter().filter_map(|place| {
         let (expected, found) = (expected.remove(&place), found.remove(&place));
-        (expected != found).then_some(Difference { place, expected, found })
+        (expected != found).then_some(ResponseDifference { place, expected, found })
     });
     differences.collect()
 }
 
-fn places(answer: &Answer) -> BTreeMap<String, String> {
+fn places(answer: &RecordedResponse) -> BTreeMap<String, String> {
     let mut places = BTreeMap::from([("status".to_owned(), answer.status.to_string())]);
     for (name, value) in &answer.headers {
         add_header(&mut places, name, value);
@@ -90,7 +90,7 @@ fn add_json(places: &mut BTreeMap<String, String>, place: &str, json: &Value) {
     }
 }
 
-fn add_sync(places: &mut BTreeMap<String, String>, sync: &SyncAnswer) {
+fn add_sync(places: &mut BTreeMap<String, String>, sync: &SyncResponseCase) {
     places.insert("merkle".to_owned(), sync.merkle.clone());
     let mut last = String::new();
     for message in sync.messages() {
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn answer(value: Value) -> Answer {
+    fn answer(value: Value) -> RecordedResponse {
         serde_json::from_value(value).unwrap()
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let carried = BTreeSet::from(["2025".to_owned()]);
         let shown = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
         let found = compare(&answer(expected), &answer(found), &carried).into_iter();
-        let found = found.map(|Difference { place, expected, found }| {
+        let found = found.map(|ResponseDifference { place, expected, found }| {
             format!("{place}: {} | {}", shown(expected), shown(found))
         });
         assert_eq!(found.collect::<Vec<_>>(), differences);

@@ -3,16 +3,16 @@
 use std::fs;
 use std::process::Command;
 
-use crate::client::{Client, Library};
+use crate::actual_server::ActualServer;
+use crate::budget_client::{BudgetClient, BudgetLibrary};
 use crate::spoil::{damaged, spoil_middle, vaults};
-use crate::target::Target;
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 const PASSWORD: &str = "correct horse";
 /// Ten messages each: more than the budget's file, which is in the same vault.
 const COUNT: u64 = 1_000;
 
-fn inspect(target: &Target, options: &[&str]) -> String {
+fn inspect(target: &ActualServer, options: &[&str]) -> String {
     let data = target.data();
     let password = data.with_file_name("password.txt");
     fs::write(&password, PASSWORD).unwrap();
@@ -27,10 +27,11 @@ fn inspect(target: &Target, options: &[&str]) -> String {
 #[test]
 fn apps_send_again_what_a_damaged_vault_has_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let mut target = Target::warren();
+    let mut target = ActualServer::warren();
     let address = target.address().to_owned();
-    let sign_in =
-        |name| Client::sign_in(Library::Api, &address, PASSWORD, &folder.path().join(name));
+    let sign_in = |name| {
+        BudgetClient::sign_in(BudgetLibrary::Api, &address, PASSWORD, &folder.path().join(name))
+    };
     let mut ada = sign_in("ada");
     let place = ada.create("Home");
     ada.account("Bank");

@@ -6,19 +6,19 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::client::{Place, State};
-use crate::operator::Operator;
-use crate::target::Target;
+use crate::actual_server::ActualServer;
+use crate::budget_client::{BudgetLocation, BudgetSnapshot};
+use crate::operator::OperatorFixture;
 
 const KEY: &str = "battery staple";
 
 /// What a new app of another server has after "Import file", and another copy of it.
 #[track_caller]
-fn imported(operator: &Operator, archive: &Path) -> State {
-    let published = Target::published();
+fn imported(operator: &OperatorFixture, archive: &Path) -> BudgetSnapshot {
+    let published = ActualServer::published();
     let name = archive.file_name().unwrap().to_str().unwrap();
     let mut ben = operator.client(&published, &format!("ben {name}"));
-    let place: Place = ben.get(&json!({"do": "import-file", "path": archive}));
+    let place: BudgetLocation = ben.get(&json!({"do": "import-file", "path": archive}));
     let state = ben.state();
     // It goes on as any budget does: its clock and its trie are right.
     ben.import("Bank", 1_000, 3);
@@ -35,7 +35,7 @@ fn imported(operator: &Operator, archive: &Path) -> State {
 
 #[test]
 fn what_is_exported_an_app_of_another_server_imports() {
-    let operator = Operator::new();
+    let operator = OperatorFixture::new();
     let mut ada = operator.client(&operator.warren, "ada");
     ada.create("Home");
     ada.account("Bank");
@@ -61,7 +61,7 @@ fn what_is_exported_an_app_of_another_server_imports() {
 
 #[test]
 fn an_encrypted_budget_is_exported_with_its_password_alone() {
-    let operator = Operator::new();
+    let operator = OperatorFixture::new();
     let mut ada = operator.client(&operator.warren, "ada");
     ada.create("Secret");
     ada.account("Bank");

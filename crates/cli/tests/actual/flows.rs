@@ -8,22 +8,22 @@ use std::path::PathBuf;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::client::{Client, Library, Place, State};
-use crate::target::{Kind, Target};
+use crate::actual_server::{ActualServer, ActualServerKind};
+use crate::budget_client::{BudgetClient, BudgetLibrary, BudgetLocation, BudgetSnapshot};
 
 const PASSWORD: &str = "correct horse";
 const KEY: &str = "battery staple";
 
 /// A server, and people who use it with one kind of client.
-struct Flow {
-    target: Target,
-    library: Library,
+struct BudgetFlow {
+    target: ActualServer,
+    library: BudgetLibrary,
     folder: TempDir,
 }
 
-impl Flow {
-    fn new(kind: Kind, library: Library) -> Self {
-        let target = Target::start(kind, &[]);
+impl BudgetFlow {
+    fn new(kind: ActualServerKind, library: BudgetLibrary) -> Self {
+        let target = ActualServer::start(kind, &[]);
         Self { target, library, folder: tempfile::tempdir().unwrap() }
     }
 
@@ -32,17 +32,17 @@ impl Flow {
     }
 
     #[track_caller]
-    fn sign_in(&self, name: &str) -> Client {
+    fn sign_in(&self, name: &str) -> BudgetClient {
         self.sign_in_with(self.library, name)
     }
 
     #[track_caller]
-    fn sign_in_with(&self, library: Library, name: &str) -> Client {
-        Client::sign_in(library, self.target.address(), PASSWORD, &self.folder(name))
+    fn sign_in_with(&self, library: BudgetLibrary, name: &str) -> BudgetClient {
+        BudgetClient::sign_in(library, self.target.address(), PASSWORD, &self.folder(name))
     }
 
     /// Ada's budget with so many transactions, which is on the server.
-    fn create(&self, count: u64) -> (Client, Place) {
+    fn create(&self, count: u64) -> (BudgetClient, BudgetLocation) {
         let mut ada = self.sign_in("ada");
         let place = ada.create("Home");
         ada.account("Bank");
@@ -52,7 +52,7 @@ impl Flow {
     }
 
     /// The same budget with Ben.
-    fn open(&self, place: &Place, key: Option<&str>) -> Client {
+    fn open(&self, place: &BudgetLocation, key: Option<&str>) -> BudgetClient {
         let mut ben = self.sign_in("ben");
         assert_eq!(ben.open(place, key).file, place.file);
         ben
@@ -61,7 +61,7 @@ impl Flow {
 
 /// Asserts that both hold the same, which is returned.
 #[track_caller]
-fn check_equal(a: &mut Client, b: &mut Client) -> State {
+fn check_equal(a: &mut BudgetClient, b: &mut BudgetClient) -> BudgetSnapshot {
     let (a, b) = (a.state(), b.state());
     a.check_equal(&b);
     a
@@ -69,7 +69,7 @@ fn check_equal(a: &mut Client, b: &mut Client) -> State {
 
 /// Edits of both arrive at the other one.
 #[track_caller]
-fn check_exchange(ada: &mut Client, ben: &mut Client) {
+fn check_exchange(ada: &mut BudgetClient, ben: &mut BudgetClient) {
     ada.edit("Bank 1", &json!({"notes": "from Ada"}));
     ada.sync();
     ben.sync();
@@ -81,8 +81,8 @@ fn check_exchange(ada: &mut Client, ben: &mut Client) {
     assert_eq!(state.find("Bank 2").notes.as_deref(), Some("from Ben"));
 }
 
-fn check_copies(kind: Kind, library: Library, count: u64) {
-    let flow = Flow::new(kind, library);
+fn check_copies(kind: ActualServerKind, library: BudgetLibrary, count: u64) {
+    let flow = BudgetFlow::new(kind, library);
     let (mut ada, place) = flow.create(count);
     let mut ben = flow.open(&place, None);
     let state = check_equal(&mut ada, &mut ben);
@@ -101,7 +101,7 @@ fn check_copies(kind: Kind, library: Library, count: u64) {
         client.sync();
     }
     ada.sync();
-    if library == Library::Python {
+    if library == BudgetLibrary::Python {
         // It fetches nothing that is older than what it has sent.
         ben.again(None);
     }
@@ -115,22 +115,22 @@ fn check_copies(kind: Kind, library: Library, count: u64) {
 
 #[test]
 fn copies_of_the_api_converge() {
-    check_copies(Kind::Warren, Library::Api, 1_000);
+    check_copies(ActualServerKind::Warren, BudgetLibrary::Api, 1_000);
 }
 
 #[test]
 fn copies_of_actualpy_converge() {
-    check_copies(Kind::Warren, Library::Python, 250);
+    check_copies(ActualServerKind::Warren, BudgetLibrary::Python, 250);
 }
 
 /// It asks the server for files of the web app.
 #[test]
 fn actualpy_works_under_a_path_and_without_the_web_app() {
-    check_copies(Kind::WarrenPath, Library::Python, 50);
+    check_copies(ActualServerKind::WarrenPath, BudgetLibrary::Python, 50);
 }
 
-fn check_encryption(kind: Kind, library: Library) {
-    let flow = Flow::new(kind, library);
+fn check_encryption(kind: ActualServerKind, library: BudgetLibrary) {
+    let flow = BudgetFlow::new(kind, library);
     let (mut ada, place) = flow.create(50);
     let mut ben = flow.open(&place, None);
     let encrypted = ada.encrypt(KEY);
@@ -139,7 +139,7 @@ fn check_encryption(kind: Kind, library: Library) {
     assert!(ada.files()[0].key.is_some());
 
     assert_eq!(ben.try_sync().unwrap_err(), "file-has-reset");
-    if library == Library::Api {
+    if library == BudgetLibrary::Api {
         assert_eq!(ben.ask(&json!({"do": "reset"})).unwrap_err(), "file-has-new-key");
     }
     let wrong = json!({"do": "open", "group": encrypted.group, "key": "wrong"});
@@ -159,16 +159,16 @@ fn check_encryption(kind: Kind, library: Library) {
 
 #[test]
 fn the_api_encrypts_a_budget() {
-    check_encryption(Kind::Warren, Library::Api);
+    check_encryption(ActualServerKind::Warren, BudgetLibrary::Api);
 }
 
 #[test]
 fn actualpy_encrypts_a_budget() {
-    check_encryption(Kind::Warren, Library::Python);
+    check_encryption(ActualServerKind::Warren, BudgetLibrary::Python);
 }
 
-fn check_reset_rename_delete(kind: Kind, library: Library) {
-    let flow = Flow::new(kind, library);
+fn check_reset_rename_delete(kind: ActualServerKind, library: BudgetLibrary) {
+    let flow = BudgetFlow::new(kind, library);
     let (mut ada, place) = flow.create(20);
     let mut ben = flow.open(&place, None);
     let reset = ada.reset();
@@ -193,24 +193,24 @@ fn check_reset_rename_delete(kind: Kind, library: Library) {
 
 #[test]
 fn the_api_resets_renames_and_deletes_a_budget() {
-    check_reset_rename_delete(Kind::Warren, Library::Api);
+    check_reset_rename_delete(ActualServerKind::Warren, BudgetLibrary::Api);
 }
 
 #[test]
 fn actualpy_resets_renames_and_deletes_a_budget() {
-    check_reset_rename_delete(Kind::Warren, Library::Python);
+    check_reset_rename_delete(ActualServerKind::Warren, BudgetLibrary::Python);
 }
 
-fn check_change_of_password(kind: Kind, library: Library) {
-    let flow = Flow::new(kind, library);
+fn check_change_of_password(kind: ActualServerKind, library: BudgetLibrary) {
+    let flow = BudgetFlow::new(kind, library);
     let (mut ada, place) = flow.create(5);
     let mut ben = flow.open(&place, None);
     ada.run(&json!({"do": "change-password", "password": "changed"}));
     ada.sync();
     match kind {
         // All logins have the same token.
-        Kind::Published => ben.sync(),
-        Kind::Warren | Kind::WarrenPath => {
+        ActualServerKind::Published => ben.sync(),
+        ActualServerKind::Warren | ActualServerKind::WarrenPath => {
             let reason = ben.try_sync().unwrap_err();
             // The second is the server's answer as it is, which the api makes the first of.
             let known = ["token-expired", r#""details":"token-not-found""#];
@@ -219,8 +219,8 @@ fn check_change_of_password(kind: Kind, library: Library) {
     }
 
     let address = flow.target.address();
-    let sign_in = |password| crate::client::sign_in(address, password, &flow.folder("eve"));
-    let mut eve = Client::start(library, &flow.folder("eve"));
+    let sign_in = |password| crate::budget_client::sign_in(address, password, &flow.folder("eve"));
+    let mut eve = BudgetClient::start(library, &flow.folder("eve"));
     let reason = eve.ask(&sign_in(PASSWORD)).unwrap_err();
     assert!(["invalid-password", "AuthorizationError"].iter().any(|s| reason.starts_with(s)));
     eve.ask(&sign_in("changed")).unwrap();
@@ -230,19 +230,19 @@ fn check_change_of_password(kind: Kind, library: Library) {
 
 #[test]
 fn the_api_changes_the_password() {
-    check_change_of_password(Kind::Warren, Library::Api);
+    check_change_of_password(ActualServerKind::Warren, BudgetLibrary::Api);
 }
 
 #[test]
 fn actualpy_changes_the_password() {
-    check_change_of_password(Kind::Warren, Library::Python);
+    check_change_of_password(ActualServerKind::Warren, BudgetLibrary::Python);
 }
 
 /// One library's budget in the other one, in plain and then encrypted.
-fn check_both_libraries(kind: Kind) {
-    let flow = Flow::new(kind, Library::Api);
+fn check_both_libraries(kind: ActualServerKind) {
+    let flow = BudgetFlow::new(kind, BudgetLibrary::Api);
     let (mut ada, place) = flow.create(100);
-    let mut ben = flow.sign_in_with(Library::Python, "ben");
+    let mut ben = flow.sign_in_with(BudgetLibrary::Python, "ben");
     ben.open(&place, None);
     check_equal(&mut ada, &mut ben);
     check_exchange(&mut ada, &mut ben);
@@ -258,12 +258,12 @@ fn check_both_libraries(kind: Kind) {
 
 #[test]
 fn both_libraries_share_a_budget() {
-    check_both_libraries(Kind::Warren);
+    check_both_libraries(ActualServerKind::Warren);
 }
 
 /// The published server is what these flows were written down from.
-fn check_published(library: Library, count: u64) {
-    let kind = Kind::Published;
+fn check_published(library: BudgetLibrary, count: u64) {
+    let kind = ActualServerKind::Published;
     check_copies(kind, library, count);
     check_encryption(kind, library);
     check_reset_rename_delete(kind, library);
@@ -272,15 +272,15 @@ fn check_published(library: Library, count: u64) {
 
 #[test]
 fn flows_of_the_api_are_those_of_the_published_server() {
-    check_published(Library::Api, 1_000);
+    check_published(BudgetLibrary::Api, 1_000);
 }
 
 #[test]
 fn flows_of_actualpy_are_those_of_the_published_server() {
-    check_published(Library::Python, 250);
+    check_published(BudgetLibrary::Python, 250);
 }
 
 #[test]
 fn both_libraries_share_a_budget_on_the_published_server() {
-    check_both_libraries(Kind::Published);
+    check_both_libraries(ActualServerKind::Published);
 }

@@ -1,6 +1,6 @@
 //! `warren actual import`: what the published server had, Warren has, and its apps cannot tell.
 
-pub(crate) mod old;
+pub(crate) mod published_server;
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,8 +12,10 @@ use rusqlite::Connection;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use serde_json::{Value, json};
 
-use self::old::{BUDGETS, DELETED, FRESH, MAIN, PASSWORD, RESET, SECRET, files, series, used};
-use crate::target::Target;
+use self::published_server::{
+    BUDGETS, DELETED, FRESH, MAIN, PASSWORD, RESET, SECRET, files, series, used,
+};
+use crate::actual_server::ActualServer;
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 
@@ -49,8 +51,8 @@ fn refused(old: &Path, data: &Path, password: &str) -> (String, String) {
 }
 
 /// Warren, stopped, without any data.
-pub(crate) fn empty_warren() -> Target {
-    let mut warren = Target::warren();
+pub(crate) fn empty_warren() -> ActualServer {
+    let mut warren = ActualServer::warren();
     warren.kill();
     fs::remove_dir_all(warren.data()).unwrap();
     warren
@@ -243,7 +245,7 @@ fn spoil(old: &Path, group: impl Fn(&str) -> PathBuf) {
 
 /// The same into PostgreSQL.
 fn check_postgres(old: &Path, report: &Value) {
-    let lab = postgres_lab::Server::start_temporary(&[]).unwrap();
+    let lab = postgres_lab::PostgresServer::start_temporary(&[]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (data, url) = (folder.path().join("data"), folder.path().join("url.txt"));
     fs::write(&url, lab.url("postgres")).unwrap();
@@ -302,7 +304,7 @@ fn what_is_wrong_in_the_old_files_is_told_and_repaired() {
         let answer = app.sync(file, &json!([])).unwrap();
         let messages = answer.messages();
         assert_eq!(messages.len(), count);
-        let mut trie = actual::trie::Trie::new();
+        let mut trie = actual::trie::MerkleTrie::new();
         for message in &messages {
             trie.insert(message.timestamp.parse().unwrap());
         }

@@ -4,54 +4,54 @@
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::client::{Client, Library, Place};
-use crate::proxy::{Event, Proxy, Then};
-use crate::target::Target;
+use crate::actual_server::ActualServer;
+use crate::budget_client::{BudgetClient, BudgetLibrary, BudgetLocation};
+use crate::proxy::{CutAction, CuttingProxy, ProxyEvent};
 
 const PASSWORD: &str = "correct horse";
 /// Of one import: some 180,000 bytes for a server, and an eighth of that for a client, compressed.
 const IMPORTED: u64 = 200;
 /// Where a sync of them is hit, as what was sent and what was received: at its first byte, in its
 /// headers, and in its messages.
-const KILLS: [(u64, u64, Then); 6] = [
-    (1, 1, Then::Hold),
-    (600, 600, Then::Hold),
-    (40_000, 4_000, Then::Hold),
-    (100_000, 10_000, Then::Hold),
-    (2_000, 1_000, Then::Flow),
-    (100_000, 10_000, Then::Flow),
+const KILLS: [(u64, u64, CutAction); 6] = [
+    (1, 1, CutAction::Hold),
+    (600, 600, CutAction::Hold),
+    (40_000, 4_000, CutAction::Hold),
+    (100_000, 10_000, CutAction::Hold),
+    (2_000, 1_000, CutAction::Flow),
+    (100_000, 10_000, CutAction::Flow),
 ];
 /// A connection that died with the server is found out about by using it.
 const TRIES_COUNT_MAX: u32 = 5;
 
 /// A server behind a wire that counts.
-struct Setting {
-    target: Target,
-    proxy: Proxy,
+struct KillFixture {
+    target: ActualServer,
+    proxy: CuttingProxy,
     folder: TempDir,
 }
 
-impl Setting {
+impl KillFixture {
     fn new() -> Self {
-        let target = Target::warren();
-        let proxy = Proxy::to(target.address());
+        let target = ActualServer::warren();
+        let proxy = CuttingProxy::to(target.address());
         Self { target, proxy, folder: tempfile::tempdir().unwrap() }
     }
 
-    fn sign_in(&self, name: &str) -> Client {
+    fn sign_in(&self, name: &str) -> BudgetClient {
         let folder = self.folder.path().join(name);
-        Client::sign_in(Library::Api, &self.proxy.address, PASSWORD, &folder)
+        BudgetClient::sign_in(BudgetLibrary::Api, &self.proxy.address, PASSWORD, &folder)
     }
 
     /// With the copy that is in the client's folder, or with a download.
-    fn open(&self, name: &str, place: &Place) -> Client {
+    fn open(&self, name: &str, place: &BudgetLocation) -> BudgetClient {
         let mut client = self.sign_in(name);
         assert_eq!(&client.open(place, None), place);
         client
     }
 
     /// A budget with an account for each name.
-    fn create(&self, accounts: &[&str]) -> (Client, Place) {
+    fn create(&self, accounts: &[&str]) -> (BudgetClient, BudgetLocation) {
         let mut client = self.sign_in("ada");
         let place = client.create("Home");
         for account in accounts {
@@ -64,14 +64,14 @@ impl Setting {
 
 /// Asserts that the client has these transactions of the account, and not one of them twice.
 #[track_caller]
-fn check_imported(client: &mut Client, account: &str, count: u64) {
+fn check_imported(client: &mut BudgetClient, account: &str, count: u64) {
     assert_eq!(client.state().imported(account), (0..count).collect::<Vec<_>>());
 }
 
 /// One is killed while it sends, and another one while it receives the same.
 #[test]
 fn killed_clients_lose_nothing() {
-    let setting = Setting::new();
+    let setting = KillFixture::new();
     let (mut ada, place) = setting.create(&["Bank"]);
     let mut ben = setting.open("ben", &place);
     let mut count = 0;
@@ -81,7 +81,7 @@ fn killed_clients_lose_nothing() {
         ada.import("Bank", count, IMPORTED);
         count += IMPORTED;
         ada.send(&json!({"do": "sync"}));
-        assert!(matches!(watch.next(), Event::Passed));
+        assert!(matches!(watch.next(), ProxyEvent::Passed));
         ada.kill();
         drop(watch);
         ada = setting.open("ada", &place);
@@ -89,7 +89,7 @@ fn killed_clients_lose_nothing() {
 
         let watch = setting.proxy.after(received, then);
         ben.send(&json!({"do": "sync"}));
-        assert!(matches!(watch.next(), Event::Passed));
+        assert!(matches!(watch.next(), ProxyEvent::Passed));
         ben.kill();
         drop(watch);
         ben = setting.open("ben", &place);
@@ -110,14 +110,14 @@ fn killed_clients_lose_nothing() {
 const BROKEN: &str = "We had an unknown problem opening";
 
 /// What a client has imported into the account of its name, and what it was told is synced.
-struct Ledger {
+struct ImportRecord {
     account: &'static str,
-    client: Client,
+    client: BudgetClient,
     imported: u64,
     acknowledged: u64,
 }
 
-impl Ledger {
+impl ImportRecord {
     fn import(&mut self) {
         self.client.import(self.account, self.imported, IMPORTED);
         self.imported += IMPORTED;
@@ -126,7 +126,7 @@ impl Ledger {
 
 /// Syncs with a server that is back: nothing but the network may have failed.
 #[track_caller]
-fn sync_again(client: &mut Client) {
+fn sync_again(client: &mut BudgetClient) {
     for _ in 0..TRIES_COUNT_MAX {
         match client.try_sync() {
             Ok(()) => return,
@@ -139,11 +139,11 @@ fn sync_again(client: &mut Client) {
 /// The server is killed while two clients sync at a time, and started again behind the same address.
 #[test]
 fn a_killed_server_keeps_what_it_acknowledged() {
-    let mut setting = Setting::new();
+    let mut setting = KillFixture::new();
     let (ada, place) = setting.create(&["Ada", "Ben"]);
     let ben = setting.open("ben", &place);
     let mut eve = setting.open("eve", &place);
-    let ledger = |account, client| Ledger { account, client, imported: 0, acknowledged: 0 };
+    let ledger = |account, client| ImportRecord { account, client, imported: 0, acknowledged: 0 };
     let mut ledgers = [ledger("Ada", ada), ledger("Ben", ben)];
     let mut interrupted = 0;
     for (sent, _, then) in KILLS {
@@ -152,7 +152,7 @@ fn a_killed_server_keeps_what_it_acknowledged() {
             ledger.import();
             ledger.client.send(&json!({"do": "sync"}));
         }
-        assert!(matches!(watch.next(), Event::Passed));
+        assert!(matches!(watch.next(), ProxyEvent::Passed));
         setting.target.kill();
         drop(watch);
         setting.target.restart();

@@ -4,10 +4,10 @@
 //! `WARREN_RECORD=1` makes the published server's answers those that are expected.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod actual_server;
 mod answer;
-mod answers;
+mod budget_client;
 mod cases;
-mod client;
 mod compare;
 mod damage;
 mod export;
@@ -15,21 +15,21 @@ mod flows;
 #[path = "../e2e/hex.rs"]
 mod hex;
 mod import;
+mod intended_deviations;
 mod kills;
 mod layout;
 mod messages;
-mod names;
 mod operator;
-mod play;
-#[path = "../e2e/proxy.rs"]
+mod placeholders;
+#[path = "../e2e/cutting_proxy.rs"]
 #[expect(dead_code, reason = "the other tests record what passes, and watch a process")]
 mod proxy;
 mod recorded;
 mod report;
 mod restarted;
+mod scenario_player;
 #[path = "../faults/spoil.rs"]
 mod spoil;
 mod switch;
-mod target;
 mod undelete;
 mod web;

@@ -10,26 +10,26 @@ use prost::Message as _;
 use serde::{Deserialize, Serialize};
 
 use crate::hex::hex as to_hex;
-use crate::names::Names;
-use crate::play::from_hex;
+use crate::placeholders::Placeholders;
+use crate::scenario_player::from_hex;
 
 /// A request in a case file.
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub(crate) struct SyncAsked {
+pub(crate) struct SyncRequestCase {
     file_id: String,
     group_id: String,
     key_id: String,
     since: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    messages: Vec<Listed>,
+    messages: Vec<MessageCase>,
 }
 
 /// An answer in a case file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SyncAnswer {
-    messages: Vec<Listed>,
+pub(crate) struct SyncResponseCase {
+    messages: Vec<MessageCase>,
     /// JSON text, byte for byte.
     pub(crate) merkle: String,
 }
@@ -37,7 +37,7 @@ pub(crate) struct SyncAnswer {
 /// A message in a case file, or many.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Listed {
+pub(crate) enum MessageCase {
     /// Timestamp, and content as text.
     Plain(String, String),
     Full {
@@ -57,7 +57,7 @@ pub(crate) enum Listed {
 
 /// A message as it is sent.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct Envelope {
+pub(crate) struct TestEnvelope {
     #[prost(string, tag = "1")]
     pub(crate) timestamp: String,
     #[prost(bool, tag = "2")]
@@ -67,9 +67,9 @@ pub(crate) struct Envelope {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct SyncRequest {
+struct PublishedSyncRequest {
     #[prost(message, repeated, tag = "1")]
-    messages: Vec<Envelope>,
+    messages: Vec<TestEnvelope>,
     #[prost(string, tag = "2")]
     file_id: String,
     #[prost(string, tag = "3")]
@@ -81,16 +81,16 @@ struct SyncRequest {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct SyncResponse {
+struct PublishedSyncResponse {
     #[prost(message, repeated, tag = "1")]
-    messages: Vec<Envelope>,
+    messages: Vec<TestEnvelope>,
     #[prost(string, tag = "2")]
     merkle: String,
 }
 
-impl SyncAsked {
-    pub(crate) fn encode(&self, names: &Names) -> Vec<u8> {
-        let request = SyncRequest {
+impl SyncRequestCase {
+    pub(crate) fn encode(&self, names: &Placeholders) -> Vec<u8> {
+        let request = PublishedSyncRequest {
             messages: expand(&self.messages),
             file_id: names.fill(&self.file_id),
             group_id: names.fill(&self.group_id),
@@ -105,27 +105,28 @@ impl SyncAsked {
         expand(&self.messages).into_iter().map(|message| message.timestamp).collect()
     }
 
-    pub(crate) fn series(&self) -> impl Iterator<Item = &Listed> {
-        self.messages.iter().filter(|listed| matches!(listed, Listed::Series { .. }))
+    pub(crate) fn series(&self) -> impl Iterator<Item = &MessageCase> {
+        self.messages.iter().filter(|listed| matches!(listed, MessageCase::Series { .. }))
     }
 }
 
-impl SyncAnswer {
+impl SyncResponseCase {
     /// `None` if it is no such message.
     pub(crate) fn decode(body: &[u8]) -> Option<Self> {
-        let SyncResponse { messages, merkle } = SyncResponse::decode(body).ok()?;
-        Some(Self { messages: messages.into_iter().map(Listed::one).collect(), merkle })
+        let PublishedSyncResponse { messages, merkle } =
+            PublishedSyncResponse::decode(body).ok()?;
+        Some(Self { messages: messages.into_iter().map(MessageCase::one).collect(), merkle })
     }
 
-    pub(crate) fn messages(&self) -> Vec<Envelope> {
+    pub(crate) fn messages(&self) -> Vec<TestEnvelope> {
         expand(&self.messages)
     }
 
     /// Names each of the series whole where it is found.
-    pub(crate) fn fold(&mut self, series: &[Listed]) {
+    pub(crate) fn fold(&mut self, series: &[MessageCase]) {
         for series in series {
-            let run: Vec<Listed> =
-                expand(std::slice::from_ref(series)).into_iter().map(Listed::one).collect();
+            let run: Vec<MessageCase> =
+                expand(std::slice::from_ref(series)).into_iter().map(MessageCase::one).collect();
             let found = self.messages.windows(run.len()).position(|window| window == run);
             if let Some(at) = found {
                 self.messages.splice(at..at + run.len(), [series.clone()]);
@@ -134,8 +135,8 @@ impl SyncAnswer {
     }
 }
 
-impl Listed {
-    fn one(Envelope { timestamp, is_encrypted, content }: Envelope) -> Self {
+impl MessageCase {
+    fn one(TestEnvelope { timestamp, is_encrypted, content }: TestEnvelope) -> Self {
         match String::from_utf8(content) {
             Ok(text) if !is_encrypted && !text.contains(char::is_control) => {
                 Self::Plain(timestamp, text)
@@ -151,26 +152,26 @@ impl Listed {
     }
 }
 
-fn expand(listed: &[Listed]) -> Vec<Envelope> {
+fn expand(listed: &[MessageCase]) -> Vec<TestEnvelope> {
     let mut messages = Vec::new();
     for listed in listed {
-        let message = |timestamp: &str, is_encrypted, content| Envelope {
+        let message = |timestamp: &str, is_encrypted, content| TestEnvelope {
             timestamp: timestamp.to_owned(),
             is_encrypted,
             content,
         };
         match listed {
-            Listed::Plain(timestamp, text) => {
+            MessageCase::Plain(timestamp, text) => {
                 messages.push(message(timestamp, false, text.clone().into_bytes()));
             }
-            Listed::Full { timestamp, encrypted, hex } => {
+            MessageCase::Full { timestamp, encrypted, hex } => {
                 messages.push(message(timestamp, *encrypted, from_hex(hex)));
             }
-            Listed::Series { from, count, step_ms, content } => {
+            MessageCase::Series { from, count, step_ms, content } => {
                 let from: Timestamp = from.parse().unwrap();
                 messages.extend((0..*count).map(|n| {
                     let millis = from.millis() + n * step_ms;
-                    let at = Timestamp::new(millis, from.counter(), from.node()).unwrap();
+                    let at = Timestamp::new(millis, from.counter(), from.node_id()).unwrap();
                     message(&at.to_string(), false, format!("{content}{n}").into_bytes())
                 }));
             }
@@ -181,14 +182,14 @@ fn expand(listed: &[Listed]) -> Vec<Envelope> {
 
 #[test]
 fn messages_survive_the_wire_and_series_are_named_again() {
-    let series = Listed::Series {
+    let series = MessageCase::Series {
         from: "2024-03-05T10:00:00.000Z-0000-aaaaaaaaaaaaaaaa".to_owned(),
         count: 3,
         step_ms: 60_000,
         content: "m".to_owned(),
     };
-    let plain = Listed::Plain("2023".to_owned(), "before".to_owned());
-    let full = |timestamp: &str, encrypted, hex: &str| Listed::Full {
+    let plain = MessageCase::Plain("2023".to_owned(), "before".to_owned());
+    let full = |timestamp: &str, encrypted, hex: &str| MessageCase::Full {
         timestamp: timestamp.to_owned(),
         encrypted,
         hex: hex.to_owned(),
@@ -197,10 +198,10 @@ fn messages_survive_the_wire_and_series_are_named_again() {
     let messages = expand(&listed);
     assert_eq!(messages[3].timestamp, "2024-03-05T10:02:00.000Z-0000-aaaaaaaaaaaaaaaa");
     assert_eq!((messages.len(), &*messages[3].content), (6, &b"m2"[..]));
-    let response = SyncResponse { messages, merkle: "{}".to_owned() };
-    let mut answer = SyncAnswer::decode(&response.encode_to_vec()).unwrap();
+    let response = PublishedSyncResponse { messages, merkle: "{}".to_owned() };
+    let mut answer = SyncResponseCase::decode(&response.encode_to_vec()).unwrap();
     assert_eq!(answer.messages.len(), 6);
     answer.fold(&[series]);
-    assert_eq!(answer, SyncAnswer { messages: listed, merkle: "{}".to_owned() });
-    assert_eq!(SyncAnswer::decode(b"\xff"), None);
+    assert_eq!(answer, SyncResponseCase { messages: listed, merkle: "{}".to_owned() });
+    assert_eq!(SyncResponseCase::decode(b"\xff"), None);
 }

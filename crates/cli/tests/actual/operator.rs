@@ -7,21 +7,22 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::client::{Client, Library};
-use crate::target::Target;
+use crate::actual_server::ActualServer;
+use crate::budget_client::{BudgetClient, BudgetLibrary};
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 const PASSWORD: &str = "correct horse";
 
 /// Warren, and a folder for its operator and for apps.
-pub(crate) struct Operator {
-    pub(crate) warren: Target,
+pub(crate) struct OperatorFixture {
+    pub(crate) warren: ActualServer,
     folder: TempDir,
 }
 
-impl Operator {
+impl OperatorFixture {
     pub(crate) fn new() -> Self {
-        let operator = Self { warren: Target::warren(), folder: tempfile::tempdir().unwrap() };
+        let operator =
+            Self { warren: ActualServer::warren(), folder: tempfile::tempdir().unwrap() };
         fs::write(operator.at("password.txt"), format!("{PASSWORD}\n")).unwrap();
         operator
     }
@@ -30,8 +31,8 @@ impl Operator {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn client(&self, server: &Target, name: &str) -> Client {
-        Client::sign_in(Library::Api, server.address(), PASSWORD, &self.at(name))
+    pub(crate) fn client(&self, server: &ActualServer, name: &str) -> BudgetClient {
+        BudgetClient::sign_in(BudgetLibrary::Api, server.address(), PASSWORD, &self.at(name))
     }
 
     /// `warren actual …` beside the running server.

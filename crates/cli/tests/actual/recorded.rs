@@ -6,15 +6,15 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::cases::{CaseFile, Scenario};
-use crate::play::{Player, Purpose, play_all};
+use crate::actual_server::ActualServerKind;
+use crate::cases::{CaseFile, RecordedScenario};
 use crate::report::report;
-use crate::target::Kind;
+use crate::scenario_player::{PlayPurpose, ScenarioPlayer, play_all};
 
 #[track_caller]
-fn check(kind: Kind, options: &[&str]) {
+fn check(kind: ActualServerKind, options: &[&str]) {
     let files = &mut CaseFile::read_all();
-    let failures = report(&play_all(files, kind, options, Purpose::Compare));
+    let failures = report(&play_all(files, kind, options, PlayPurpose::Compare));
     assert!(failures.is_empty(), "{kind:?}:\n{failures}");
 }
 
@@ -22,23 +22,24 @@ fn check(kind: Kind, options: &[&str]) {
 fn published() {
     if std::env::var_os("WARREN_RECORD").is_some() {
         let mut files = CaseFile::read_all();
-        let failures = report(&play_all(&mut files, Kind::Published, &[], Purpose::Record));
+        let failures =
+            report(&play_all(&mut files, ActualServerKind::Published, &[], PlayPurpose::Record));
         assert!(failures.is_empty(), "{failures}");
         files.iter().for_each(CaseFile::write);
     }
-    check(Kind::Published, &[]);
+    check(ActualServerKind::Published, &[]);
 }
 
 #[test]
 fn warren() {
-    check(Kind::Warren, &[]);
+    check(ActualServerKind::Warren, &[]);
 }
 
 /// All servers in one database: their vaults have names of their own.
 #[test]
 fn warren_on_postgres() {
-    let lab = postgres_lab::Server::start_temporary(&["fsync=off"]).unwrap();
-    check(Kind::Warren, &["--postgres", &lab.url("postgres")]);
+    let lab = postgres_lab::PostgresServer::start_temporary(&["fsync=off"]).unwrap();
+    check(ActualServerKind::Warren, &["--postgres", &lab.url("postgres")]);
 }
 
 /// Answers each connection's request with the next of these texts; returns its address.
@@ -67,8 +68,8 @@ fn http(status: &str, headers: &str, body: &str) -> String {
 }
 
 /// Plays a scenario of two steps on such a server; returns the report, and the scenario.
-fn play_on(answers: [&str; 2], kind: Kind, purpose: Purpose) -> (String, Value) {
-    let mut scenario: Scenario = serde_json::from_value(json!({"name": "s", "steps": [
+fn play_on(answers: [&str; 2], kind: ActualServerKind, purpose: PlayPurpose) -> (String, Value) {
+    let mut scenario: RecordedScenario = serde_json::from_value(json!({"name": "s", "steps": [
         {
             "name": "login", "request": "GET /login", "names": {"token": "/token"},
             "expected": {"status": 200, "headers": {"content-type": "application/json"},
@@ -82,7 +83,7 @@ fn play_on(answers: [&str; 2], kind: Kind, purpose: Purpose) -> (String, Value) 
     ]}))
     .unwrap();
     let address = answering(answers.map(str::to_owned).to_vec());
-    let mut player = Player::new(&address, kind, purpose);
+    let mut player = ScenarioPlayer::new(&address, kind, purpose);
     player.play(&mut scenario, "f.json: s");
     (report(&player.failures), serde_json::to_value(&scenario).unwrap())
 }
@@ -94,26 +95,26 @@ fn altered_answers_are_reported() {
     let login = http("200 OK", json, token);
     let used = http("200 OK", "content-type: text/plain", "yes");
     let refused = http("400 Bad Request", "server: another", "");
-    let on = |answers, kind| play_on(answers, kind, Purpose::Compare).0;
-    assert_eq!(on([&login, &used], Kind::Published), "");
-    assert_eq!(on([&login, &refused], Kind::Warren), "");
+    let on = |answers, kind| play_on(answers, kind, PlayPurpose::Compare).0;
+    assert_eq!(on([&login, &used], ActualServerKind::Published), "");
+    assert_eq!(on([&login, &refused], ActualServerKind::Warren), "");
 
     // A difference that is wanted and is not there.
-    let report = on([&login, &used], Kind::Warren);
+    let report = on([&login, &used], ActualServerKind::Warren);
     assert!(report.contains("f.json: s: use\n  GET /use X: \"{{token}}\"\n"), "{report}");
     assert!(!report.contains("login"), "{report}");
     // One that is not wanted.
-    let report = on([&login, &refused], Kind::Published);
+    let report = on([&login, &refused], ActualServerKind::Published);
     for line in ["| –", "| 400"] {
         assert!(report.lines().any(|found| found.ends_with(line)), "{report}");
     }
     // What is no UUID has no name, and all differences are listed.
     let no_uuid = http("200 OK", json, r#"{"token":"a"}"#);
-    let report = on([&no_uuid, &refused], Kind::Published);
+    let report = on([&no_uuid, &refused], ActualServerKind::Published);
     assert!(report.contains("json/token") && report.contains("| \"a\""), "{report}");
     assert!(report.contains("2 requests were answered otherwise"), "{report}");
     // No HTTP.
-    assert!(on([&login, ""], Kind::Published).contains("| none: "));
+    assert!(on([&login, ""], ActualServerKind::Published).contains("| none: "));
 }
 
 #[test]
@@ -123,7 +124,8 @@ fn recording_takes_the_answers() {
         http("200 OK", "content-type: application/json", &format!(r#"{{"token":"{other}"}}"#));
     let page = "<!DOCTYPE html><pre>no</pre>";
     let refused = http("404 Not Found", "content-type: text/html\r\nallow: GET", page);
-    let (report, scenario) = play_on([&login, &refused], Kind::Published, Purpose::Record);
+    let (report, scenario) =
+        play_on([&login, &refused], ActualServerKind::Published, PlayPurpose::Record);
     assert_eq!(report, "");
     assert_eq!(scenario["steps"][0]["expected"]["json"], json!({"token": "{{token}}"}));
     let expected = json!({"status": 404, "error_page": true});

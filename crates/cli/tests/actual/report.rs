@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::play::Failure;
+use crate::scenario_player::ScenarioFailure;
 
 /// Characters of a column.
 const PLACE_CHARS: usize = 30;
@@ -12,10 +12,10 @@ const BEFORE_CHARS: usize = 12;
 const REQUEST_CHARS_MAX: usize = 2 * VALUE_CHARS + PLACE_CHARS;
 
 /// All of them; empty if there are none.
-pub(crate) fn report(failures: &[Failure]) -> String {
+pub(crate) fn report(failures: &[ScenarioFailure]) -> String {
     let mut text = String::new();
     for failure in failures {
-        let Failure { scenario, step, request, differences } = failure;
+        let ScenarioFailure { scenario, step, request, differences } = failure;
         writeln!(text, "\n{scenario}: {step}").unwrap();
         writeln!(text, "  {}", cut(request, 0, REQUEST_CHARS_MAX)).unwrap();
         line(&mut text, "", "expected", "found");
@@ -63,15 +63,16 @@ fn cut(text: &str, start: usize, chars: usize) -> String {
 
 #[test]
 fn a_report_has_everything_side_by_side() {
-    use crate::compare::Difference;
+    use crate::compare::ResponseDifference;
 
-    let difference = |place: &str, expected: Option<&str>, found: Option<&str>| Difference {
-        place: place.to_owned(),
-        expected: expected.map(str::to_owned),
-        found: found.map(str::to_owned),
-    };
+    let difference =
+        |place: &str, expected: Option<&str>, found: Option<&str>| ResponseDifference {
+            place: place.to_owned(),
+            expected: expected.map(str::to_owned),
+            found: found.map(str::to_owned),
+        };
     let same = "s".repeat(100);
-    let failure = |differences| Failure {
+    let failure = |differences| ScenarioFailure {
         scenario: "account.json: login".to_owned(),
         step: "a wrong password".to_owned(),
         request: "POST /account/login".to_owned(),

@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::target::Target;
+use crate::actual_server::ActualServer;
 
-fn check_goes_on(mut target: Target) {
+fn check_goes_on(mut target: ActualServer) {
     assert!(!is_bootstrapped(&target));
     let post = ureq::post(format!("{}/account/bootstrap", target.address()));
     post.content_type("application/json").send(r#"{"password":"a"}"#).unwrap();
@@ -19,7 +19,7 @@ fn check_goes_on(mut target: Target) {
     assert!(is_bootstrapped(&target));
 }
 
-fn is_bootstrapped(target: &Target) -> bool {
+fn is_bootstrapped(target: &ActualServer) -> bool {
     let url = format!("{}/account/needs-bootstrap", target.address());
     let answer = ureq::get(&url).call().unwrap().body_mut().read_to_string().unwrap();
     let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -28,10 +28,10 @@ fn is_bootstrapped(target: &Target) -> bool {
 
 #[test]
 fn the_published_server_goes_on_after_kill_9() {
-    check_goes_on(Target::published());
+    check_goes_on(ActualServer::published());
 }
 
 #[test]
 fn warren_goes_on_after_kill_9() {
-    check_goes_on(Target::warren());
+    check_goes_on(ActualServer::warren());
 }

@@ -1,17 +1,18 @@
 //! The published apps while their server is exchanged under them, for Warren and back.
 
-use crate::client::{Client, Library};
-use crate::import::old::PASSWORD;
+use crate::actual_server::ActualServer;
+use crate::budget_client::{BudgetClient, BudgetLibrary};
+use crate::import::published_server::PASSWORD;
 use crate::import::{empty_warren, import};
-use crate::target::Target;
 
 #[test]
 fn apps_go_on_with_warren_and_back_on_the_published_server() {
     let folder = tempfile::tempdir().unwrap();
-    let mut published = Target::published();
+    let mut published = ActualServer::published();
     let address = published.address().to_owned();
-    let sign_in =
-        |name| Client::sign_in(Library::Api, &address, PASSWORD, &folder.path().join(name));
+    let sign_in = |name| {
+        BudgetClient::sign_in(BudgetLibrary::Api, &address, PASSWORD, &folder.path().join(name))
+    };
     let mut ada = sign_in("ada");
     let place = ada.create("Home");
     ada.account("Bank");

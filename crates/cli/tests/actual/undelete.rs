@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::operator::Operator;
+use crate::operator::OperatorFixture;
 
 #[test]
 fn a_deleted_budget_is_brought_back_with_everything_in_it() {
-    let operator = Operator::new();
+    let operator = OperatorFixture::new();
     let mut ada = operator.client(&operator.warren, "ada");
     let place = ada.create("Home");
     ada.account("Bank");

@@ -3,41 +3,41 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::client::{Client, Library, Place};
-use crate::target::{Kind, Target};
+use crate::actual_server::{ActualServer, ActualServerKind};
+use crate::budget_client::{BudgetClient, BudgetLibrary, BudgetLocation};
 
 const PASSWORD: &str = "correct horse";
 
 /// What the page of an account shows.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
-struct Page {
+struct AccountPageText {
     balance: String,
     /// Notes and payment.
     rows: Vec<(String, String)>,
 }
 
 #[track_caller]
-fn check_page(client: &mut Client, balance: &str, rows: &[(&str, &str)]) {
-    let page: Page = client.get(&json!({"do": "state"}));
+fn check_page(client: &mut BudgetClient, balance: &str, rows: &[(&str, &str)]) {
+    let page: AccountPageText = client.get(&json!({"do": "state"}));
     let mut found: Vec<_> = page.rows.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
     found.sort_unstable();
     assert_eq!((page.balance.as_str(), found.as_slice()), (balance, rows));
 }
 
-fn check_two_profiles(kind: Kind) {
-    let target = Target::start(kind, &[]);
+fn check_two_profiles(kind: ActualServerKind) {
+    let target = ActualServer::start(kind, &[]);
     let folder = tempfile::tempdir().unwrap();
     let sign_in = |library, name: &str| {
-        Client::sign_in(library, target.address(), PASSWORD, &folder.path().join(name))
+        BudgetClient::sign_in(library, target.address(), PASSWORD, &folder.path().join(name))
     };
-    let mut ada = sign_in(Library::Web, "ada");
+    let mut ada = sign_in(BudgetLibrary::Web, "ada");
     assert_eq!(ada.get::<Value>(&json!({"do": "isolated"})), true);
     ada.run(&json!({"do": "create"}));
     ada.run(&json!({"do": "account", "name": "Checking"}));
     ada.run(&json!({"do": "add", "notes": "rent", "payment": "12.34"}));
     check_page(&mut ada, "-12.34", &[("rent", "12.34")]);
 
-    let mut ben = sign_in(Library::Web, "ben");
+    let mut ben = sign_in(BudgetLibrary::Web, "ben");
     assert_eq!(ben.get::<Value>(&json!({"do": "isolated"})), true);
     ben.run(&json!({"do": "open", "name": "My Finances"}));
     ben.run(&json!({"do": "go-to", "account": "Checking"}));
@@ -53,19 +53,19 @@ fn check_two_profiles(kind: Kind) {
     }
 
     // What the browsers have made, another client can read.
-    let mut eve = sign_in(Library::Api, "eve");
+    let mut eve = sign_in(BudgetLibrary::Api, "eve");
     let listed = eve.files().remove(0);
-    eve.open(&Place { file: listed.file, group: listed.group.unwrap() }, None);
+    eve.open(&BudgetLocation { file: listed.file, group: listed.group.unwrap() }, None);
     let state = eve.state();
     assert_eq!((state.len(), state.balances["Checking"]), (2, -1_534));
 }
 
 #[test]
 fn the_web_app_syncs_two_profiles() {
-    check_two_profiles(Kind::Warren);
+    check_two_profiles(ActualServerKind::Warren);
 }
 
 #[test]
 fn the_web_app_syncs_two_profiles_with_the_published_server() {
-    check_two_profiles(Kind::Published);
+    check_two_profiles(ActualServerKind::Published);
 }

@@ -4,19 +4,19 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
+use crate::attacked_server::AttackedServer;
 use crate::attackers::beside;
-use crate::client::{User, address, connect, head};
 use crate::count;
-use crate::target::Target;
+use crate::raw_client::{HonestUser, address, connect, head};
 
 /// Few enough for a test to take them all.
-fn target() -> (Target, usize) {
+fn target() -> (AttackedServer, usize) {
     let connections = count(400, 10_000);
-    (Target::start(&["--connections-max", &connections.to_string()]), connections)
+    (AttackedServer::start(&["--connections-max", &connections.to_string()]), connections)
 }
 
 /// Half a request's head, from one of so many addresses.
-fn half_open(target: &Target, number: usize, addresses: usize) -> Option<TcpStream> {
+fn half_open(target: &AttackedServer, number: usize, addresses: usize) -> Option<TcpStream> {
     let from = address(u16::try_from(100 + number % addresses).unwrap());
     let mut stream = connect(from, target.address()).ok()?;
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: local").ok().map(|()| stream)
@@ -25,10 +25,10 @@ fn half_open(target: &Target, number: usize, addresses: usize) -> Option<TcpStre
 #[test]
 fn half_open_connections_of_one_address_leave_room() {
     let (target, connections) = target();
-    let mut ada = User::register(&target, "ada", address(2));
+    let mut ada = HonestUser::register(&target, "ada", address(2));
     let quiet = ada.measure();
     let held: Vec<_> = (0..connections).filter_map(|n| half_open(&target, n, 1)).collect();
-    let mut bob = User::register(&target, "bob", address(3));
+    let mut bob = HonestUser::register(&target, "bob", address(3));
     bob.measure().report("half-open connections of one address", &quiet, &target);
     drop(held);
 }
@@ -37,16 +37,16 @@ fn half_open_connections_of_one_address_leave_room() {
 #[test]
 fn half_open_connections_of_many_addresses_leave_room() {
     let (target, connections) = target();
-    let mut ada = User::register(&target, "ada", address(2));
+    let mut ada = HonestUser::register(&target, "ada", address(2));
     let quiet = ada.measure();
     let held: Vec<_> = (0..connections).filter_map(|n| half_open(&target, n, 40)).collect();
-    let mut bob = User::register(&target, "bob", address(3));
+    let mut bob = HonestUser::register(&target, "bob", address(3));
     bob.measure().report("half-open connections of forty addresses", &quiet, &target);
     drop(held);
 }
 
 /// Connects, sends this, and from then on a part each second, until the server closes.
-fn trickle(target: &Target, from: Ipv4Addr, opening: &[u8], part: &[u8]) {
+fn trickle(target: &AttackedServer, from: Ipv4Addr, opening: &[u8], part: &[u8]) {
     let Ok(mut stream) = connect(from, target.address()) else { return };
     stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     let mut sent = stream.write_all(opening);
@@ -63,9 +63,9 @@ fn trickle(target: &Target, from: Ipv4Addr, opening: &[u8], part: &[u8]) {
 /// soon as they have lost them.
 fn check_trickles(networks: usize, opening: &str, part: &str, attack: &str) {
     let connections = count(400, 1_000);
-    let target = Target::start(&["--connections-max", &connections.to_string()]);
-    let mut ada = User::register(&target, "ada", address(2));
-    let mut bob = User::register(&target, "bob", address(100));
+    let target = AttackedServer::start(&["--connections-max", &connections.to_string()]);
+    let mut ada = HonestUser::register(&target, "ada", address(2));
+    let mut bob = HonestUser::register(&target, "bob", address(100));
     let quiet = ada.measure_connections();
     let trickle = |number: usize| {
         let from = address(u16::try_from(100 + number % networks).unwrap());
@@ -94,10 +94,10 @@ fn idle_connections_leave_room() {
 
 #[test]
 fn listeners_cost_others_nothing() {
-    let target = Target::start(&[]);
-    let mut ada = User::register(&target, "ada", address(2));
+    let target = AttackedServer::start(&[]);
+    let mut ada = HonestUser::register(&target, "ada", address(2));
     let quiet = ada.measure();
-    let mut mallory = User::register(&target, "mallory", address(9));
+    let mut mallory = HonestUser::register(&target, "mallory", address(9));
     let held: Vec<_> = (0..count(100, 500))
         .map(|_| {
             let mut stream = connect(address(9), target.address()).unwrap();
@@ -112,7 +112,7 @@ fn listeners_cost_others_nothing() {
 }
 
 /// Listens, and returns the connection with the first line of the answer.
-fn listen(target: &Target, from: Ipv4Addr, token: &str) -> (TcpStream, String) {
+fn listen(target: &AttackedServer, from: Ipv4Addr, token: &str) -> (TcpStream, String) {
     let mut stream = connect(from, target.address()).unwrap();
     let head = head("GET", "/v1/sync/events", token, 0);
     let mut line = String::new();
@@ -125,13 +125,13 @@ fn listen(target: &Target, from: Ipv4Addr, token: &str) -> (TcpStream, String) {
 
 #[test]
 fn listeners_of_many_networks_leave_room_to_listen() {
-    let target = Target::start(&["--connections-max", "200"]);
-    let mut ada = User::register(&target, "ada", address(2));
+    let target = AttackedServer::start(&["--connections-max", "200"]);
+    let mut ada = HonestUser::register(&target, "ada", address(2));
     let quiet = ada.measure_connections();
     let mut held = Vec::new();
     for number in 0..12 {
         let from = address(100 + number);
-        let mallory = User::register(&target, &format!("mallory{number}"), from);
+        let mallory = HonestUser::register(&target, &format!("mallory{number}"), from);
         held.extend((0..15).map(|_| listen(&target, from, &mallory.token)));
     }
     // All that may listen, and connections are left, so that none is closed for a newcomer.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::attacked_server::{ADMIN, AttackedServer};
 use crate::attackers::beside;
-use crate::client::{Client, PASSWORD, User, address};
-use crate::target::{ADMIN, Target};
+use crate::raw_client::{HonestUser, PASSWORD, RawHttpClient, address};
 use crate::{count, is_long};
 
 /// In which the right password passes, whatever is attacked: looked at in the long form, on a machine
@@ -19,10 +19,10 @@ const LOGIN_TIME_MAX: Duration = Duration::from_secs(10);
 const REFUSED_COUNT_MAX: usize = 2;
 
 /// Tries a wrong password once, which nobody has tried; if that is refused, not again at once.
-fn guess(target: &Target, login: &str, from: Ipv4Addr) {
+fn guess(target: &AttackedServer, login: &str, from: Ipv4Addr) {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let password = format!("not the password {}", NEXT.fetch_add(1, Ordering::Relaxed));
-    let status = Client::new(from, target.address()).log_in(login, &password);
+    let status = RawHttpClient::new(from, target.address()).log_in(login, &password);
     if !matches!(status, Ok((401, _))) {
         thread::park_timeout(Duration::from_millis(5));
     }
@@ -30,8 +30,8 @@ fn guess(target: &Target, login: &str, from: Ipv4Addr) {
 
 /// Logs in with the right password, as often as that, each time within its time.
 #[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]
-fn check_logins(target: &Target, login: &str, from: Ipv4Addr, attack: &str) {
-    let mut client = Client::new(from, target.address());
+fn check_logins(target: &AttackedServer, login: &str, from: Ipv4Addr, attack: &str) {
+    let mut client = RawHttpClient::new(from, target.address());
     let mut log_in = || {
         let begun = Instant::now();
         let (status, _) = client.log_in(login, PASSWORD).unwrap();
@@ -45,8 +45,13 @@ fn check_logins(target: &Target, login: &str, from: Ipv4Addr, attack: &str) {
 
 /// Logs in and, if that is refused for others' sake, comes back as told; each time from an address.
 #[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]
-fn check_returns(target: &Target, login: &str, from: impl Iterator<Item = Ipv4Addr>, attack: &str) {
-    let log_in = |from| Client::new(from, target.address()).log_in_as_told(login, PASSWORD);
+fn check_returns(
+    target: &AttackedServer,
+    login: &str,
+    from: impl Iterator<Item = Ipv4Addr>,
+    attack: &str,
+) {
+    let log_in = |from| RawHttpClient::new(from, target.address()).log_in_as_told(login, PASSWORD);
     let all: Vec<_> = from.map(log_in).collect();
     println!("{attack}: the right password passed, after these refusals and times: {all:.1?}");
     assert!(all.iter().all(|(refused, _)| *refused <= REFUSED_COUNT_MAX), "{attack}");
@@ -54,8 +59,8 @@ fn check_returns(target: &Target, login: &str, from: impl Iterator<Item = Ipv4Ad
 
 #[test]
 fn guesses_from_elsewhere_keep_the_owner_out_nowhere() {
-    let target = Target::start(&[]);
-    User::register(&target, "ada", address(2));
+    let target = AttackedServer::start(&[]);
+    HonestUser::register(&target, "ada", address(2));
     let attack = |_| guess(&target, "ada", address(9));
     beside(4, attack, || {
         check_logins(&target, "ada", address(2), "four who guess, from home");
@@ -65,8 +70,8 @@ fn guesses_from_elsewhere_keep_the_owner_out_nowhere() {
 
 #[test]
 fn guesses_from_many_networks_keep_the_owner_out_nowhere() {
-    let target = Target::start(&[]);
-    User::register(&target, "ada", address(2));
+    let target = AttackedServer::start(&[]);
+    HonestUser::register(&target, "ada", address(2));
     let attack =
         |number: usize| guess(&target, "ada", address(u16::try_from(100 + number).unwrap()));
     beside(count(16, 64), attack, || {
@@ -79,9 +84,9 @@ fn guesses_from_many_networks_keep_the_owner_out_nowhere() {
 /// at names of its own.
 fn check_full_queue(networks: usize) {
     const CONNECTIONS: usize = 19;
-    let target = Target::start(&[]);
-    User::register(&target, "ada", address(2));
-    User::register(&target, "bob", address(3));
+    let target = AttackedServer::start(&[]);
+    HonestUser::register(&target, "ada", address(2));
+    HonestUser::register(&target, "bob", address(3));
     let next = AtomicUsize::new(0);
     let attack = |number: usize| {
         let login = format!("nobody{}", next.fetch_add(1, Ordering::Relaxed));
@@ -106,9 +111,9 @@ fn many_networks_that_keep_the_queue_full_keep_nobody_out() {
 
 /// So many in the owner's own network guess without a pause.
 fn check_guesses_at_home(guessers: usize) {
-    let target = Target::start(&[]);
-    User::register(&target, "ada", address(2));
-    User::register(&target, "bob", address(2));
+    let target = AttackedServer::start(&[]);
+    HonestUser::register(&target, "ada", address(2));
+    HonestUser::register(&target, "bob", address(2));
     let attack = |_| guess(&target, "ada", address(2));
     beside(guessers, attack, || {
         let home = (0..count(1, 5)).map(|_| address(2));
@@ -131,8 +136,8 @@ fn guesses_from_her_own_network_keep_the_owner_out_nowhere() {
 
 #[test]
 fn guesses_at_any_name_keep_nobody_new_there_out() {
-    let target = Target::start(&[]);
-    User::register(&target, "ada", address(2));
+    let target = AttackedServer::start(&[]);
+    HonestUser::register(&target, "ada", address(2));
     let next = AtomicUsize::new(0);
     let attack = |_| {
         let login = format!("nobody{}", next.fetch_add(1, Ordering::Relaxed));
@@ -147,21 +152,21 @@ fn guesses_at_any_name_keep_nobody_new_there_out() {
 
 #[test]
 fn guesses_at_any_name_keep_out_neither_others_there_nor_the_operator() {
-    let target = Target::start(&[]);
-    let bob = User::register(&target, "bob", address(9));
+    let target = AttackedServer::start(&[]);
+    let bob = HonestUser::register(&target, "bob", address(9));
     for number in 0..22 {
         guess(&target, &format!("nobody{number}"), address(9));
     }
     check_logins(&target, &bob.login, address(9), "twenty-two names at his address");
-    let mut operator = Client::new(address(9), target.address());
+    let mut operator = RawHttpClient::new(address(9), target.address());
     let (status, _) = operator.ask("GET", "/v1/admin/overview", ADMIN, &json!(null)).unwrap();
     assert_eq!(status, 200);
 }
 
 #[test]
 fn a_flood_of_guesses_leaves_time_for_the_others() {
-    let target = Target::start(&[]);
-    let mut ada = User::register(&target, "ada", address(2));
+    let target = AttackedServer::start(&[]);
+    let mut ada = HonestUser::register(&target, "ada", address(2));
     let quiet = ada.measure();
     let attack = |number: usize| {
         let from = address(u16::try_from(100 + number).unwrap());
@@ -176,13 +181,13 @@ fn a_flood_of_guesses_leaves_time_for_the_others() {
 
 #[test]
 fn making_accounts_keeps_nobody_from_logging_in() {
-    let target = Target::start(&[]);
-    User::register(&target, "ada", address(2));
+    let target = AttackedServer::start(&[]);
+    HonestUser::register(&target, "ada", address(2));
     let number = AtomicUsize::new(0);
     let attack = |_| {
         let login = format!("user{}", number.fetch_add(1, Ordering::Relaxed));
         let account = json!({ "login": login, "password": PASSWORD });
-        drop(Client::new(address(9), target.address()).post("/v1/accounts", "", &account));
+        drop(RawHttpClient::new(address(9), target.address()).post("/v1/accounts", "", &account));
     };
     beside(count(30, 150), attack, || {
         check_logins(&target, "ada", address(2), "accounts without end, from home");

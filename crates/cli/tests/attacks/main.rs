@@ -9,12 +9,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the honest user measures")]
 
+mod attacked_server;
 mod attackers;
-mod client;
 mod connections;
 mod logins;
 mod memory;
-mod target;
+mod raw_client;
 
 /// `short`, or in the long form `long`.
 fn count(short: usize, long: usize) -> usize {

@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::{User, address, connect, connect_with, head};
+use crate::attacked_server::{AttackedServer, knows_room};
 use crate::count;
-use crate::target::{Target, knows_room};
+use crate::raw_client::{HonestUser, address, connect, connect_with, head};
 
 const MIB: usize = 1 << 20;
 /// One account's bodies wait for each other a minute at most, then end in five seconds.
@@ -17,12 +17,12 @@ const MEMORY_MIB_MAX: u64 = 3 * 128 + 128;
 /// The room. The gateway's largest request is lowered to fit.
 const ROOM: &[&str] = &["--memory-mib", "128", "--actual-sync-bytes-max", "16777216"];
 
-fn target() -> Target {
-    Target::start(if knows_room() { ROOM } else { &[] })
+fn target() -> AttackedServer {
+    AttackedServer::start(if knows_room() { ROOM } else { &[] })
 }
 
 #[track_caller]
-fn check_memory(target: &Target) {
+fn check_memory(target: &AttackedServer) {
     let high = target.memory_high_mib();
     assert!(high < MEMORY_MIB_MAX, "{high} MiB");
 }
@@ -30,9 +30,9 @@ fn check_memory(target: &Target) {
 #[test]
 fn promises_of_one_account_keep_no_other_account_waiting() {
     let target = target();
-    let mut ada = User::register(&target, "ada", address(2));
-    let mut neighbour = User::register(&target, "neighbour", address(9));
-    let mallory = User::register(&target, "mallory", address(9));
+    let mut ada = HonestUser::register(&target, "ada", address(2));
+    let mut neighbour = HonestUser::register(&target, "neighbour", address(9));
+    let mallory = HonestUser::register(&target, "mallory", address(9));
     let quiet = ada.measure();
     let held: Vec<_> = (0..count(70, 64))
         .map(|_| {
@@ -50,9 +50,9 @@ fn promises_of_one_account_keep_no_other_account_waiting() {
 
 #[test]
 fn slow_bodies_hold_up_nobody_and_end() {
-    let target = Target::start(&["--request-timeout", "5"]);
-    let mut ada = User::register(&target, "ada", address(2));
-    let mallory = User::register(&target, "mallory", address(9));
+    let target = AttackedServer::start(&["--request-timeout", "5"]);
+    let mut ada = HonestUser::register(&target, "ada", address(2));
+    let mallory = HonestUser::register(&target, "mallory", address(9));
     let quiet = ada.measure();
     let mut held: Vec<_> = (0..count(100, 2_000))
         .filter_map(|number| {
@@ -75,8 +75,8 @@ fn slow_bodies_hold_up_nobody_and_end() {
 }
 
 /// Somebody with a full vault.
-fn hoarder(target: &Target, pages: usize) -> User {
-    let mut hoarder = User::register(target, "hoarder", address(9));
+fn hoarder(target: &AttackedServer, pages: usize) -> HonestUser {
+    let mut hoarder = HonestUser::register(target, "hoarder", address(9));
     for _ in 0..pages {
         let (status, answer) = hoarder.try_push(&vec![7; MIB]).unwrap();
         assert_eq!(status, 200, "{answer}");
@@ -85,8 +85,8 @@ fn hoarder(target: &Target, pages: usize) -> User {
 }
 
 /// Asks and reads nothing, as often as that.
-fn ask_and_do_not_read(target: &Target, hoarder: &User, path: &str, count: usize) {
-    let mut ada = User::register(target, "ada", address(2));
+fn ask_and_do_not_read(target: &AttackedServer, hoarder: &HonestUser, path: &str, count: usize) {
+    let mut ada = HonestUser::register(target, "ada", address(2));
     let quiet = ada.measure();
     let held: Vec<_> = (0..count)
         .filter_map(|_| {
@@ -120,7 +120,7 @@ fn unread_streams_are_bounded() {
 #[test]
 fn long_messages_are_bounded_too() {
     let target = target();
-    let mut hoarder = User::register(&target, "hoarder", address(9));
+    let mut hoarder = HonestUser::register(&target, "hoarder", address(9));
     for _ in 0..6 {
         let (status, answer) = hoarder.try_push(&vec![7; 11 * MIB]).unwrap();
         assert_eq!(status, 200, "{answer}");
@@ -131,7 +131,7 @@ fn long_messages_are_bounded_too() {
 #[test]
 fn forms_without_a_token_are_small() {
     let target = target();
-    let mut ada = User::register(&target, "ada", address(2));
+    let mut ada = HonestUser::register(&target, "ada", address(2));
     let quiet = ada.measure();
     let body = vec![b' '; MIB - 1];
     let mut held: Vec<_> = (0..count(60, 200))

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::processes::{Server, warren};
-use crate::support::Place;
+use crate::fixture::SyncFixture;
+use crate::processes::{ServeProcess, warren};
 
 fn post(url: &str, token: &str, body: &Value) -> (u16, Value) {
     let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
@@ -17,8 +17,8 @@ fn post(url: &str, token: &str, body: &Value) -> (u16, Value) {
 
 #[test]
 fn apps_come_in_under_a_path_and_the_api_stays_where_it_is() {
-    let place = Place::new();
-    let server = Server::start(&place.at("data"), &["--actual", "/actual"]);
+    let place = SyncFixture::new();
+    let server = ServeProcess::start(&place.at("data"), &["--actual", "/actual"]);
     let at = |path: &str| format!("{}/actual{path}", server.address);
     assert!(server.get("/actual/account/needs-bootstrap").contains(r#""bootstrapped":false"#));
     let (status, answer) = post(&at("/account/bootstrap"), "", &json!({"password": "a"}));
@@ -44,8 +44,8 @@ fn text(url: &str) -> String {
 
 #[test]
 fn actualpy_finds_the_files_that_it_asks_for() {
-    let place = Place::new();
-    let server = Server::start(&place.at("data"), &["--actual", "/actual"]);
+    let place = SyncFixture::new();
+    let server = ServeProcess::start(&place.at("data"), &["--actual", "/actual"]);
     let at = |path: &str| format!("{}/actual/{path}", server.address);
     let names = text(&at("data-file-index.txt"));
     let mut database = ureq::get(at("data/default-db.sqlite")).call().unwrap();
@@ -61,12 +61,12 @@ fn actualpy_finds_the_files_that_it_asks_for() {
 
 #[test]
 fn a_trusted_proxy_logs_people_in() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let start = |proxy: &str| {
         let options = ["--actual", "/actual", "--actual-header-login", "--trusted-proxy", proxy];
-        Server::start(&place.at("data"), &options)
+        ServeProcess::start(&place.at("data"), &options)
     };
-    let login = |server: &Server, header: Option<&str>, body: &Value| {
+    let login = |server: &ServeProcess, header: Option<&str>, body: &Value| {
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
         let mut request = agent.post(format!("{}/actual/account/login", server.address));
         if let Some(password) = header {
@@ -105,13 +105,13 @@ fn a_trusted_proxy_logs_people_in() {
 
 /// What `/info` says, with a web app whose package has this description.
 fn version_with(package: &str) -> String {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let web = place.at("package/build");
     fs::create_dir_all(&web).unwrap();
     place.write("package/build/index.html", "the app");
     place.write("package/package.json", package);
     let options = ["--actual", "127.0.0.1:0", "--actual-web", &web];
-    let server = Server::start(&place.at("data"), &options);
+    let server = ServeProcess::start(&place.at("data"), &options);
     let info = text(&format!("{}/info", server.actual.as_ref().unwrap()));
     let info: Value = serde_json::from_str(&info).unwrap();
     info["build"]["version"].as_str().unwrap().to_owned()
@@ -129,7 +129,7 @@ fn the_web_app_is_told_its_own_version() {
 
 #[test]
 fn what_the_options_want_is_said() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let data = place.at("data");
     for (options, expected) in [
         (&["--actual", "/elsewhere"][..], "127.0.0.1:5006"),

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
+use crate::cutting_proxy::{CutAction, CuttingProxy, ProxyEvent};
+use crate::fixture::{PASSWORD, SyncFixture, files_below, sync, token, track_all};
 use crate::hex::hex;
 use crate::processes::{json, shell, sql, start, warren};
-use crate::proxy::{Event, Proxy, Then};
-use crate::random::Random;
-use crate::support::{PASSWORD, Place, files_below, sync, token, track_all};
+use crate::random::SplitMixRng;
 
 const DEVICE: &str = "Ada's secret machine";
 /// What Chinook holds: an album, an e-mail address, a street, a table's and a column's name, a
@@ -58,14 +58,14 @@ fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
     vec![secret.to_vec(), hex.into(), upper.into(), base64.into()]
 }
 
-fn check_nothing_in(place: &Place, needles: &[Vec<u8>], when: &str) {
+fn check_nothing_in(place: &SyncFixture, needles: &[Vec<u8>], when: &str) {
     let files = files_below(Path::new(&place.data));
     assert!(files.len() >= 2, "the accounts and a vault: {files:?}, {when}");
     assert_eq!(finds(&files, needles), [], "{when}");
 }
 
 /// Two devices, edits, another password, a revoked device: everything that makes the server write.
-fn session(place: &Place, a: &str, address: &str) -> Vec<Vec<u8>> {
+fn session(place: &SyncFixture, a: &str, address: &str) -> Vec<Vec<u8>> {
     track_all(a);
     json(&[&["sync", a, "--name", DEVICE], &place.first_time(address)[..]].concat());
     let b = place.at("b.db");
@@ -91,13 +91,18 @@ fn session(place: &Place, a: &str, address: &str) -> Vec<Vec<u8>> {
 }
 
 /// Pushes, and kills the server at a random byte of it.
-fn kill_while_syncing(place: &Place, a: &str, proxy: &Proxy, random: &mut Random) {
+fn kill_while_syncing(
+    place: &SyncFixture,
+    a: &str,
+    proxy: &CuttingProxy,
+    random: &mut SplitMixRng,
+) {
     let server = place.serve();
     proxy.turn_to(&server.address);
     sql(a, "UPDATE Track SET Composer = 'written while the server died ' || random()");
     let mut process = start(&["sync", a, "--json"]);
-    let watch = proxy.watch(20_000 + random.below(150_000), Then::Flow, &mut process);
-    assert!(matches!(watch.next(), Event::Passed), "seed {}", random.seed);
+    let watch = proxy.watch(20_000 + random.below(150_000), CutAction::Flow, &mut process);
+    assert!(matches!(watch.next(), ProxyEvent::Passed), "seed {}", random.seed);
     random.spin(100_000);
     server.kill();
     drop(watch);
@@ -106,10 +111,10 @@ fn kill_while_syncing(place: &Place, a: &str, proxy: &Proxy, random: &mut Random
 
 #[test]
 fn no_file_of_the_server_holds_a_word_or_a_key_of_its_users() {
-    let mut random = Random::new();
-    let place = Place::new();
+    let mut random = SplitMixRng::new();
+    let place = SyncFixture::new();
     let server = place.serve();
-    let proxy = Proxy::to(&server.address);
+    let proxy = CuttingProxy::to(&server.address);
     let a = place.chinook("a.db");
     let mut needles = session(&place, &a, &proxy.address);
     needles.extend(forms(place.unlock("another pass-phrase of ada's").key.as_bytes()));
@@ -144,7 +149,7 @@ fn no_file_of_the_server_holds_a_word_or_a_key_of_its_users() {
 
 #[test]
 fn the_data_directory_alone_opens_no_vault() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let a = place.chinook("a.db");
     track_all(&a);

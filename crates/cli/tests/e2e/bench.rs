@@ -8,8 +8,8 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::fixture::DISK;
 use crate::processes::{json, warren};
-use crate::support::DISK;
 
 /// That others may enter: PostgreSQL runs as a user of its own where we are root.
 pub(crate) fn folder() -> TempDir {
@@ -141,10 +141,10 @@ fn sync_measures_every_table_of_ours() {
 #[test]
 fn sync_keeps_a_rate_and_measures_the_plan_service() {
     let folder = folder();
-    let rivals = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals");
+    let competitors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals");
     let small =
         ["--users", "2", "--seeded", "5", "--only", "wal", "--seconds", "0.5", "--rounds", "1"];
-    let more = ["--against", "plan-service", "--rivals", rivals, "--rate", "20"];
+    let more = ["--against", "plan-service", "--rivals", competitors, "--rate", "20"];
     let report = bench("sync", folder.path(), &[&small[..], &more].concat());
     let expected = ["wal-upload", "wal-download", "wal-cross"];
     assert_eq!(names(&report), BTreeSet::from(expected));
@@ -161,10 +161,10 @@ fn sync_keeps_a_rate_and_measures_the_plan_service() {
 #[test]
 fn sync_says_who_is_absent() {
     let folder = folder();
-    let rivals = folder.path().to_str().unwrap();
+    let competitors = folder.path().to_str().unwrap();
     let small =
         ["--users", "1", "--seeded", "5", "--only", "upload", "--seconds", "0.1", "--rounds", "1"];
-    let more = ["--against", "actual,plan-service", "--rivals", rivals];
+    let more = ["--against", "actual,plan-service", "--rivals", competitors];
     let report = bench("sync", folder.path(), &[&small[..], &more].concat());
     let notes: Vec<&str> =
         report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();

@@ -33,19 +33,20 @@ const SMALL: [&str; 10] =
     ["--messages", "50,120", "--page", "60", "--users", "1,2", "--seconds", "0.2", "--rounds", "2"];
 
 fn rivals(folder: &Path) -> String {
-    let rivals = folder.join("bench/rivals");
-    let server = rivals.join("actual-sync");
+    let competitors = folder.join("bench/rivals");
+    let server = competitors.join("actual-sync");
     fs::create_dir_all(&server).unwrap();
     let stand_in = STAND_IN.replace("WARREN", env!("CARGO_BIN_EXE_warren"));
     fs::write(server.join("server.py"), stand_in).unwrap();
-    rivals.to_str().unwrap().to_owned()
+    competitors.to_str().unwrap().to_owned()
 }
 
 #[test]
 fn actual_asks_both_servers_in_every_table() {
     let folder = folder();
-    let rivals = rivals(folder.path());
-    let report = bench("actual", folder.path(), &[&SMALL[..], &["--rivals", &rivals]].concat());
+    let competitors = rivals(folder.path());
+    let report =
+        bench("actual", folder.path(), &[&SMALL[..], &["--rivals", &competitors]].concat());
     let expected = [
         "bulk-50",
         "bulk-120",
@@ -87,14 +88,17 @@ fn actual_asks_both_servers_in_every_table() {
     assert!(years[1] > 10.0 * small[1], "years make a large trie: {small:?} {years:?}");
     assert!((14.0..20.0).contains(&whole[1]), "120 messages of some 131 bytes: {whole:?}");
 
-    let aims: Vec<(&str, &str)> = report["aims"]
+    let goals: Vec<(&str, &str)> = report["aims"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|aim| (aim["name"].as_str().unwrap(), aim["verdict"].as_str().unwrap()))
+        .map(|goal| (goal["name"].as_str().unwrap(), goal["verdict"].as_str().unwrap()))
         .collect();
-    assert_eq!(aims.len(), 3 + 4 + 2, "{aims:?}");
-    assert!(aims.iter().all(|(_, verdict)| *verdict == "open"), "two rounds say nothing: {aims:?}");
+    assert_eq!(goals.len(), 3 + 4 + 2, "{goals:?}");
+    assert!(
+        goals.iter().all(|(_, verdict)| *verdict == "open"),
+        "two rounds say nothing: {goals:?}"
+    );
     let page = fs::read_to_string(folder.path().join("warren-actual.html")).unwrap();
     assert!(page.contains("messages a second, at least 10 times the baseline"));
     let notes = report["notes"].as_array().unwrap().iter().filter_map(Value::as_str);
@@ -104,14 +108,14 @@ fn actual_asks_both_servers_in_every_table() {
 #[test]
 fn actual_says_how_to_install_the_published_server() {
     let folder = folder();
-    let rivals = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals/actual-sync");
+    let competitors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals/actual-sync");
     let own = folder.path().join("bench/rivals/actual-sync");
     fs::create_dir_all(&own).unwrap();
     for file in ["package.json", "package-lock.json", "server.js"] {
-        fs::copy(Path::new(rivals).join(file), own.join(file)).unwrap();
+        fs::copy(Path::new(competitors).join(file), own.join(file)).unwrap();
     }
-    let rivals = own.parent().unwrap().to_str().unwrap();
-    let more = ["--only", "small", "--users", "1", "--rivals", rivals];
+    let competitors = own.parent().unwrap().to_str().unwrap();
+    let more = ["--only", "small", "--users", "1", "--rivals", competitors];
     let report = bench("actual", folder.path(), &[&SMALL[..4], &SMALL[6..], &more].concat());
     let notes: Vec<&str> =
         report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();

@@ -25,15 +25,15 @@ const SMALL: [&str; 8] =
     ["--rows", "50", "--seconds", "0.01", "--rounds-min", "2", "--minutes", "0.001"];
 
 fn rivals(folder: &Path, files: &[(&str, &str)]) -> String {
-    let rivals = folder.join("bench/rivals");
+    let competitors = folder.join("bench/rivals");
     let of_the_repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals");
     for (name, content) in files {
-        let path = rivals.join(name);
+        let path = competitors.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content.replace("RIVALS", of_the_repository)).unwrap();
     }
-    fs::create_dir_all(rivals.join("node")).unwrap();
-    rivals.to_str().unwrap().to_owned()
+    fs::create_dir_all(competitors.join("node")).unwrap();
+    competitors.to_str().unwrap().to_owned()
 }
 
 const PACKAGE: (&str, &str) = ("chromium/package.json", r#"{"type":"module"}"#);
@@ -42,14 +42,15 @@ const LOCK: (&str, &str) = ("chromium/package-lock.json", r#"{"lockfileVersion":
 #[test]
 fn browser_measures_every_way_on_the_same_items() {
     let folder = folder();
-    let rivals = rivals(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", STAND_IN)]);
-    let setup = warren(&["bench", "browser", "--setup", "--rivals", &rivals]);
+    let competitors = rivals(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", STAND_IN)]);
+    let setup = warren(&["bench", "browser", "--setup", "--rivals", &competitors]);
     assert!(
         setup.status.success() && setup.stdout.contains("present: warren-tab "),
         "{}",
         setup.stdout
     );
-    let report = bench("browser", folder.path(), &[&SMALL[..], &["--rivals", &rivals]].concat());
+    let report =
+        bench("browser", folder.path(), &[&SMALL[..], &["--rivals", &competitors]].concat());
     let steps = ["page", "search", "count", "update", "insert", "load"];
     let mut expected = BTreeSet::new();
     for part in ["wal", "rollback", "tab"] {
@@ -88,10 +89,11 @@ fn browser_measures_every_way_on_the_same_items() {
 fn browser_says_what_is_missing() {
     let folder = folder();
     let browser = "console.log(JSON.stringify({ error: 'run `cargo xtask web`' }))";
-    let rivals = rivals(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", browser)]);
+    let competitors = rivals(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", browser)]);
     let path = folder.path().to_str().unwrap();
     let run = |more: &[&str]| {
-        let common = ["bench", "browser", "--rivals", &rivals, "--folder", path, "--report", path];
+        let common =
+            ["bench", "browser", "--rivals", &competitors, "--folder", path, "--report", path];
         warren(&[&common[..], &SMALL, more].concat())
     };
     let refused = run(&[]);

@@ -10,7 +10,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::bench::{check_rows, folder};
-use crate::processes::{Ran, python, warren_in};
+use crate::processes::{CommandOutput, python, warren_in};
 
 const SMALL: [&str; 12] = [
     "--rows",
@@ -28,12 +28,12 @@ const SMALL: [&str; 12] = [
 ];
 
 /// A machine that has no more than this.
-struct Machine<'a> {
+struct LimitedMachine<'a> {
     folder: &'a Path,
     path: String,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> LimitedMachine<'a> {
     fn new(folder: &'a Path) -> Self {
         let bin = folder.join("bin");
         fs::create_dir(&bin).unwrap();
@@ -47,7 +47,7 @@ impl<'a> Machine<'a> {
         Self { folder, path: bin.display().to_string() }
     }
 
-    fn run(&self, variables: &[(&str, &str)], more: &[&str]) -> Ran {
+    fn run(&self, variables: &[(&str, &str)], more: &[&str]) -> CommandOutput {
         let folder = self.folder.to_str().unwrap();
         let variables = [&[("PATH", self.path.as_str())], variables].concat();
         let common = ["bench", "runtime", "--folder", folder, "--report", folder];
@@ -58,7 +58,7 @@ impl<'a> Machine<'a> {
 #[test]
 fn runtime_says_what_it_would_set_up_and_what_is_missing_for_it() {
     let folder = folder();
-    let machine = Machine::new(folder.path());
+    let machine = LimitedMachine::new(folder.path());
     let cache = folder.path().join("cache");
     let variables = [("WARREN_CACHE", ""), ("XDG_CACHE_HOME", cache.to_str().unwrap())];
     machine.run(&variables, &["--json"]).refused("not_set_up");
@@ -81,7 +81,7 @@ fn runtime_says_what_it_would_set_up_and_what_is_missing_for_it() {
 #[test]
 fn runtime_measures_with_the_binary_alone_what_could_be_set_up() {
     let folder = folder();
-    let machine = Machine::new(folder.path());
+    let machine = LimitedMachine::new(folder.path());
     let cache = folder.path().join("cache");
     let variables = [("WARREN_CACHE", cache.to_str().unwrap())];
     let setup = machine.run(&variables, &["--setup"]).succeeded().stdout;

@@ -3,12 +3,12 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::processes::{Ran, Server};
-use crate::support::Place;
+use crate::fixture::SyncFixture;
+use crate::processes::{CommandOutput, ServeProcess};
 
 /// An authority of one's own, and certificates for 127.0.0.1 that it has signed.
-pub(crate) struct Certificates<'a> {
-    pub(crate) place: &'a Place,
+pub(crate) struct TestCertificates<'a> {
+    pub(crate) place: &'a SyncFixture,
     pub(crate) authority: String,
     pub(crate) authority_key: String,
     /// Where the server looks.
@@ -18,11 +18,11 @@ pub(crate) struct Certificates<'a> {
 
 fn openssl(arguments: &[&str]) -> String {
     let output = Command::new("openssl").args(arguments).stdin(Stdio::null()).output();
-    Ran::new(output.unwrap()).succeeded().stdout
+    CommandOutput::new(output.unwrap()).succeeded().stdout
 }
 
-impl<'a> Certificates<'a> {
-    pub(crate) fn new(place: &'a Place) -> Self {
+impl<'a> TestCertificates<'a> {
+    pub(crate) fn new(place: &'a SyncFixture) -> Self {
         let (authority, authority_key) = (place.at("authority.pem"), place.at("authority-key.pem"));
         openssl(&[
             "req",
@@ -88,7 +88,7 @@ impl<'a> Certificates<'a> {
     }
 
     /// The serial number of the certificate that the server shows.
-    pub(crate) fn shown(&self, server: &Server) -> String {
+    pub(crate) fn shown(&self, server: &ServeProcess) -> String {
         let address = server.host_and_port();
         let shown = openssl(&["s_client", "-connect", address, "-CAfile", &self.authority]);
         let shown = self.place.write("shown.pem", &shown);

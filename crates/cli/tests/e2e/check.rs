@@ -16,18 +16,18 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::emit::{emit, installed, root, rusqlite_all};
+use crate::fixture::SyncFixture;
 use crate::processes::{json, python, sql, warren, with_input};
-use crate::support::Place;
 
 /// What a snippet is to be called with, and what stands around it.
-struct Caller {
+struct SnippetCaller {
     framework: &'static str,
     before: &'static str,
     after: &'static str,
 }
 
 /// The snippet, where it is called.
-fn called(caller: &Caller) -> String {
+fn called(caller: &SnippetCaller) -> String {
     let emitted = json(&["tune", "--emit", caller.framework, "--check"]);
     let code = emitted["code"].as_str().unwrap();
     let plain = warren(&["tune", "--emit", caller.framework, "--check"]).succeeded().stdout;
@@ -81,9 +81,9 @@ fn check(framework: &str, folder: &TempDir, printed: &str) {
     let line = written["code"].as_str().unwrap().lines().find(|line| line.contains("5000"));
     let line =
         line.or_else(|| written["code"].as_str().unwrap().lines().find(|it| it.contains("5_000")));
-    let mend = found[0]["mend"]["text"].as_str().unwrap();
+    let fix = found[0]["mend"]["text"].as_str().unwrap();
     let line = line.unwrap().trim().trim_end_matches(',');
-    assert!(mend.contains(&format!("({framework}): ")) && mend.contains(line), "{mend}: {line}");
+    assert!(fix.contains(&format!("({framework}): ")) && fix.contains(line), "{fix}: {line}");
 }
 
 fn run(command: &mut Command, folder: &TempDir) -> String {
@@ -92,7 +92,7 @@ fn run(command: &mut Command, folder: &TempDir) -> String {
 }
 
 /// The snippets behind each other, in one file.
-fn appended(caller: &Caller, name: &str) -> TempDir {
+fn appended(caller: &SnippetCaller, name: &str) -> TempDir {
     let folder = emit("all", caller.framework, name);
     let path = folder.path().join(name);
     let snippet = fs::read_to_string(&path).unwrap();
@@ -101,7 +101,7 @@ fn appended(caller: &Caller, name: &str) -> TempDir {
 }
 
 fn check_python(framework: &'static str, after: &'static str) {
-    let folder = appended(&Caller { framework, before: "", after }, "snippet.py");
+    let folder = appended(&SnippetCaller { framework, before: "", after }, "snippet.py");
     let printed = run(Command::new(python()).arg("snippet.py"), &folder);
     check(framework, &folder, &printed);
 }
@@ -131,7 +131,7 @@ print_settings(connection)
 #[test]
 fn better_sqlite3_prints_its_settings() {
     let framework = "better-sqlite3";
-    let caller = Caller { framework, before: "", after: "printSettings(db);\n" };
+    let caller = SnippetCaller { framework, before: "", after: "printSettings(db);\n" };
     let folder = appended(&caller, "snippet.js");
     let packages = installed("actual/node_modules");
     let mut command = Command::new(packages.join(".bin/node"));
@@ -146,7 +146,7 @@ fn sqlite_jdbc_prints_its_settings() {
         try (java.sql.Connection connection = Database.open()) { printSettings(connection); }
     }
 ";
-    let caller = Caller { framework: "jdbc", before, after: "}\n" };
+    let caller = SnippetCaller { framework: "jdbc", before, after: "}\n" };
     let folder = emit("all", "jdbc", "Database.java");
     fs::write(folder.path().join("Check.java"), called(&caller)).unwrap();
     let path = format!("{}:.", installed("jdbc/sqlite-jdbc.jar").display());
@@ -175,7 +175,7 @@ func main() {
 }
 
 ";
-    let caller = Caller { framework: "go", before, after: "" };
+    let caller = SnippetCaller { framework: "go", before, after: "" };
     let folder = emit("all", "go", "snippet.go");
     fs::write(folder.path().join("check.go"), called(&caller)).unwrap();
     for name in ["go.mod", "go.sum"] {
@@ -198,7 +198,7 @@ fn rusqlite_prints_its_settings() {
         rusqlite_check::print_settings(&db).unwrap();
         return;
     }
-    let caller = Caller { framework: "rusqlite", before: "", after: "" };
+    let caller = SnippetCaller { framework: "rusqlite", before: "", after: "" };
     let name = "crates/cli/tests/e2e/check/rusqlite_check.rs";
     let written = fs::read_to_string(root().join(name)).unwrap();
     assert_eq!(written, called(&caller), "write it to {name}");
@@ -223,7 +223,7 @@ fn a_check_is_not_mixed_with_measuring() {
 
 #[test]
 fn settings_that_cannot_be_read_are_refused_with_their_line() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let file = place.chinook("a.db");
     let settings = place.write("settings.txt", "journal_mode=wal\nbusy_timeout=soon\n");
     let doctor = |more: &[&str]| warren(&[&["doctor", &file], more, &["--json"]].concat());

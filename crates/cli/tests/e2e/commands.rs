@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::fixture::{SyncFixture, clients, sync, track_all};
 use crate::processes::{json, sql, warren, warren_asking};
-use crate::support::{Place, clients, sync, track_all};
 
 /// Every command, as `--help` lists them.
 pub(crate) fn commands(above: &[String]) -> Vec<Vec<String>> {
@@ -51,7 +51,7 @@ fn check_json(arguments: &[&str]) -> Value {
 
 #[test]
 fn every_command_prints_one_json_value_when_asked() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'one')");
@@ -87,7 +87,7 @@ fn every_command_prints_one_json_value_when_asked() {
 
 #[test]
 fn failures_have_codes_and_usage_errors_another_exit_status() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let a = place.chinook("a.db");
     let wrong = place.write("wrong.txt", "a pass-phrase of eve's");
@@ -134,7 +134,7 @@ fn failures_have_codes_and_usage_errors_another_exit_status() {
 
 #[test]
 fn the_password_is_read_from_a_pipe_too() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let add = ["account", "add", "eve", "--data", &place.data, "--json"];
     warren_asking(&add, "a pass-phrase of eve's\n").succeeded();
@@ -150,7 +150,7 @@ fn the_password_is_read_from_a_pipe_too() {
 
 #[test]
 fn accounts_do_not_see_each_other() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let eves = place.write("eve.txt", "a pass-phrase of eve's");
     json(&["account", "add", "eve", "--data", &place.data, "--password-file", &eves]);
@@ -179,7 +179,7 @@ fn accounts_do_not_see_each_other() {
 
 #[test]
 fn what_a_file_refuses_is_told_once_and_with_its_name() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE TABLE warren_meta (a, b)");
     let refused = |arguments: &[&str], code: &str| {
@@ -207,7 +207,7 @@ fn what_a_file_refuses_is_told_once_and_with_its_name() {
 
 #[test]
 fn an_account_in_a_directory_that_was_none_says_so() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let add = |login: &str| {
         let files = ["--data", &place.at("second"), "--password-file", &place.password];
         warren(&[&["account", "add", login][..], &files].concat()).succeeded().stdout

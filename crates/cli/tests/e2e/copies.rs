@@ -1,9 +1,9 @@
 //! A tracked file that is copied: the copy becomes a device of its own, and no edit is lost.
 
-use crate::processes::{json, sql, warren};
-use crate::support::{
-    Place, check_all_sent, check_equal, check_sync_refused, clients, sync, token, track_all,
+use crate::fixture::{
+    SyncFixture, check_all_sent, check_equal, check_sync_refused, clients, sync, token, track_all,
 };
+use crate::processes::{json, sql, warren};
 
 /// `cp`, as people copy files: the running copy command, not our own code.
 fn copy(from: &str, to: &str) {
@@ -13,7 +13,7 @@ fn copy(from: &str, to: &str) {
 
 #[test]
 fn both_sides_of_a_copy_keep_all_their_edits() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let (a, b) = (place.chinook("a.db"), place.at("b.db"));
     track_all(&a);

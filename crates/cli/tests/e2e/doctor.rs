@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::processes::{self, Ran, json, python, sql, warren};
-use crate::support::Place;
+use crate::fixture::SyncFixture;
+use crate::processes::{self, CommandOutput, json, python, sql, warren};
 
 /// Runs `warren doctor … --json`. Returns its exit status and what it said.
 #[track_caller]
@@ -23,7 +23,7 @@ fn codes(report: &Value) -> Vec<&str> {
 
 #[test]
 fn the_exit_status_tells_the_gravest_finding() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let chinook = place.chinook("a.db");
     let (status, report) = doctor(&[&chinook]);
     assert_eq!((status, codes(&report)), (0, Vec::new()), "{report}");
@@ -52,7 +52,7 @@ fn the_exit_status_tells_the_gravest_finding() {
 
 #[test]
 fn what_was_not_compared_is_in_the_exit_status() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let path = place.at("a.db");
     sql(&path, "CREATE TABLE t (x)");
     let required = [path.as_str(), "--require", "integrity", "--budget", "60"];
@@ -75,7 +75,7 @@ fn what_was_not_compared_is_in_the_exit_status() {
 
 #[test]
 fn the_text_has_what_the_json_has() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let chinook = place.chinook("a.db");
     sql(&chinook, "CREATE INDEX again ON Track (AlbumId)");
     let query = "SELECT Name FROM Track WHERE Composer = ?1";
@@ -97,7 +97,7 @@ fn the_text_has_what_the_json_has() {
 
 #[test]
 fn a_mend_that_was_pasted_mends() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let chinook = place.chinook("a.db");
     sql(&chinook, "CREATE INDEX again ON Track (AlbumId); DELETE FROM InvoiceLine;
                    CREATE TABLE big (x); INSERT INTO big VALUES (zeroblob(4000000)); DROP TABLE big");
@@ -113,7 +113,7 @@ fn a_mend_that_was_pasted_mends() {
 
 #[test]
 fn a_fix_is_shown_done_and_undone() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let chinook = place.chinook("a.db");
     sql(&chinook, "CREATE INDEX again ON Track (AlbumId)");
     let before = fs::read(&chinook).unwrap();
@@ -156,7 +156,7 @@ db.execute(sql)
 
 #[test]
 fn encrypted_files_open_with_the_key_of_a_file() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let hex = "07".repeat(32);
     let ways = [
         ("key", "--key-file", hex.clone(), format!("PRAGMA key = 'raw:{hex}'")),
@@ -186,7 +186,7 @@ fn encrypted_files_open_with_the_key_of_a_file() {
 
 #[test]
 fn a_vault_is_examined_beside_its_server() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let chinook = place.chinook("a.db");
     processes::json(&["track", &chinook, "--all"]);
@@ -203,7 +203,7 @@ fn a_vault_is_examined_beside_its_server() {
 
 #[test]
 fn a_file_in_use_is_watched() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let path = place.at("a.db");
     sql(&path, "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
     let hold = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -280,7 +280,7 @@ print(done, db.execute('SELECT sum(x) FROM t').fetchone()[0], flush=True)
 
 #[test]
 fn nobody_who_works_on_the_file_notices() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     // With a rollback journal a reader is in the way of a commit, but for less than anybody waits.
     for (journal, timeout) in [("WAL", "0"), ("DELETE", "5")] {
         let path = place.at(journal);
@@ -305,7 +305,7 @@ fn nobody_who_works_on_the_file_notices() {
             assert_eq!(report["about"]["processes"][0]["pid"], writer.id(), "{journal}: {report}");
         }
         drop(writer.stdin.take());
-        let ended = Ran::new(writer.wait_with_output().unwrap()).succeeded();
+        let ended = CommandOutput::new(writer.wait_with_output().unwrap()).succeeded();
         let (done, sum) = ended.stdout.trim().split_once(' ').unwrap();
         assert_eq!(done, sum, "{journal}");
         assert!(done.parse::<u64>().unwrap() > 10, "{journal}: {done}");

@@ -19,7 +19,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use engine::{Profile, Scope};
+use engine::{PragmaScope, Profile};
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -55,7 +55,7 @@ pub(crate) fn emit(profile: &str, framework: &str, name: &str) -> TempDir {
 /// What each connection must answer.
 fn expected(profile: &str) -> BTreeMap<String, String> {
     let pragmas = Profile::by_name(profile).unwrap().pragmas();
-    let of_connection = pragmas.filter(|one| one.scope != Scope::Creation);
+    let of_connection = pragmas.filter(|one| one.scope != PragmaScope::Creation);
     of_connection.map(|one| (one.name.to_owned(), one.read_back.to_owned())).collect()
 }
 
@@ -142,8 +142,9 @@ fn go_runs_its_snippet() {
 
 #[test]
 fn rusqlite_runs_its_snippet() {
-    type Open = fn(&Path) -> rusqlite::Result<Connection>;
-    let opens: [(&str, Open); 2] = [("all", rusqlite_all::open), ("server", rusqlite_server::open)];
+    type OpenFn = fn(&Path) -> rusqlite::Result<Connection>;
+    let opens: [(&str, OpenFn); 2] =
+        [("all", rusqlite_all::open), ("server", rusqlite_server::open)];
     for (profile, open) in opens {
         let folder = emit(profile, "rusqlite", "snippet.rs");
         let name = format!("crates/cli/tests/e2e/emit/rusqlite_{profile}.rs");

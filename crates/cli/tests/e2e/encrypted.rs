@@ -6,15 +6,15 @@ use replica::FileKey;
 use rusqlite::Connection;
 use zeroize::Zeroizing;
 
+use crate::fixture::SyncFixture;
 use crate::processes::{json, sql, warren};
-use crate::support::Place;
 
 const PASSPHRASE: &str = "three small words";
 const MARKER: &str = "a title that nobody may read";
 
 #[test]
 fn an_encrypted_file_syncs_with_a_plain_one_and_stays_encrypted() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let passphrase = place.write("passphrase.txt", PASSPHRASE);
     let (file, plain) = (place.at("a.db"), place.at("b.db"));
@@ -42,7 +42,7 @@ fn an_encrypted_file_syncs_with_a_plain_one_and_stays_encrypted() {
 
 #[test]
 fn without_its_key_or_with_another_a_file_is_refused() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let file = place.at("a.db");
     make(&file);
     let other = place.write("other.txt", "three other words");
@@ -57,7 +57,7 @@ fn without_its_key_or_with_another_a_file_is_refused() {
 
 fn make(file: &str) {
     let db = Connection::open(Path::new(file)).unwrap();
-    FileKey::Passphrase(Zeroizing::new(PASSPHRASE.into())).unlock(&db).unwrap();
+    FileKey::Passphrase(Zeroizing::new(PASSPHRASE.into())).apply_to(&db).unwrap();
     db.execute_batch("CREATE TABLE todo (id INTEGER PRIMARY KEY, title TEXT)").unwrap();
     db.execute("INSERT INTO todo VALUES (1, ?1)", [MARKER]).unwrap();
 }

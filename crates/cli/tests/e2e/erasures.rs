@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-use engine::{Encryption, Profile, open_connection};
+use engine::{FileEncryption, Profile, open_connection};
 use serde_json::json;
 
-use crate::processes::{Server, json, sql, warren};
-use crate::support::{PASSWORD, Place, check_equal, files_below, sync, track_all};
+use crate::fixture::{PASSWORD, SyncFixture, check_equal, files_below, sync, track_all};
+use crate::processes::{ServeProcess, json, sql, warren};
 
 const SECRET: &str = "hunter2-and-more-of-it";
 
@@ -21,19 +21,19 @@ fn holds(file: &str) -> bool {
 }
 
 /// The same of the pages of ada's vault, opened with its key.
-fn vault_holds(place: &Place) -> bool {
+fn vault_holds(place: &SyncFixture) -> bool {
     let unlocked = place.unlock(PASSWORD);
     let name = format!("{}.sqlite", unlocked.vault.as_str());
     let files = files_below(Path::new(&place.data));
     let path = files.iter().find(|file| file.ends_with(&name)).unwrap();
-    let encryption = Encryption::Key { key: unlocked.key, cipher: None };
+    let encryption = FileEncryption::Key { key: unlocked.key, cipher: None };
     let (db, _) = open_connection(path, &encryption, Profile::SERVER, false, false).unwrap();
     let sql = "SELECT count(*) FROM sqlite_dbpage WHERE instr(data, CAST(?1 AS BLOB)) > 0";
     let count: i64 = db.query_row(sql, [SECRET], |row| row.get(0)).unwrap();
     count > 0
 }
 
-fn three_devices(place: &Place, server: &Server) -> [String; 3] {
+fn three_devices(place: &SyncFixture, server: &ServeProcess) -> [String; 3] {
     let [a, b, c] = ["a.db", "b.db", "c.db"].map(|name| place.at(name));
     sql(
         &a,
@@ -52,7 +52,7 @@ fn three_devices(place: &Place, server: &Server) -> [String; 3] {
 
 #[test]
 fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let [a, b, c] = three_devices(&place, &server);
     let password = ["--password-file", &place.password];
@@ -98,7 +98,7 @@ fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
 
 #[test]
 fn a_server_that_was_restored_is_erased_again() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let [a, b, c] = three_devices(&place, &server);
     sql(&a, "DELETE FROM note WHERE id = 5");

@@ -14,9 +14,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::processes::{Ran, sql};
-use crate::proxy::{Event, Proxy, Then};
-use crate::support::DISK;
+use crate::cutting_proxy::{CutAction, CuttingProxy, ProxyEvent};
+use crate::fixture::DISK;
+use crate::processes::{CommandOutput, sql};
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 const PASSWORD: &str = "a pass-phrase of ada's own";
@@ -94,8 +94,8 @@ fn command(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-pub(crate) fn run(folder: &Path, words: &[&str]) -> Ran {
-    Ran::new(command(folder, words).output().unwrap())
+pub(crate) fn run(folder: &Path, words: &[&str]) -> CommandOutput {
+    CommandOutput::new(command(folder, words).output().unwrap())
 }
 
 pub(crate) fn words(line: &str) -> Vec<&str> {
@@ -103,9 +103,9 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
 }
 
 /// A running program; it ends with this value.
-pub(crate) struct Running(pub(crate) Child);
+pub(crate) struct RunningCommand(pub(crate) Child);
 
-impl Running {
+impl RunningCommand {
     pub(crate) fn of(command: &mut Command) -> Self {
         Self(command.stdout(Stdio::piped()).spawn().unwrap())
     }
@@ -133,7 +133,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         // It may have ended; then there is nothing to end.
         drop(self.0.kill());
@@ -141,12 +141,12 @@ impl Drop for Running {
     }
 }
 
-pub(crate) fn start(folder: &Path, words: &[&str]) -> Running {
-    Running::of(command(folder, words).stderr(Stdio::null()))
+pub(crate) fn start(folder: &Path, words: &[&str]) -> RunningCommand {
+    RunningCommand::of(command(folder, words).stderr(Stdio::null()))
 }
 
 /// A server on `data`, and its address.
-fn serve(folder: &Path) -> (Running, String) {
+fn serve(folder: &Path) -> (RunningCommand, String) {
     let line = "serve --listen 127.0.0.1:0 --json --log error --data data";
     let mut server = start(folder, &words(line));
     let address = server.address();
@@ -269,11 +269,11 @@ fn a_command_that_is_interrupted_leaves_nothing_open() {
     let sync = "sync a.db --server SERVER --login ada --password-file password";
     run(path, &words(&sync.replace("SERVER", &address))).succeeded();
 
-    let proxy = Proxy::to(&address);
+    let proxy = CuttingProxy::to(&address);
     let clone = "clone b.db --server SERVER --login ada --password-file password";
     let mut process = start(path, &words(&clone.replace("SERVER", &proxy.address)));
-    let watch = proxy.watch(1_000_000, Then::Hold, &mut process.0);
-    assert!(matches!(watch.next(), Event::Passed));
+    let watch = proxy.watch(1_000_000, CutAction::Hold, &mut process.0);
+    assert!(matches!(watch.next(), ProxyEvent::Passed));
     process.signal(Signal::INT);
     let status = process.wait();
     assert_eq!(status.signal(), Some(Signal::INT.as_raw()), "{status}");
@@ -316,7 +316,7 @@ fn a_data_directory_that_is_open_is_closed_at_the_start() {
         set_mode(&data, 0o755);
         let line = "serve --listen 127.0.0.1:0 --json --data data --log info";
         let mut command = command(path, &[&words(line)[..], more].concat());
-        let mut server = Running::of(command.stderr(Stdio::piped()));
+        let mut server = RunningCommand::of(command.stderr(Stdio::piped()));
         server.address();
         let open = open_to_others(&data);
         server.signal(Signal::TERM);
@@ -363,7 +363,7 @@ fn no_command_leaves_its_memory_in_a_core_dump() {
         if is_root {
             command.gid(65_534);
         }
-        Running::of(&mut command)
+        RunningCommand::of(&mut command)
     };
     let mut server = start("serve --listen 127.0.0.1:0 --json --log error --data data");
     let address = server.address();

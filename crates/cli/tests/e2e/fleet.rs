@@ -5,11 +5,11 @@ use std::fs;
 use serde_json::Value;
 
 use crate::doctor::encrypted;
+use crate::fixture::SyncFixture;
 use crate::processes::{json, sql, warren};
-use crate::support::Place;
 
 /// A folder with a file that is well, one with a warning, one with an error, and what is none.
-fn folder(place: &Place) -> String {
+fn folder(place: &SyncFixture) -> String {
     let folder = place.at("files");
     fs::create_dir_all(format!("{folder}/deep")).unwrap();
     let at = |name: &str| format!("{folder}/{name}");
@@ -31,7 +31,7 @@ fn fleet(arguments: &[&str]) -> (i32, Value) {
 
 #[test]
 fn a_folder_is_examined_and_summed_up() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let folder = folder(&place);
     let (status, said) = fleet(&[&folder]);
     let summary = &said["summary"];
@@ -60,7 +60,7 @@ fn a_folder_is_examined_and_summed_up() {
 
 #[test]
 fn many_files_share_the_time() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let folder = place.at("many");
     fs::create_dir(&folder).unwrap();
     let first = format!("{folder}/0.db");
@@ -79,7 +79,7 @@ fn many_files_share_the_time() {
 
 #[test]
 fn what_was_known_before_does_not_count() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let folder = folder(&place);
     let (_, said) = fleet(&[&folder]);
     let baseline = place.write("baseline.json", &said.to_string());
@@ -108,7 +108,7 @@ fn what_was_known_before_does_not_count() {
 
 #[test]
 fn what_has_changed_since_a_week_ago_is_said() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let (file, history) = (place.at("a.db"), place.at("history"));
     sql(&file, "CREATE TABLE t (x UNIQUE); CREATE INDEX again ON t (x)");
     let arguments = ["doctor", &file, "--history", &history, "--fail-on", "never"];
@@ -150,7 +150,7 @@ fn what_has_changed_since_a_week_ago_is_said() {
 
 #[test]
 fn what_is_ignored_has_a_reason() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let folder = folder(&place);
     let ignore = place.write(
         "ignore.txt",
@@ -183,7 +183,7 @@ fn what_is_ignored_has_a_reason() {
 /// Each file of a fleet has a key of its own, which a command knows.
 #[test]
 fn a_command_knows_the_key_of_each_file() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let folder = place.at("mail");
     fs::create_dir(&folder).unwrap();
     for name in ["ada", "bob"] {
@@ -212,7 +212,7 @@ fn a_command_knows_the_key_of_each_file() {
 
 #[test]
 fn other_programs_read_what_was_found() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let folder = folder(&place);
     let print = |format: &str| {
         let ran = warren(&["doctor", &folder, "--format", format]);

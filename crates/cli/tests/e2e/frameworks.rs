@@ -7,23 +7,23 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::processes::{Ran, json as warren_json, python, sql};
-use crate::support::{Place, check_report, rows, sync, track_all};
+use crate::fixture::{SyncFixture, check_report, rows, sync, track_all};
+use crate::processes::{CommandOutput, json as warren_json, python, sql};
 
 const APPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/frameworks");
 /// Edits of each device in each round, after which the devices sync in another order.
 const ROUNDS: [(u32, [usize; 4]); 4] =
     [(50, [0, 1, 2, 0]), (50, [2, 1, 0, 2]), (50, [1, 2, 1, 0]), (50, [0, 2, 0, 1])];
 
-struct App {
+struct FrameworkApp {
     script: &'static str,
 }
 
-impl App {
+impl FrameworkApp {
     fn run(&self, file: &str, arguments: &[&str]) -> Value {
         let mut command = Command::new(python());
         command.arg(Path::new(APPS).join(self.script)).arg(file).args(arguments);
-        Ran::new(command.output().unwrap()).succeeded().value()
+        CommandOutput::new(command.output().unwrap()).succeeded().value()
     }
 }
 
@@ -33,7 +33,7 @@ fn strings(value: &Value) -> BTreeSet<String> {
 }
 
 /// The first device's tables are there before; the second is a clone.
-fn three_devices(app: &App, address: &str, place: &Place) -> [String; 3] {
+fn three_devices(app: &FrameworkApp, address: &str, place: &SyncFixture) -> [String; 3] {
     let files = ["one.db", "two.db", "three.db"].map(|name| place.at(name));
     app.run(&files[0], &["make"]);
     let tracked = track_all(&files[0]);
@@ -45,7 +45,7 @@ fn three_devices(app: &App, address: &str, place: &Place) -> [String; 3] {
 }
 
 /// Edits on all devices, syncs in several orders, and everything that must then be there.
-fn check_edits(app: &App, files: &[String; 3]) {
+fn check_edits(app: &FrameworkApp, files: &[String; 3]) {
     let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());
     let (mut renumbered, mut joined) = (0, 0);
     for (round, (count, order)) in ROUNDS.into_iter().enumerate() {
@@ -85,8 +85,8 @@ fn check_edits(app: &App, files: &[String; 3]) {
 
 #[test]
 fn a_django_app_on_three_devices_loses_no_row() {
-    let app = App { script: "django_app.py" };
-    let place = Place::new();
+    let app = FrameworkApp { script: "django_app.py" };
+    let place = SyncFixture::new();
     let server = place.serve();
     let files = three_devices(&app, &server.address, &place);
     // The third ran Django's own migrations, too: those of its rows are on the server already.
@@ -98,8 +98,8 @@ fn a_django_app_on_three_devices_loses_no_row() {
 
 #[test]
 fn an_sqlalchemy_app_on_three_devices_loses_no_row() {
-    let app = App { script: "sqlalchemy_app.py" };
-    let place = Place::new();
+    let app = FrameworkApp { script: "sqlalchemy_app.py" };
+    let place = SyncFixture::new();
     let server = place.serve();
     let files = three_devices(&app, &server.address, &place);
     place.sign_in("clone", &files[2], &server.address);
@@ -108,7 +108,7 @@ fn an_sqlalchemy_app_on_three_devices_loses_no_row() {
 
 #[test]
 fn people_are_told_which_keys_are_counted_and_which_rows_got_another() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let files = ["a.db", "b.db"].map(|name| place.at(name));
     for file in &files {
@@ -131,21 +131,21 @@ fn people_are_told_which_keys_are_counted_and_which_rows_got_another() {
 
 /// A tool changes the tables of one device, whose triggers go with them, and the program goes on,
 /// before the next sync or after it; the other device gets the column, and all that was written.
-fn check_migration(app: &App, tool: &str, book: &str) {
+fn check_migration(app: &FrameworkApp, tool: &str, book: &str) {
     for is_synced_first in [true, false] {
         check_edits_after_migration(app, tool, book, is_synced_first);
     }
 }
 
 /// With some edits, and tracked.
-fn make_bookshop(app: &App, file: &str) {
+fn make_bookshop(app: &FrameworkApp, file: &str) {
     app.run(file, &["make"]);
     track_all(file);
     app.run(file, &["edit", "before", "1", "60"]);
 }
 
-fn check_edits_after_migration(app: &App, tool: &str, book: &str, is_synced_first: bool) {
-    let place = Place::new();
+fn check_edits_after_migration(app: &FrameworkApp, tool: &str, book: &str, is_synced_first: bool) {
+    let place = SyncFixture::new();
     let server = place.serve();
     let files = ["a.db", "b.db"].map(|name| place.at(name));
     make_bookshop(app, &files[0]);
@@ -206,29 +206,29 @@ fn dangling(file: &str) -> String {
 fn migrate(tool: &str, file: &str) {
     let mut command = Command::new(python());
     command.arg(Path::new(APPS).join("migrations.py")).args([tool, file]);
-    Ran::new(command.output().unwrap()).succeeded();
+    CommandOutput::new(command.output().unwrap()).succeeded();
 }
 
 #[test]
 fn what_djangos_migrations_do_to_tables_is_followed() {
-    check_migration(&App { script: "django_app.py" }, "django", "django_shop_book");
+    check_migration(&FrameworkApp { script: "django_app.py" }, "django", "django_shop_book");
 }
 
 #[test]
 fn what_alembics_batches_do_to_tables_is_followed() {
-    check_migration(&App { script: "sqlalchemy_app.py" }, "alembic", "book");
+    check_migration(&FrameworkApp { script: "sqlalchemy_app.py" }, "alembic", "book");
 }
 
 #[test]
 fn what_railss_migrations_do_to_tables_is_followed() {
-    check_migration(&App { script: "sqlalchemy_app.py" }, "rails", "book");
+    check_migration(&FrameworkApp { script: "sqlalchemy_app.py" }, "rails", "book");
 }
 
 /// Each device's program is updated at another time, and then Django writes the default to every row.
 #[test]
 fn a_field_that_django_adds_on_every_device_takes_no_edit_back() {
-    let app = App { script: "django_app.py" };
-    let place = Place::new();
+    let app = FrameworkApp { script: "django_app.py" };
+    let place = SyncFixture::new();
     let server = place.serve();
     let files = ["a.db", "b.db"].map(|name| place.at(name));
     make_bookshop(&app, &files[0]);

@@ -4,22 +4,22 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use engine::{Encryption, Profile};
+use engine::{FileEncryption, Profile};
 use serde_json::{Value, json as value};
 
-use crate::processes::{Server, json, sql, warren};
-use crate::support::{PASSWORD, Place, check_equal, check_report, track_all};
+use crate::fixture::{PASSWORD, SyncFixture, check_equal, check_report, track_all};
+use crate::processes::{ServeProcess, json, sql, warren};
 
 /// The account's vault, and two files in step with it.
-struct InStep {
-    place: Place,
+struct SyncedPair {
+    place: SyncFixture,
     a: String,
     b: String,
 }
 
-impl InStep {
+impl SyncedPair {
     fn new() -> Self {
-        let place = Place::new();
+        let place = SyncFixture::new();
         let server = place.serve();
         let (a, b) = (place.chinook("a.db"), place.at("b.db"));
         track_all(&a);
@@ -33,7 +33,7 @@ impl InStep {
     fn in_vault(&self, sql: &str) -> usize {
         let unlocked = self.place.unlock(PASSWORD);
         let path = unlocked.vault.path(Path::new(&self.place.data));
-        let encryption = Encryption::Key { key: unlocked.key, cipher: None };
+        let encryption = FileEncryption::Key { key: unlocked.key, cipher: None };
         let opened = engine::open_connection(&path, &encryption, Profile::SERVER, false, false);
         opened.unwrap().0.execute(sql, []).unwrap()
     }
@@ -53,13 +53,13 @@ impl InStep {
 
 /// The server has another address each time it starts.
 #[track_caller]
-fn sync(file: &str, server: &Server) -> Value {
+fn sync(file: &str, server: &ServeProcess) -> Value {
     json(&["sync", file, "--server", &server.address])
 }
 
 /// A sync that has to compare, and says so.
 #[track_caller]
-fn heal(file: &str, server: &Server) -> Value {
+fn heal(file: &str, server: &ServeProcess) -> Value {
     let report = sync(file, server);
     assert_eq!(
         (&report["equal"], &report["repaired"]),
@@ -75,7 +75,7 @@ fn copy(from: &str, to: &str) {
 
 #[test]
 fn a_server_restored_from_yesterday_s_backup_gets_back_what_it_lost() {
-    let it = InStep::new();
+    let it = SyncedPair::new();
     let backup = it.place.at("backup");
     copy(&it.place.data, &backup);
     let server = it.place.serve();
@@ -104,7 +104,7 @@ fn a_server_restored_from_yesterday_s_backup_gets_back_what_it_lost() {
 
 #[test]
 fn a_device_restored_from_last_week_s_backup_catches_up_and_its_edits_arrive() {
-    let it = InStep::new();
+    let it = SyncedPair::new();
     let backup = it.place.at("last-week.db");
     copy(&it.a, &backup);
     let server = it.place.serve();
@@ -128,7 +128,7 @@ fn a_device_restored_from_last_week_s_backup_catches_up_and_its_edits_arrive() {
 
 #[test]
 fn messages_deleted_by_hand_come_back_from_the_other_side() {
-    let it = InStep::new();
+    let it = SyncedPair::new();
     assert_eq!(it.in_vault("DELETE FROM message WHERE seq IN (1, 7000, 15000)"), 3);
     let server = it.place.serve();
     let report = heal(&it.b, &server);
@@ -153,7 +153,7 @@ fn messages_deleted_by_hand_come_back_from_the_other_side() {
 
 #[test]
 fn a_node_changed_by_hand_is_found_by_inspect_and_by_whoever_compares() {
-    let it = InStep::new();
+    let it = SyncedPair::new();
     let wrong =
         "UPDATE node SET digest = zeroblob(16) WHERE window = (SELECT max(window) FROM node)";
     assert_eq!(it.in_vault(wrong), 1);
@@ -173,7 +173,7 @@ fn a_node_changed_by_hand_is_found_by_inspect_and_by_whoever_compares() {
 
 #[test]
 fn inspect_says_in_words_what_it_found() {
-    let it = InStep::new();
+    let it = SyncedPair::new();
     let arguments = ["inspect", "--login", "ada", "--verify"];
     let arguments = [&arguments[..], &["--data", &it.place.data]].concat();
     let arguments = [&arguments[..], &["--password-file", &it.place.password]].concat();
@@ -187,7 +187,7 @@ fn inspect_says_in_words_what_it_found() {
 /// A program deletes what the triggers have noted.
 #[test]
 fn what_no_message_says_is_found_by_verify_and_sent_by_compare() {
-    let it = InStep::new();
+    let it = SyncedPair::new();
     let verify = ["status", &it.a, "--offline", "--verify", "--json"];
     let verified = json(&verify[..4])["verification"].clone();
     assert_eq!((&verified["differing"], &verified["differences"]), (&value!(0), &value!([])));

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use crate::processes::{Server, json, sql, warren};
-use crate::support::{Place, check_equal, clients, sync, track_all};
+use crate::fixture::{SyncFixture, check_equal, clients, sync, track_all};
+use crate::processes::{ServeProcess, json, sql, warren};
 
 const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, x)";
 
-fn limit(place: &Place, limits: &[&str]) -> Value {
+fn limit(place: &SyncFixture, limits: &[&str]) -> Value {
     let command = [&["account", "limit", "ada", "--data", &place.data], limits].concat();
     json(&command)["limits"].clone()
 }
 
 #[test]
 fn a_full_account_takes_nothing_more_until_it_is_given_more() {
-    let place = Place::new();
-    let server = Server::start(&place.data, &["--account-messages-max", "3"]);
+    let place = SyncFixture::new();
+    let server = ServeProcess::start(&place.data, &["--account-messages-max", "3"]);
     let (a, b) = (place.at("a.db"), place.at("b.db"));
     sql(&a, SCHEMA);
     track_all(&a);
@@ -61,7 +61,7 @@ fn a_full_account_takes_nothing_more_until_it_is_given_more() {
 
 #[test]
 fn an_account_is_shown_from_outside_and_with_its_password_from_inside() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let a = place.at("a.db");
     sql(&a, SCHEMA);
@@ -87,7 +87,7 @@ fn an_account_is_shown_from_outside_and_with_its_password_from_inside() {
 
 #[test]
 fn devices_that_were_not_seen_for_long_are_revoked_together_but_never_the_one_that_asks() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let (a, b, c) = (place.at("a.db"), place.at("b.db"), place.at("c.db"));
     sql(&a, SCHEMA);
@@ -121,7 +121,7 @@ fn devices_that_were_not_seen_for_long_are_revoked_together_but_never_the_one_th
 
 #[test]
 fn a_data_directory_has_one_server_and_no_vault_is_moved_beside_it() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let second = ["serve", "--listen", "127.0.0.1:0", "--data", &place.data, "--json"];
     let url = place.write("url.txt", "postgres://nobody@127.0.0.1:1/none");
@@ -152,7 +152,7 @@ fn a_server_and_an_account_may_be_made_in_a_fresh_directory_at_once() {
         let (data, password) = (at("data"), at("password.txt"));
         std::fs::write(&password, "a pass-phrase of ada's\n").unwrap();
         let server = std::thread::scope(|scope| {
-            let server = scope.spawn(|| Server::start(&data, &[]));
+            let server = scope.spawn(|| ServeProcess::start(&data, &[]));
             let add = ["account", "add", "ada", "--data", &data, "--password-file", &password];
             warren(&add).succeeded();
             server.join().unwrap()

@@ -2,7 +2,7 @@
 //!
 //! # Not here
 //! - The distribution's proxies → `operating/reverse_proxy.rs`.
-//! - One that counts bytes and cuts connections → `proxy.rs`.
+//! - One that counts bytes and cuts connections → `cutting_proxy.rs`.
 
 use std::io::{BufRead, BufReader, Read, Write, copy, sink};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,13 +11,13 @@ use std::thread;
 
 /// What it does with requests.
 #[derive(Clone)]
-pub(crate) enum Rule {
+pub(crate) enum ProxyRule {
     Pass,
     /// Answers all with this status, media type and body.
     Answer(u16, &'static str, Vec<u8>),
 }
 
-impl Rule {
+impl ProxyRule {
     /// A page for people.
     pub(crate) fn page(status: u16) -> Self {
         let page = format!("<html><head><title>{status}</title></head><body></body></html>\r\n");
@@ -28,12 +28,12 @@ impl Rule {
 /// Listens until the test's process ends.
 pub(crate) struct HttpProxy {
     pub(crate) address: String,
-    rule: Arc<Mutex<Rule>>,
+    rule: Arc<Mutex<ProxyRule>>,
 }
 
 impl HttpProxy {
     /// `server` is an address such as `http://127.0.0.1:4600`.
-    pub(crate) fn to(server: &str, rule: Rule) -> Self {
+    pub(crate) fn to(server: &str, rule: ProxyRule) -> Self {
         let server = server.trim_start_matches("http://").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -51,13 +51,13 @@ impl HttpProxy {
     }
 
     /// What it does with connections from here on.
-    pub(crate) fn set(&self, rule: Rule) {
+    pub(crate) fn set(&self, rule: ProxyRule) {
         *self.rule.lock().unwrap() = rule;
     }
 }
 
 /// Answers one request, and closes the connection.
-fn answer(client: &TcpStream, server: &str, rule: &Rule) -> std::io::Result<()> {
+fn answer(client: &TcpStream, server: &str, rule: &ProxyRule) -> std::io::Result<()> {
     let mut reader = BufReader::new(client);
     let (mut head, mut length) = (String::new(), 0);
     loop {
@@ -73,10 +73,10 @@ fn answer(client: &TcpStream, server: &str, rule: &Rule) -> std::io::Result<()> 
     }
     let mut body = reader.take(length);
     match rule {
-        Rule::Answer(status, media_type, content) => {
+        ProxyRule::Answer(status, media_type, content) => {
             write_answer(client, *status, media_type, content)?;
         }
-        Rule::Pass => {
+        ProxyRule::Pass => {
             let mut server = TcpStream::connect(server)?;
             // The server closes behind its answer, so its end needs no parsing.
             let head = head.replacen("\r\n", "\r\nconnection: close\r\n", 1);

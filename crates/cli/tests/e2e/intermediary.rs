@@ -5,13 +5,13 @@
 
 use serde_json::json;
 
-use crate::http_proxy::{HttpProxy, Rule};
-use crate::live::{Watch, is_synced};
+use crate::fixture::{SyncFixture, track_all};
+use crate::http_proxy::{HttpProxy, ProxyRule};
+use crate::live::{WatchProcess, is_synced};
 use crate::processes::{json, sql, warren};
-use crate::support::{Place, track_all};
 
 /// A file that knows the account behind the proxy, with one row.
-fn signed_in(place: &Place, proxy: &HttpProxy) -> String {
+fn signed_in(place: &SyncFixture, proxy: &HttpProxy) -> String {
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'one')");
     track_all(&a);
@@ -21,13 +21,13 @@ fn signed_in(place: &Place, proxy: &HttpProxy) -> String {
 
 #[test]
 fn an_answer_that_is_not_the_server_s_is_told_with_its_status() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
-    let proxy = HttpProxy::to(&server.address, Rule::Pass);
+    let proxy = HttpProxy::to(&server.address, ProxyRule::Pass);
     let a = signed_in(&place, &proxy);
     sql(&a, "INSERT INTO t VALUES (2, 'two')");
     for status in [200, 403, 404, 413, 502, 504] {
-        proxy.set(Rule::page(status));
+        proxy.set(ProxyRule::page(status));
         let refused = warren(&["sync", &a, "--json"]);
         refused.refused("intermediary");
         let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
@@ -35,13 +35,13 @@ fn an_answer_that_is_not_the_server_s_is_told_with_its_status() {
         assert!(!message.contains("cannot be reached"), "{message}");
     }
     assert_eq!(json(&["status", &a])["receipt_error"]["code"], "intermediary");
-    proxy.set(Rule::Answer(401, "application/x-protobuf", Vec::new()));
+    proxy.set(ProxyRule::Answer(401, "application/x-protobuf", Vec::new()));
     warren(&["sync", &a, "--json"]).refused("intermediary");
 
     // Whoever watches goes on when it is over.
-    proxy.set(Rule::page(502));
-    let watch = Watch::start(&a);
+    proxy.set(ProxyRule::page(502));
+    let watch = WatchProcess::start(&a);
     assert_eq!(watch.until(|value| value["event"] == "waiting")["code"], json!("intermediary"));
-    proxy.set(Rule::Pass);
+    proxy.set(ProxyRule::Pass);
     assert_eq!(watch.until(is_synced)["sent"], 1);
 }

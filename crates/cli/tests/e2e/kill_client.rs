@@ -3,12 +3,12 @@
 
 use std::process::Child;
 
-use crate::processes::{json, sql, start, warren};
-use crate::proxy::{Event, Proxy, Then};
-use crate::random::Random;
-use crate::support::{
-    Place, check_all_sent, check_equal, check_report, clients, entries, sync, track_all,
+use crate::cutting_proxy::{CutAction, CuttingProxy, ProxyEvent};
+use crate::fixture::{
+    SyncFixture, check_all_sent, check_equal, check_report, clients, entries, sync, track_all,
 };
+use crate::processes::{json, sql, start, warren};
+use crate::random::SplitMixRng;
 
 const ROWS: u64 = 60_000;
 /// About a page of 10,000 messages and half of the next one.
@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 900_000;
 const KILLS_COUNT_MAX: u64 = 40;
 
 /// Kills the command, as often as it takes, until it has run to its end; returns how often.
-fn kill_until_done(arguments: &[&str], proxy: &Proxy, random: &mut Random) -> u64 {
+fn kill_until_done(arguments: &[&str], proxy: &CuttingProxy, random: &mut SplitMixRng) -> u64 {
     for kills in 0..KILLS_COUNT_MAX {
         let mut process = start(arguments);
         if !kill_within(&mut process, random.below(BYTES_MAX), proxy, random) {
@@ -29,15 +29,20 @@ fn kill_until_done(arguments: &[&str], proxy: &Proxy, random: &mut Random) -> u6
 
 /// Kills a process at this byte of its traffic, or a little later; false if it came to its end
 /// before.
-fn kill_within(process: &mut Child, bytes: u64, proxy: &Proxy, random: &mut Random) -> bool {
-    let then = if random.flip() { Then::Hold } else { Then::Flow };
+fn kill_within(
+    process: &mut Child,
+    bytes: u64,
+    proxy: &CuttingProxy,
+    random: &mut SplitMixRng,
+) -> bool {
+    let then = if random.flip() { CutAction::Hold } else { CutAction::Flow };
     let watch = proxy.watch(bytes, then, process);
     let killed = match watch.next() {
-        Event::Ended(output) => {
+        ProxyEvent::Ended(output) => {
             check_report(&serde_json::from_str(&output).unwrap());
             false
         }
-        Event::Passed => {
+        ProxyEvent::Passed => {
             random.spin(2_000_000);
             process.kill().unwrap();
             true
@@ -52,11 +57,11 @@ fn kill_within(process: &mut Child, bytes: u64, proxy: &Proxy, random: &mut Rand
 
 #[test]
 fn a_killed_sync_is_completed_by_the_next_one() {
-    let mut random = Random::new();
+    let mut random = SplitMixRng::new();
     let seed = random.seed;
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
-    let proxy = Proxy::to(&server.address);
+    let proxy = CuttingProxy::to(&server.address);
     let (a, b) = (place.at("a.db"), place.at("b.db"));
     sql(&a, "CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT NOT NULL, amount REAL)");
     track_all(&a);
@@ -77,7 +82,7 @@ fn a_killed_sync_is_completed_by_the_next_one() {
 }
 
 /// A new device whose first syncs are all killed.
-fn receive(place: &Place, proxy: &Proxy, b: &str, random: &mut Random) {
+fn receive(place: &SyncFixture, proxy: &CuttingProxy, b: &str, random: &mut SplitMixRng) {
     let mut clone =
         start(&[&["clone", b, "--json"], &place.first_time(&proxy.address)[..]].concat());
     // After the answer to the registration, before the end of the first page.
@@ -94,7 +99,7 @@ fn receive(place: &Place, proxy: &Proxy, b: &str, random: &mut Random) {
 }
 
 /// Both devices edit all the same rows, and both are killed while they sync.
-fn edit_both(a: &str, b: &str, proxy: &Proxy, random: &mut Random) {
+fn edit_both(a: &str, b: &str, proxy: &CuttingProxy, random: &mut SplitMixRng) {
     sql(a, "UPDATE entry SET text = 'from a ' || id WHERE id BETWEEN 1 AND 10000");
     sql(b, "UPDATE entry SET amount = -id WHERE id BETWEEN 1 AND 10000");
     for file in [a, b] {

@@ -5,17 +5,19 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use bytes::Bytes;
-use crdt::{Cell, Change, Message, Node, Timestamp, Value};
-use protocol::{ClientRequest, ClientResponse, PullResponse, PushRequest, PushResponse};
-use replica::{Error, Http};
+use crdt::{CellWrite, Change, Message, NodeId, Timestamp, Value};
+use protocol::{
+    PullResponse, PushRequest, PushResponse, RegisterDeviceRequest, RegisterDeviceResponse,
+};
+use replica::{Error, HttpTransport};
 use serde_json::Value as Json;
 
-use crate::processes::{Server, json, sql, start, warren};
-use crate::proxy::{Event, Proxy, Then};
-use crate::random::Random;
-use crate::support::{
-    PASSWORD, Place, check_all_sent, check_equal, check_report, entries, sync, track_all,
+use crate::cutting_proxy::{CutAction, CuttingProxy, ProxyEvent};
+use crate::fixture::{
+    PASSWORD, SyncFixture, check_all_sent, check_equal, check_report, entries, sync, track_all,
 };
+use crate::processes::{ServeProcess, json, sql, start, warren};
+use crate::random::SplitMixRng;
 
 const ROUNDS: u32 = 50;
 const PUSHERS: u64 = 4;
@@ -27,26 +29,27 @@ const PAGE_COUNT_MAX: u64 = 120;
 const START_MS: u64 = 1_704_067_200_000;
 
 /// A device that pushes without pause, and the ledger of what it was told.
-struct Pusher {
-    node: Node,
+struct PushClient {
+    node: NodeId,
     token: String,
-    random: Random,
+    random: SplitMixRng,
     last_ms: u64,
     acknowledged: BTreeMap<Timestamp, Bytes>,
     /// Sent, and not answered: stored or not, but not in part.
     unanswered: Vec<Message>,
 }
 
-impl Pusher {
-    fn new(number: u64, server: &Server, seed: u64) -> Self {
+impl PushClient {
+    fn new(number: u64, server: &ServeProcess, seed: u64) -> Self {
         let name = format!("pusher {number}");
-        let request = ClientRequest { login: "ada".into(), password: PASSWORD.into(), name };
-        let http = Http::new(&server.address);
-        let registered: ClientResponse = http.post("/v1/clients", None, &request).unwrap();
+        let request =
+            RegisterDeviceRequest { login: "ada".into(), password: PASSWORD.into(), name };
+        let http = HttpTransport::new(&server.address);
+        let registered: RegisterDeviceResponse = http.post("/v1/clients", None, &request).unwrap();
         Self {
-            node: Node(number + 1),
+            node: NodeId(number + 1),
             token: registered.token,
-            random: Random::of(seed ^ (number + 1)),
+            random: SplitMixRng::of(seed ^ (number + 1)),
             last_ms: START_MS,
             acknowledged: BTreeMap::new(),
             unanswered: Vec::new(),
@@ -62,14 +65,14 @@ impl Pusher {
         self.last_ms += 1 + self.random.below(1_000_000);
         let text = "x".repeat(usize::try_from(self.random.below(200)).unwrap());
         let key = vec![Value::Integer(self.random.next().cast_signed())];
-        let (table, cells) = ("ledger".to_owned(), vec![Cell::new("text", Value::Text(text))]);
-        let content = Change::Write { table, key, cells, deleted: None }.encode();
+        let (table, cells) = ("ledger".to_owned(), vec![CellWrite::new("text", Value::Text(text))]);
+        let content = Change::Write { table, key, cells, replaced_tombstone: None }.encode();
         Message { timestamp: Timestamp::new(self.last_ms, 0, self.node).unwrap(), content }
     }
 
     /// Pushes until there is no server any more.
     fn push_until_killed(&mut self, address: &str, tell: &SyncSender<()>) {
-        let http = Http::new(address);
+        let http = HttpTransport::new(address);
         loop {
             let again = !self.unanswered.is_empty();
             if !again {
@@ -100,7 +103,7 @@ impl Pusher {
 
 /// All that the server has, page by page, with the fingerprint that it says it has.
 fn pull_all(address: &str, token: &str) -> (BTreeMap<Timestamp, Bytes>, crdt::Fingerprint) {
-    let (http, mut all, mut cursor) = (Http::new(address), BTreeMap::new(), 0);
+    let (http, mut all, mut cursor) = (HttpTransport::new(address), BTreeMap::new(), 0);
     loop {
         let path = format!("/v1/sync/delta?cursor={cursor}&limit=10000");
         let answer: PullResponse = http.get(&path, token).unwrap();
@@ -118,11 +121,11 @@ fn pull_all(address: &str, token: &str) -> (BTreeMap<Timestamp, Bytes>, crdt::Fi
 
 /// Asserts that the server has what it acknowledged, each unanswered page whole or not at all, and
 /// nothing else.
-fn check_ledger(pushers: &[Pusher], address: &str, round: &str) -> usize {
+fn check_ledger(pushers: &[PushClient], address: &str, round: &str) -> usize {
     let (mut all, fingerprint) = pull_all(address, &pushers[0].token);
     let mut total = crdt::Fingerprint::default();
     for (timestamp, content) in &all {
-        total += crdt::Fingerprint::of(*timestamp, content);
+        total += crdt::Fingerprint::from_message(*timestamp, content);
     }
     assert_eq!(total, fingerprint, "{round}");
     let count = all.len();
@@ -141,11 +144,11 @@ fn check_ledger(pushers: &[Pusher], address: &str, round: &str) -> usize {
 
 #[test]
 fn fifty_killed_servers_keep_what_they_acknowledged() {
-    let mut random = Random::new();
-    let place = Place::new();
+    let mut random = SplitMixRng::new();
+    let place = SyncFixture::new();
     let mut server = place.serve();
-    let mut pushers: Vec<Pusher> =
-        (0..PUSHERS).map(|number| Pusher::new(number, &server, random.seed)).collect();
+    let mut pushers: Vec<PushClient> =
+        (0..PUSHERS).map(|number| PushClient::new(number, &server, random.seed)).collect();
     let mut interrupted = 0;
     for round in 1..=ROUNDS {
         push_and_kill(&mut pushers, server, &mut random);
@@ -167,7 +170,7 @@ fn fifty_killed_servers_keep_what_they_acknowledged() {
 }
 
 /// Lets all of them push, and kills the server after a random number of answers and a bit.
-fn push_and_kill(pushers: &mut [Pusher], server: Server, random: &mut Random) {
+fn push_and_kill(pushers: &mut [PushClient], server: ServeProcess, random: &mut SplitMixRng) {
     let address = server.address.clone();
     thread::scope(|scope| {
         let (tell, told) = sync_channel(1_000);
@@ -185,10 +188,10 @@ fn push_and_kill(pushers: &mut [Pusher], server: Server, random: &mut Random) {
 
 #[test]
 fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
-    let mut random = Random::new();
-    let place = Place::new();
+    let mut random = SplitMixRng::new();
+    let place = SyncFixture::new();
     let mut server = place.serve();
-    let proxy = Proxy::to(&server.address);
+    let proxy = CuttingProxy::to(&server.address);
     let files = [place.at("a.db"), place.at("b.db")];
     for file in &files {
         sql(file, "CREATE TABLE entry (id INTEGER PRIMARY KEY, text TEXT NOT NULL, amount REAL)");
@@ -203,9 +206,9 @@ fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
         // A thousand rows are some 70,000 bytes, either way: those of this file, and perhaps those
         // of the other.
         let (then, bytes) = if round / 2 % 2 == 0 {
-            (Then::Hold, random.below(50_000))
+            (CutAction::Hold, random.below(50_000))
         } else {
-            (Then::Flow, random.below(150_000))
+            (CutAction::Flow, random.below(150_000))
         };
         let watch = proxy.watch(bytes, then, &mut process);
         let event = watch.next();
@@ -214,8 +217,8 @@ fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
         server = place.serve();
         proxy.turn_to(&server.address);
         let output = match event {
-            Event::Passed => watch.output(),
-            Event::Ended(output) => output,
+            ProxyEvent::Passed => watch.output(),
+            ProxyEvent::Ended(output) => output,
         };
         let said: Json = serde_json::from_str(&output).unwrap();
         if process.wait().unwrap().success() {
@@ -241,7 +244,7 @@ fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
 }
 
 /// What a person sees whose server is down.
-fn check_unreachable(place: &Place, proxy: &Proxy) {
+fn check_unreachable(place: &SyncFixture, proxy: &CuttingProxy) {
     warren(&["sync", &place.at("a.db"), "--json"]).refused("unreachable");
     let clone = [&["clone", &place.at("c.db"), "--json"], &place.first_time(&proxy.address)[..]];
     warren(&clone.concat()).refused("unreachable");

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::processes::{Server, json, sql, start_with};
-use crate::proxy::Proxy;
-use crate::support::{Place, check_equal, clients, sync, track_all};
+use crate::cutting_proxy::CuttingProxy;
+use crate::fixture::{SyncFixture, check_equal, clients, sync, track_all};
+use crate::processes::{ServeProcess, json, sql, start_with};
 
 /// Far more than it takes: a test that waits for ever is worse than one that fails.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
@@ -17,12 +17,12 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A running `warren sync FILE --watch --json`.
-pub(crate) struct Watch {
+pub(crate) struct WatchProcess {
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Watch {
+impl WatchProcess {
     pub(crate) fn start(file: &str) -> Self {
         Self::start_with(&[], file)
     }
@@ -83,7 +83,7 @@ pub(crate) fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-impl Drop for Watch {
+impl Drop for WatchProcess {
     fn drop(&mut self) {
         // Then there is nothing to end.
         drop(self.child.kill());
@@ -107,10 +107,10 @@ fn until(file: &str, query: &str, expected: &str) {
 }
 
 /// Two devices with one row, reached through a proxy.
-fn pair() -> (Place, Server, Proxy, String, String) {
-    let place = Place::new();
+fn pair() -> (SyncFixture, ServeProcess, CuttingProxy, String, String) {
+    let place = SyncFixture::new();
     let server = place.serve();
-    let proxy = Proxy::to(&server.address);
+    let proxy = CuttingProxy::to(&server.address);
     let (a, b) = (place.at("a.db"), place.at("b.db"));
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'one')");
     track_all(&a);
@@ -126,7 +126,7 @@ pub(crate) fn is_synced(value: &Value) -> bool {
 #[test]
 fn what_is_written_to_one_file_appears_in_the_other_and_outlives_the_server() {
     let (place, server, proxy, a, b) = pair();
-    let watches = [&a, &b].map(|file| Watch::start(file));
+    let watches = [&a, &b].map(|file| WatchProcess::start(file));
     for watch in &watches {
         watch.until(is_synced);
     }
@@ -158,7 +158,7 @@ fn what_is_written_to_one_file_appears_in_the_other_and_outlives_the_server() {
 #[test]
 fn a_table_that_is_rebuilt_and_a_column_that_is_added_are_watched_too() {
     let (_place, _server, _proxy, a, b) = pair();
-    let watch = Watch::start(&a);
+    let watch = WatchProcess::start(&a);
     watch.until(is_synced);
     sql(
         &a,
@@ -179,7 +179,7 @@ fn a_table_that_is_rebuilt_and_a_column_that_is_added_are_watched_too() {
 #[test]
 fn a_revoked_device_is_told_so() {
     let (_place, _server, _proxy, a, b) = pair();
-    let watch = Watch::start(&b);
+    let watch = WatchProcess::start(&b);
     watch.until(is_synced);
     let listed = clients(&a);
     let other = listed.iter().find(|client| client["current"] == false).unwrap();
@@ -192,7 +192,7 @@ fn a_revoked_device_is_told_so() {
 #[test]
 fn a_watch_without_anything_to_do_does_next_to_nothing() {
     let (_place, _server, _proxy, a, _b) = pair();
-    let watch = Watch::start(&a);
+    let watch = WatchProcess::start(&a);
     watch.until(is_synced);
     sql(&a, "INSERT INTO t VALUES (2, 'two')");
     watch.until(|value| value["sent"] == 1);

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::processes::{Server, json, sql, warren};
-use crate::support::{Place, check_equal, sync, track_all};
+use crate::fixture::{SyncFixture, check_equal, sync, track_all};
+use crate::processes::{ServeProcess, json, sql, warren};
 
 /// Two devices that edited one cell each without knowing, `b` later, and have synced since.
-fn conflict(place: &Place) -> (Server, String, String) {
+fn conflict(place: &SyncFixture) -> (ServeProcess, String, String) {
     let server = place.serve();
     let (a, b) = (place.at("a.db"), place.at("b.db"));
     sql(
@@ -37,7 +37,7 @@ fn ids(file: &str) -> Vec<Value> {
 
 #[test]
 fn a_lost_edit_is_listed_on_both_devices_and_restored_with_one_command() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let (server, a, b) = conflict(&place);
     assert_eq!(ids(&a), ids(&b));
     let [ref deleted, ref edited] = conflicts(&a)[..] else { panic!("{:?}", conflicts(&a)) };
@@ -73,7 +73,7 @@ fn a_lost_edit_is_listed_on_both_devices_and_restored_with_one_command() {
 
 #[test]
 fn a_sync_says_that_edits_were_lost_and_one_that_is_let_be_is_in_no_list() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let (server, a, b) = conflict(&place);
     let id = conflicts(&a)[0]["id"].as_str().unwrap().to_owned();
     let dismissed = json(&["conflicts", &a, "--dismiss", &id]);
@@ -99,7 +99,7 @@ fn a_sync_says_that_edits_were_lost_and_one_that_is_let_be_is_in_no_list() {
 
 #[test]
 fn rows_that_are_held_back_are_listed_given_another_value_or_deleted() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let files = ["a.db", "b.db"].map(|name| place.at(name));
     for (file, name) in files.iter().zip(["a", "b"]) {
@@ -132,7 +132,7 @@ fn rows_that_are_held_back_are_listed_given_another_value_or_deleted() {
 
 #[test]
 fn history_lists_the_changes_of_a_row() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let (server, a, _) = conflict(&place);
     let changes = json(&["history", &a, "todo", "home", "1"])["changes"].clone();
     let changes = changes.as_array().unwrap();
@@ -159,7 +159,7 @@ const SHOP: &str = "
 const PRODUCTS: &str = "SELECT p.id, name FROM product p JOIN tag t ON t.id = tag_id ORDER BY p.id";
 
 /// Two devices that each add the tag `urgent` and a product with it, and have synced since.
-fn two_tags(place: &Place, makers: [&str; 2]) -> (Server, [String; 2], Vec<Value>) {
+fn two_tags(place: &SyncFixture, makers: [&str; 2]) -> (ServeProcess, [String; 2], Vec<Value>) {
     let server = place.serve();
     let files = ["a.db", "b.db"].map(|name| place.at(name));
     for (file, maker) in files.iter().zip(makers) {
@@ -176,7 +176,7 @@ fn two_tags(place: &Place, makers: [&str; 2]) -> (Server, [String; 2], Vec<Value
 
 #[test]
 fn two_people_who_add_the_same_tag_have_one() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let (server, files, reports) = two_tags(&place, ["", ""]);
     assert_eq!(reports[1]["joined"], json!([{"table": "tag", "from": 1, "to": 1}]));
     for file in &files {
@@ -189,7 +189,7 @@ fn two_people_who_add_the_same_tag_have_one() {
 
 #[test]
 fn a_row_that_is_held_back_is_joined_with_the_one_that_is_shown() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let (server, files, _) = two_tags(&place, ["ada", "bob"]);
     let [a, b] = &files;
     assert_ne!(sql(a, "PRAGMA foreign_key_check"), "", "the hidden tag is referred to");

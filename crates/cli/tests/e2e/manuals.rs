@@ -4,8 +4,8 @@ use std::fs;
 use std::process::Command;
 
 use crate::commands::commands;
-use crate::processes::{Ran, json, warren, with_input};
-use crate::support::Place;
+use crate::fixture::SyncFixture;
+use crate::processes::{CommandOutput, json, warren, with_input};
 
 /// What bash would offer for the last of these words.
 fn completed(script: &str, words: &[&str]) -> Vec<String> {
@@ -46,7 +46,7 @@ fn every_shell_has_a_script() {
 
 #[test]
 fn every_command_has_a_manual_page_that_groff_has_nothing_to_say_about() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let folder = place.at("share/man1");
     let written = json(&["man", &folder]);
     let pages: Vec<&str> =
@@ -63,7 +63,7 @@ fn every_command_has_a_manual_page_that_groff_has_nothing_to_say_about() {
             assert!(page.contains(&format!(".SH {section}\n")), "{section} in {name}:\n{page}");
         }
         let set = Command::new("groff").args(["-man", "-ww", "-z", "-Tutf8", &path]).output();
-        let set = Ran::new(set.unwrap()).succeeded();
+        let set = CommandOutput::new(set.unwrap()).succeeded();
         assert_eq!((set.stdout.as_str(), set.stderr.as_str()), ("", ""), "{name}");
     }
     let serve = fs::read_to_string(format!("{folder}/warren-serve.1")).unwrap();

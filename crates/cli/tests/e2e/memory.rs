@@ -4,8 +4,8 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
+use crate::fixture::{SyncFixture, track_all};
 use crate::processes::{sql, start};
-use crate::support::{Place, track_all};
 
 /// Rows of a MiB each: more than a device may have in memory.
 const ROWS_COUNT: usize = 300;
@@ -32,7 +32,7 @@ fn memory_mib_of(arguments: &[&str]) -> u64 {
 
 #[test]
 fn a_first_sync_takes_no_more_memory_than_a_few_pages() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let original = place.at("original.db");
     sql(&original, "CREATE TABLE photo (id INTEGER PRIMARY KEY, bytes BLOB)");

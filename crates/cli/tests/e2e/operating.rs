@@ -10,8 +10,8 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::processes::{Server, start_with};
-use crate::support::Place;
+use crate::fixture::SyncFixture;
+use crate::processes::{ServeProcess, start_with};
 
 const ACCESS_PAGE: &str = include_str!("../../../../docs/operating/access.md");
 const PROXIES_PAGE: &str = include_str!("../../../../docs/operating/proxies.md");
@@ -52,16 +52,16 @@ fn command_of_page() -> Vec<&'static str> {
 }
 
 /// A server that the page's command starts, on a port of its own, and that logs to a file.
-fn serve_as_page(place: &Place, options: &[&str]) -> Server {
+fn serve_as_page(place: &SyncFixture, options: &[&str]) -> ServeProcess {
     let command = replaced(&command_of_page().join(" "), &[("127.0.0.1:4600", "127.0.0.1:0")]);
     let mut arguments: Vec<&str> = command.split(' ').collect();
     arguments.extend(["--data", &place.data]);
     arguments.extend(options);
     let log = File::create(place.at("server.log")).unwrap();
-    Server::for_people(start_with(&[], log.into(), &arguments))
+    ServeProcess::for_people(start_with(&[], log.into(), &arguments))
 }
 
 /// What it has logged.
-fn log_of_server(place: &Place) -> String {
+fn log_of_server(place: &SyncFixture) -> String {
     fs::read_to_string(place.at("server.log")).unwrap()
 }

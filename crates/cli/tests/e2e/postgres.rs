@@ -5,32 +5,32 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use accounts::{Accounts, KdfCost};
-use crdt::{Message, Node, Timestamp};
-use engine::{Databases, Limits};
+use crdt::{Message, NodeId, Timestamp};
+use engine::{Databases, EngineLimits};
 use serde_json::{Value, json};
-use sync_store::{Amend, Batch, BlobId, Files, PieceId, Vaults};
+use sync_store::{BlobChunkId, BlobId, MessageBatch, UpdateStateFn, VaultFiles, Vaults};
 
-use crate::processes::{Server, json, sql, warren, with_input};
-use crate::support::{ADMIN, PASSWORD, Place, check_equal, check_report, track_all};
+use crate::fixture::{ADMIN, PASSWORD, SyncFixture, check_equal, check_report, track_all};
+use crate::processes::{ServeProcess, json, sql, warren, with_input};
 
 /// The tests' PostgreSQL server, started once; it ends with the process.
-fn lab() -> &'static postgres_lab::Server {
-    static LAB: OnceLock<postgres_lab::Server> = OnceLock::new();
-    LAB.get_or_init(|| postgres_lab::Server::start_temporary(&[]).unwrap())
+fn lab() -> &'static postgres_lab::PostgresServer {
+    static LAB: OnceLock<postgres_lab::PostgresServer> = OnceLock::new();
+    LAB.get_or_init(|| postgres_lab::PostgresServer::start_temporary(&[]).unwrap())
 }
 
 /// A place whose vaults are in PostgreSQL, and two devices in step.
-struct Pair {
-    place: Place,
+struct PostgresPair {
+    place: SyncFixture,
     /// The file with the database's URL.
     url: String,
     a: String,
     b: String,
 }
 
-impl Pair {
-    fn new() -> (Self, Server) {
-        let place = Place::new();
+impl PostgresPair {
+    fn new() -> (Self, ServeProcess) {
+        let place = SyncFixture::new();
         let url = place.write("url.txt", &lab().url("postgres"));
         let (a, b) = (place.at("a.db"), place.at("b.db"));
         let pair = Self { place, url, a, b };
@@ -44,14 +44,14 @@ impl Pair {
         (pair, server)
     }
 
-    fn serve_postgres(&self) -> Server {
-        Server::start(&self.place.data, &["--postgres-file", &self.url])
+    fn serve_postgres(&self) -> ServeProcess {
+        ServeProcess::start(&self.place.data, &["--postgres-file", &self.url])
     }
 
     /// Both devices write, and come to the same rows without a repair. The server has another
     /// address than they remember.
     #[track_caller]
-    fn sync_on(&self, server: &Server) {
+    fn sync_on(&self, server: &ServeProcess) {
         edit(&self.a, "of a");
         sql(&self.b, "UPDATE todo SET text = 'of b' WHERE id = 1");
         for file in [&self.a, &self.b, &self.a] {
@@ -87,7 +87,7 @@ fn edit(file: &str, text: &str) {
 
 #[test]
 fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
-    let (pair, server) = Pair::new();
+    let (pair, server) = PostgresPair::new();
     pair.sync_on(&server);
     server.kill();
     let server = pair.serve_postgres();
@@ -123,35 +123,37 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
 }
 
 /// Vaults that belong to ada, as a gateway makes them: messages, a blob in pieces, a record.
-fn fill_children(place: &Place, names: &[&'static str]) {
-    let databases = Arc::new(Databases::start(Limits::default()).unwrap());
+fn fill_children(place: &SyncFixture, names: &[&'static str]) {
+    let databases = Arc::new(Databases::start(EngineLimits::default()).unwrap());
     let data = Path::new(&place.data);
     let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT).unwrap();
     let ada = place.unlock(PASSWORD);
-    let vaults = Vaults::Files(Files::new(Arc::clone(&databases), data.to_owned()));
+    let vaults = Vaults::Files(VaultFiles::new(Arc::clone(&databases), data.to_owned()));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for (name, millis) in names.iter().copied().zip(1..) {
-        let id = ada.child_named(name);
-        accounts.add_child(ada.account, &id).unwrap();
-        let vault = vaults.open(&ada.child(&id)).unwrap();
+        let id = ada.sub_vault_id(name);
+        accounts.add_sub_vault(ada.account, &id).unwrap();
+        let vault = vaults.open(&ada.sub_vault(&id)).unwrap();
         let blob = BlobId::generate();
-        let message =
-            |n| Message { timestamp: Timestamp::new(n, 0, Node(7)).unwrap(), content: name.into() };
-        let batch = Batch::of_first((0..millis * 10).map(message).collect());
-        let amend: Amend = Arc::new(move |_, _| Ok([name.as_bytes(), b" record"].concat()));
+        let message = |n| Message {
+            timestamp: Timestamp::new(n, 0, NodeId(7)).unwrap(),
+            content: name.into(),
+        };
+        let batch = MessageBatch::new_keeping_first((0..millis * 10).map(message).collect());
+        let amend: UpdateStateFn = Arc::new(move |_, _| Ok([name.as_bytes(), b" record"].concat()));
         runtime.block_on(async {
-            let piece = PieceId { blob, number: 0 };
-            vault.put_piece(piece, name.repeat(1_000).into()).await.unwrap();
+            let piece = BlobChunkId { blob, number: 0 };
+            vault.put_chunk(piece, name.repeat(1_000).into()).await.unwrap();
             vault.exchange(batch, amend).await.unwrap();
         });
     }
     // One that is noted, and was never made.
-    accounts.add_child(ada.account, &ada.child_named("nothing")).unwrap();
+    accounts.add_sub_vault(ada.account, &ada.sub_vault_id("nothing")).unwrap();
 }
 
 #[test]
 fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     fill_children(&place, &["budget", "other budget"]);
     let url = place.write("url.txt", &lab().url("postgres"));
     let inspect = |options: &[&str]| {
@@ -217,7 +219,7 @@ fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
 
 #[test]
 fn what_the_database_lost_and_what_was_changed_in_it_comes_back_from_the_devices() {
-    let (pair, server) = Pair::new();
+    let (pair, server) = PostgresPair::new();
     for text in ["two", "three", "four"] {
         edit(&pair.a, text);
     }
@@ -260,7 +262,7 @@ fn what_the_database_lost_and_what_was_changed_in_it_comes_back_from_the_devices
 
 #[test]
 fn a_copy_that_is_none_is_refused_until_it_is_made_anew() {
-    let (pair, server) = Pair::new();
+    let (pair, server) = PostgresPair::new();
     server.stop();
     // The file gets messages that the rows do not have.
     let server = pair.place.serve();
@@ -280,7 +282,7 @@ fn a_copy_that_is_none_is_refused_until_it_is_made_anew() {
 
 #[test]
 fn a_database_that_is_not_there_is_said_without_the_password() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let url = "postgres://ada:SECRET@127.0.0.1:1/warren";
     let serve = ["serve", "--listen", "127.0.0.1:0", "--data", &place.data, "--json"];
     let ran = warren(&[&serve[..], &["--postgres", url]].concat());
@@ -290,7 +292,7 @@ fn a_database_that_is_not_there_is_said_without_the_password() {
 
 #[test]
 fn tls_is_used_when_asked_for_and_only_with_a_server_that_proves_its_name() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let (key, certificate) = (place.at("key.pem"), place.at("certificate.pem"));
     let name = ["-subj", "/CN=warren", "-addext", "subjectAltName=IP:127.0.0.1"];
     let mut request = Command::new("openssl");
@@ -303,7 +305,7 @@ fn tls_is_used_when_asked_for_and_only_with_a_server_that_proves_its_name() {
     assert!(Command::new("sh").args(["-c", &own]).status().unwrap().success());
     let files = [format!("ssl_cert_file={certificate}"), format!("ssl_key_file={key}")];
     let settings = ["ssl=on", &files[0], &files[1]];
-    let lab = postgres_lab::Server::start_temporary(&settings).unwrap();
+    let lab = postgres_lab::PostgresServer::start_temporary(&settings).unwrap();
 
     let inspect = |authorities: &str, host: &str| {
         let url = lab.url("postgres").replace("127.0.0.1", host) + "?sslmode=verify-full";
@@ -333,11 +335,11 @@ fn the_schema_is_printed_for_whoever_may_install_it() {
 
 #[test]
 fn the_operator_is_told_what_postgres_knows() {
-    let (pair, server) = Pair::new();
+    let (pair, server) = PostgresPair::new();
     server.stop();
     let token = pair.place.write("admin.txt", ADMIN);
     let options = ["--postgres-file", &pair.url, "--admin-token-file", &token];
-    let server = Server::start(&pair.place.data, &options);
+    let server = ServeProcess::start(&pair.place.data, &options);
     let overview = server.admin("overview", ADMIN, None);
     assert_eq!((&overview["storage"], &overview["files"]), (&json!("postgres"), &Value::Null));
     let counts = json!([overview["accounts"], overview["clients"], overview["vaults"]]);

@@ -9,13 +9,13 @@ use serde_json::Value;
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 
 /// How a program ended.
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ran {
+impl CommandOutput {
     pub(crate) fn new(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Self { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
@@ -53,15 +53,19 @@ impl Ran {
 }
 
 /// Runs `warren` to its end.
-pub(crate) fn warren(arguments: &[&str]) -> Ran {
-    Ran::new(Command::new(WARREN).args(arguments).stdin(Stdio::null()).output().unwrap())
+pub(crate) fn warren(arguments: &[&str]) -> CommandOutput {
+    CommandOutput::new(Command::new(WARREN).args(arguments).stdin(Stdio::null()).output().unwrap())
 }
 
 /// Runs `warren` to its end with these environment variables, in this folder.
-pub(crate) fn warren_in(folder: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
+pub(crate) fn warren_in(
+    folder: &str,
+    variables: &[(&str, &str)],
+    arguments: &[&str],
+) -> CommandOutput {
     let mut command = Command::new(WARREN);
     command.args(arguments).envs(variables.iter().copied()).current_dir(folder);
-    Ran::new(command.stdin(Stdio::null()).output().unwrap())
+    CommandOutput::new(command.stdin(Stdio::null()).output().unwrap())
 }
 
 /// Runs `warren … --json`, which must succeed, for its value.
@@ -71,15 +75,15 @@ pub(crate) fn json(arguments: &[&str]) -> Value {
 }
 
 /// Runs a program with this on its standard input.
-pub(crate) fn with_input(command: &mut Command, input: &str) -> Ran {
+pub(crate) fn with_input(command: &mut Command, input: &str) -> CommandOutput {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    Ran::new(child.wait_with_output().unwrap())
+    CommandOutput::new(child.wait_with_output().unwrap())
 }
 
 /// `warren …` with an answer waiting on its standard input.
-pub(crate) fn warren_asking(arguments: &[&str], input: &str) -> Ran {
+pub(crate) fn warren_asking(arguments: &[&str], input: &str) -> CommandOutput {
     with_input(Command::new(WARREN).args(arguments), input)
 }
 
@@ -96,7 +100,7 @@ pub(crate) fn start_with(variables: &[(&str, &str)], stderr: Stdio, arguments: &
 }
 
 /// Runs statements in the `sqlite3` shell, which stops at the first that fails.
-pub(crate) fn shell(file: &str, sql: &str) -> Ran {
+pub(crate) fn shell(file: &str, sql: &str) -> CommandOutput {
     let mut command = Command::new("sqlite3");
     with_input(
         command.args(["-batch", "-bail", "-noheader", file]),
@@ -128,7 +132,7 @@ pub(crate) fn first_line(child: &mut Child) -> String {
 }
 
 /// A running `warren serve`; it ends with this value.
-pub(crate) struct Server {
+pub(crate) struct ServeProcess {
     child: Child,
     /// `http://127.0.0.1:…`
     pub(crate) address: String,
@@ -136,7 +140,7 @@ pub(crate) struct Server {
     pub(crate) actual: Option<String>,
 }
 
-impl Server {
+impl ServeProcess {
     /// Returns when it accepts connections.
     pub(crate) fn start(data: &str, options: &[&str]) -> Self {
         let serve =
@@ -214,7 +218,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServeProcess {
     #[expect(clippy::print_stdout, reason = "libtest shows it when the test fails")]
     fn drop(&mut self) {
         if let Ok(Some(status)) = self.child.try_wait() {

@@ -4,19 +4,19 @@
 use std::path::Path;
 use std::process::Command;
 
-use engine::{Cipher, Encryption, Key, Profile, open_connection};
+use engine::{Cipher, DatabaseKey, FileEncryption, Profile, open_connection};
 use serde_json::{Value, json};
 
+use crate::fixture::{ADMIN, PASSWORD, SyncFixture, sync, token, track_all};
 use crate::hex::hex;
-use crate::processes::{Ran, Server, python, with_input};
-use crate::random::Random;
-use crate::support::{ADMIN, PASSWORD, Place, sync, token, track_all};
+use crate::processes::{CommandOutput, ServeProcess, python, with_input};
+use crate::random::SplitMixRng;
 
 const INTEROP: &str = include_str!("../../../../tests/apsw_interop.py");
 
 /// Runs `tests/apsw_interop.py` on a file; the key goes in by standard input.
 #[track_caller]
-fn apsw(action: &str, file: &Path, cipher: Cipher, key: &Key) -> Ran {
+fn apsw(action: &str, file: &Path, cipher: Cipher, key: &DatabaseKey) -> CommandOutput {
     let hex = hex(key.as_bytes());
     let mut command = Command::new(python());
     command.args(["-c", INTEROP, action, file.to_str().unwrap(), cipher.name()]);
@@ -25,7 +25,7 @@ fn apsw(action: &str, file: &Path, cipher: Cipher, key: &Key) -> Ran {
 
 #[test]
 fn a_vault_opens_in_apsw_with_its_unwrapped_key() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let a = place.chinook("a.db");
     track_all(&a);
@@ -38,7 +38,7 @@ fn a_vault_opens_in_apsw_with_its_unwrapped_key() {
     assert_eq!((&read["message"], &read["client"]), (&json!(15_618), &json!(1)), "{read}");
     assert_eq!(read["integrity_check"], "ok");
 
-    let wrong = apsw("read", &vault, Cipher::ChaCha20, &Key::generate());
+    let wrong = apsw("read", &vault, Cipher::ChaCha20, &DatabaseKey::generate());
     assert_eq!(wrong.value()["error"], "NotADBError", "{}", wrong.stderr);
     // Nothing of that has harmed it.
     place.check_vault(15_618);
@@ -50,8 +50,8 @@ fn a_vault_opens_in_apsw_with_its_unwrapped_key() {
 fn check_interop(cipher: Cipher) {
     let folder = tempfile::tempdir().unwrap();
     let (theirs, ours) = (folder.path().join("theirs.db"), folder.path().join("ours.db"));
-    let key = Key::generate();
-    let encryption = |key: &Key| Encryption::Key { key: key.clone(), cipher: None };
+    let key = DatabaseKey::generate();
+    let encryption = |key: &DatabaseKey| FileEncryption::Key { key: key.clone(), cipher: None };
     let open = |file, key| open_connection(file, &encryption(key), Profile::SERVER, false, false);
 
     apsw("make", &theirs, cipher, &key).succeeded();
@@ -64,9 +64,9 @@ fn check_interop(cipher: Cipher) {
     drop(db);
     let read = apsw("read", &theirs, cipher, &key).succeeded().value();
     assert_eq!((&read["entry"], &read["integrity_check"]), (&json!(1_001), &json!("ok")));
-    assert!(matches!(open(&theirs, &Key::generate()), Err(engine::Error::WrongKey { .. })));
+    assert!(matches!(open(&theirs, &DatabaseKey::generate()), Err(engine::Error::WrongKey { .. })));
 
-    let named = Encryption::Key { key: key.clone(), cipher: Some(cipher) };
+    let named = FileEncryption::Key { key: key.clone(), cipher: Some(cipher) };
     let (db, _) = open_connection(&ours, &named, Profile::SERVER, false, true).unwrap();
     db.execute_batch("CREATE TABLE entry (x); INSERT INTO entry VALUES (1), (2)").unwrap();
     drop(db);
@@ -116,22 +116,22 @@ const CALLS: &[(&str, &str)] = &[
 
 /// A server with open registration that schemathesis tests, and a device that syncs with it.
 struct TestedServer {
-    place: Place,
-    server: Server,
+    place: SyncFixture,
+    server: ServeProcess,
     device: String,
     seed: u64,
 }
 
 impl TestedServer {
     fn start() -> Self {
-        let place = Place::new();
+        let place = SyncFixture::new();
         let admin = place.write("admin.txt", ADMIN);
         let options = ["--open-registration", "--admin-token-file", &admin];
-        let server = Server::start(&place.data, &options);
+        let server = ServeProcess::start(&place.data, &options);
         let device = place.chinook("a.db");
         track_all(&device);
         place.sign_in("sync", &device, &server.address);
-        Self { place, server, device, seed: Random::new().below(1 << 32) }
+        Self { place, server, device, seed: SplitMixRng::new().below(1 << 32) }
     }
 
     /// `schemathesis run` for the operations that `which` names, with this token. Returns its report.
@@ -203,7 +203,7 @@ fn schemathesis_finds_no_error_in_what_operators_ask() {
 
 /// How many calls the server has answered with success, by method and route, as it counts them
 /// itself.
-fn successes(server: &Server, calls: &[(&str, &str)]) -> Vec<u64> {
+fn successes(server: &ServeProcess, calls: &[(&str, &str)]) -> Vec<u64> {
     let metrics = server.get_as("/metrics", ADMIN);
     assert!(!metrics.contains("status=\"5"), "{metrics}");
     let count = |(method, route): &(&str, &str)| {

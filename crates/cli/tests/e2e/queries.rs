@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::processes::{Ran, python, warren};
-use crate::support::Place;
+use crate::fixture::SyncFixture;
+use crate::processes::{CommandOutput, python, warren};
 
 /// Makes the tables, and asks them: with debug logging as its documentation sets it up.
 const DJANGO: &str = r#"
@@ -66,7 +66,7 @@ with Session(engine) as session:
 
 /// Runs the program on a new file. Returns the report on that file with its log.
 fn report(program: &str) -> Value {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let (file, log) = (place.at("app.db"), place.at("app.log"));
     let ran = Command::new(python()).args(["-c", program, &file, &log]).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -93,8 +93,8 @@ fn the_log_of_django_gets_its_index() {
     );
     assert_eq!(load["refused"], Value::Array(vec![]));
     assert_eq!(load["unread_lines_count"], 0);
-    let mends = mends(&report);
-    assert!(mends.contains(&"CREATE INDEX app_item_owner ON app_item (owner);"), "{mends:?}");
+    let fixes = mends(&report);
+    assert!(fixes.contains(&"CREATE INDEX app_item_owner ON app_item (owner);"), "{fixes:?}");
 }
 
 #[test]
@@ -110,14 +110,14 @@ fn the_log_of_sqlalchemy_gets_its_index() {
     assert_eq!(calls("SELECT item.id"), 40, "{load}");
     assert!(calls("INSERT INTO item") > 0, "{load}");
     // With the title, too, if that halves the work.
-    let mends = mends(&report);
-    assert_eq!(mends.len(), 1, "{mends:?}");
-    assert!(mends[0].starts_with("CREATE INDEX item_owner"), "{mends:?}");
+    let fixes = mends(&report);
+    assert_eq!(fixes.len(), 1, "{fixes:?}");
+    assert!(fixes[0].starts_with("CREATE INDEX item_owner"), "{fixes:?}");
 }
 
 #[test]
 fn a_log_comes_from_the_standard_input_and_one_without_statements_is_refused() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let file = place.chinook("a.db");
     let log = place.write("none.log", "GET / 200\nSomething else\n");
     warren(&["doctor", &file, "--queries", &log, "--json"]).refused("failed");
@@ -128,7 +128,7 @@ fn a_log_comes_from_the_standard_input_and_one_without_statements_is_refused() {
         env!("CARGO_BIN_EXE_warren")
     );
     let ran = Command::new("sh").args(["-c", &shell]).output().unwrap();
-    let text = Ran::new(ran).stdout;
+    let text = CommandOutput::new(ran).stdout;
     assert!(text.contains("the load: 2 statements of 1 shapes"), "{text}");
     assert!(text.contains("CREATE INDEX Track_Composer ON Track (Composer);"), "{text}");
 }

@@ -5,12 +5,12 @@ use std::hash::{BuildHasher, RandomState};
 const SEED: &str = "WARREN_E2E_SEED";
 
 /// `SplitMix64` (Steele, Lea, Flood 2014): every seed gives a full period.
-pub(crate) struct Random {
+pub(crate) struct SplitMixRng {
     pub(crate) seed: u64,
     state: u64,
 }
 
-impl Random {
+impl SplitMixRng {
     /// A fresh seed, or the one that is to be run again. libtest shows what is printed if the test
     /// fails.
     #[expect(clippy::print_stdout, reason = "libtest shows it when the test fails")]

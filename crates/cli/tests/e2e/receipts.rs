@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::cutting_proxy::{CutAction, CuttingProxy, ProxyEvent};
+use crate::fixture::{SyncFixture, clients, sync, track_all};
 use crate::processes::{json, sql, start, warren};
-use crate::proxy::{Event, Proxy, Then};
-use crate::support::{Place, clients, sync, track_all};
 
 /// More than a sync of one change takes.
 const BYTES_MAX: u64 = 4_000;
@@ -21,15 +21,15 @@ fn listed(file: &str) -> (Value, Value) {
 }
 
 /// Cuts syncs of a file a little later each time, until another device sees this.
-fn cut_until(file: &str, proxy: &Proxy, is_seen: impl Fn() -> bool) {
+fn cut_until(file: &str, proxy: &CuttingProxy, is_seen: impl Fn() -> bool) {
     let mut bytes = STEP_BYTES;
     while !is_seen() {
         assert!(bytes < BYTES_MAX, "it was never seen");
         let mut process = start(&["sync", file, "--json"]);
-        let watch = proxy.watch(bytes, Then::Hold, &mut process);
+        let watch = proxy.watch(bytes, CutAction::Hold, &mut process);
         match watch.next() {
-            Event::Passed => process.kill().unwrap(),
-            Event::Ended(text) => panic!("it came through: {text}"),
+            ProxyEvent::Passed => process.kill().unwrap(),
+            ProxyEvent::Ended(text) => panic!("it came through: {text}"),
         }
         process.wait().unwrap();
         bytes += STEP_BYTES;
@@ -38,9 +38,9 @@ fn cut_until(file: &str, proxy: &Proxy, is_seen: impl Fn() -> bool) {
 
 #[test]
 fn what_a_device_could_not_send_is_seen_by_the_others() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
-    let proxy = Proxy::to(&server.address);
+    let proxy = CuttingProxy::to(&server.address);
     let (a, b) = (place.at("a.db"), place.at("b.db"));
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'one')");
     track_all(&a);
@@ -76,7 +76,7 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
 
 #[test]
 fn without_a_server_status_says_what_the_last_sync_saw() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");

@@ -23,7 +23,7 @@ fn make(folder: &TempDir, rows: u32, passphrase: Option<&str>) -> String {
     let file = folder.path().join("a.db").to_str().unwrap().to_owned();
     let db = Connection::open(&file).unwrap();
     if let Some(passphrase) = passphrase {
-        FileKey::Passphrase(Zeroizing::new(passphrase.into())).unlock(&db).unwrap();
+        FileKey::Passphrase(Zeroizing::new(passphrase.into())).apply_to(&db).unwrap();
     }
     db.execute_batch(&format!(
         "CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT); CREATE INDEX by_x ON t (x);
@@ -95,7 +95,7 @@ fn what_an_encrypted_file_has_lost_is_told_and_in_the_status() {
     assert_eq!(fs::read(&file).unwrap(), before);
     // Under the same words, and under none.
     let db = Connection::open(&out).unwrap();
-    FileKey::Passphrase(Zeroizing::new(PASSPHRASE.into())).unlock(&db).unwrap();
+    FileKey::Passphrase(Zeroizing::new(PASSPHRASE.into())).apply_to(&db).unwrap();
     let count: i64 = db.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
     assert_eq!(count.cast_unsigned(), rows("rows_saved"));
     let plain = format!("{out}-plain");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 
 use crate::file_modes::{
-    OF_USER, Running, below, folder, mode, run, set_mode, start, wait_until, words,
+    OF_USER, RunningCommand, below, folder, mode, run, set_mode, start, wait_until, words,
 };
 
 /// Folders of commands that keep temporary copies.
@@ -21,7 +21,7 @@ fn scratch(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Starts a `warren tune a.db` that takes long, and waits until its copy is in its folder.
-fn tune(folder: &Path) -> (Running, PathBuf) {
+fn tune(folder: &Path) -> (RunningCommand, PathBuf) {
     let before = scratch(folder);
     let process = start(folder, &["tune", "a.db", "--minutes", "5"]);
     let mut made = None;

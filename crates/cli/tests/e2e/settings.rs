@@ -6,16 +6,16 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::processes::{Ran, Server, json, start, start_with, warren, warren_in};
+use crate::processes::{CommandOutput, ServeProcess, json, start, start_with, warren, warren_in};
 
 const SECRET: &str = "postgres://warren:correct-horse@db.example/warren";
 
 /// A folder of its own, with settings files in `etc`.
-struct Etc {
+struct SettingsFixture {
     folder: TempDir,
 }
 
-impl Etc {
+impl SettingsFixture {
     fn new() -> Self {
         let etc = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(etc.at("etc")).unwrap();
@@ -34,7 +34,7 @@ impl Etc {
     }
 
     /// `warren serve --print-config …` with this in the file.
-    fn print(&self, text: &str, variables: &[(&str, &str)], options: &[&str]) -> Ran {
+    fn print(&self, text: &str, variables: &[(&str, &str)], options: &[&str]) -> CommandOutput {
         let config = self.write(text);
         let print = ["serve", "--print-config", "--config", &config];
         warren_in(&self.at(""), variables, &[&print, options].concat())
@@ -68,7 +68,7 @@ fn check(setting: &Value, value: impl Into<Value>, from: &str) {
 
 #[test]
 fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     let file = "messages-max = 1\nbody-bytes-max = 1_000\nrequest-timeout = 0x10\n\
                 open-registration = true\n";
     let variables = [("WARREN_MESSAGES_MAX", "2"), ("WARREN_BODY_BYTES_MAX", "2000")];
@@ -98,7 +98,7 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
 
 #[test]
 fn a_list_is_taken_whole_from_where_it_stands_highest() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     let file = "allow-origin = [\"https://a.example\", \"https://b.example\"]\n";
     let from_file = etc.settings(file, &[], &[]);
     let both = json!(["https://a.example", "https://b.example"]);
@@ -113,14 +113,14 @@ fn a_list_is_taken_whole_from_where_it_stands_highest() {
 
 #[test]
 fn a_server_is_what_its_file_says_and_relative_paths_are_beside_it() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     fs::write(etc.at("etc/token.txt"), "the-operators-token\n").unwrap();
     let config = etc.write(
         "listen = \"127.0.0.1:0\"\ndata = \"state/warren\"\nlog = \"error\"\n\
          admin-token-file = \"token.txt\"\n\
          allow-origin = [\"https://a.example\", \"https://b.example\"]\n",
     );
-    let server = Server::new(start(&["serve", "--json", "--config", &config]));
+    let server = ServeProcess::new(start(&["serve", "--json", "--config", &config]));
     assert!(fs::exists(etc.at("etc/state/warren/accounts.sqlite")).unwrap());
     let overview = server.admin("overview", "the-operators-token", None);
     assert!(overview.is_object(), "{overview}");
@@ -133,7 +133,7 @@ fn a_server_is_what_its_file_says_and_relative_paths_are_beside_it() {
 
 #[test]
 fn a_name_or_a_value_that_is_wrong_is_refused_with_its_line() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     etc.check_refused("data = \"d\"\n\nlistn = \"127.0.0.1:0\"\n", 3, "did you mean `listen`?");
     etc.check_refused("open_registration = true", 1, "did you mean `open-registration`?");
     etc.check_refused("xyzzy = 1", 1, "`xyzzy`");
@@ -165,7 +165,7 @@ fn a_name_or_a_value_that_is_wrong_is_refused_with_its_line() {
 
 #[test]
 fn a_token_that_can_be_guessed_is_refused() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     for token in ["", "a\n", "fifteen letters\n"] {
         fs::write(etc.at("token"), token).unwrap();
         let serve = ["serve", "--admin-token-file", "token", "--listen", "127.0.0.1:0"];
@@ -177,7 +177,7 @@ fn a_token_that_can_be_guessed_is_refused() {
 
 #[test]
 fn what_is_probably_a_mistake_is_in_the_log() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     let (token, data) = (etc.at("token"), etc.at("data"));
     fs::write(&token, "an-operators-token\n").unwrap();
     fs::set_permissions(&token, Permissions::from_mode(0o644)).unwrap();
@@ -186,7 +186,7 @@ fn what_is_probably_a_mistake_is_in_the_log() {
     let log = etc.at("log");
     let stderr = fs::File::create(&log).unwrap();
     let variables = [("WARREN_LISTN", "0.0.0.0:1"), ("NO_COLOR", "1")];
-    drop(Server::for_people(start_with(&variables, stderr.into(), &serve)));
+    drop(ServeProcess::for_people(start_with(&variables, stderr.into(), &serve)));
     let log = fs::read_to_string(&log).unwrap();
     for told in ["did you mean WARREN_LISTEN?", "all users of this machine may read this file"] {
         assert!(log.contains(told), "{told} in {log}");
@@ -195,7 +195,7 @@ fn what_is_probably_a_mistake_is_in_the_log() {
 
 #[test]
 fn a_variable_with_a_wrong_value_is_named() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     let wrong = [("WARREN_LISTEN", "here")];
     let ran = warren_in(&etc.at(""), &wrong, &["serve"]);
     assert_eq!(ran.status.code(), Some(2));
@@ -206,7 +206,7 @@ fn a_variable_with_a_wrong_value_is_named() {
 
 #[test]
 fn settings_that_exclude_or_need_each_other_are_looked_at_in_all_places_together() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     let check_usage = |text: &str, variables: &[(&str, &str)], options: &[&str], told: &str| {
         let ran = etc.print(text, variables, options);
         assert_eq!(ran.status.code(), Some(2), "{}{}", ran.stdout, ran.stderr);
@@ -232,7 +232,7 @@ fn settings_that_exclude_or_need_each_other_are_looked_at_in_all_places_together
 
 #[test]
 fn what_is_printed_is_a_settings_file() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     let file = "data = 'a \"quoted\" place'\nallow-origin = [\"https://a.example\"]\n\
                 account-bytes-max = 9_223_372_036_854_775_807\nopen-registration = true\n";
     let printed = etc.print(file, &[], &["--listen", "127.0.0.1:1"]).succeeded().stdout;
@@ -246,7 +246,7 @@ fn what_is_printed_is_a_settings_file() {
 
 #[test]
 fn a_secret_is_never_shown() {
-    let etc = Etc::new();
+    let etc = SettingsFixture::new();
     let file = format!("postgres = \"{SECRET}\"\n");
     let variable = [("WARREN_POSTGRES", SECRET)];
     let open = file.trim_end_matches("\"\n");
@@ -274,8 +274,8 @@ fn a_secret_is_never_shown() {
 
 #[test]
 fn other_commands_read_neither_variables_nor_file() {
-    let etc = Etc::new();
-    let server = Server::start(&etc.at("data"), &[]);
+    let etc = SettingsFixture::new();
+    let server = ServeProcess::start(&etc.at("data"), &[]);
     drop(server);
     let data = etc.at("data");
     json(&["account", "list", "--data", &data]);

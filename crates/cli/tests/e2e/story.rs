@@ -4,25 +4,25 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::processes::{Server, json, python, sql, warren, with_input};
-use crate::support::{
-    CHINOOK_ROWS, CHINOOK_TABLES, Place, check_all_sent, check_equal, rows, sync, track_all,
+use crate::fixture::{
+    CHINOOK_ROWS, CHINOOK_TABLES, SyncFixture, check_all_sent, check_equal, rows, sync, track_all,
 };
+use crate::processes::{ServeProcess, json, python, sql, warren, with_input};
 
 /// Chinook's rows, and a declaration of each table.
 const CHINOOK_MESSAGES: usize = CHINOOK_ROWS + CHINOOK_TABLES;
 
 /// Two devices with Chinook, in step.
-struct Pair {
-    place: Place,
-    server: Server,
+struct ChinookPair {
+    place: SyncFixture,
+    server: ServeProcess,
     a: String,
     b: String,
 }
 
-impl Pair {
+impl ChinookPair {
     fn new() -> Self {
-        let place = Place::new();
+        let place = SyncFixture::new();
         let server = place.serve();
         let (a, b) = (place.chinook("a.db"), place.at("b.db"));
         track_all(&a);
@@ -43,7 +43,7 @@ impl Pair {
 
 #[test]
 fn eleven_tables_are_equal_row_for_row_on_a_second_device() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let (a, b) = (place.chinook("a.db"), place.at("b.db"));
     let original = rows(&a);
@@ -75,7 +75,7 @@ fn eleven_tables_are_equal_row_for_row_on_a_second_device() {
 
 #[test]
 fn both_devices_edit_offline_and_meet() {
-    let pair = Pair::new();
+    let pair = ChinookPair::new();
     sql(
         &pair.a,
         "PRAGMA foreign_keys = ON;
@@ -111,7 +111,7 @@ fn both_devices_edit_offline_and_meet() {
 
 #[test]
 fn rows_that_another_program_replaces_are_gone_on_both_devices() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let (a, b) = (place.at("a.db"), place.at("b.db"));
     let schema = "CREATE TABLE tag (name TEXT NOT NULL PRIMARY KEY COLLATE NOCASE, n);
@@ -122,7 +122,7 @@ fn rows_that_another_program_replaces_are_gone_on_both_devices() {
         track_all(file);
         place.sign_in("sync", file, &server.address);
     }
-    let pair = Pair { place, server, a, b };
+    let pair = ChinookPair { place, server, a, b };
     sql(&pair.a, "INSERT INTO tag VALUES ('Red', 1); INSERT INTO person VALUES (1, 'Ada@a.org')");
     pair.sync();
     let replace = "INSERT OR REPLACE INTO tag VALUES ('red', 2);
@@ -156,7 +156,7 @@ db.close()
 
 #[test]
 fn a_python_program_writes_and_the_other_device_has_it() {
-    let pair = Pair::new();
+    let pair = ChinookPair::new();
     let ran = with_input(Command::new(python()).args(["-", &pair.b]), PYTHON);
     ran.succeeded();
     assert_eq!(sync(&pair.b)["sent"], 1 + 500 + 1 + 2 + 1, "one message for each row");
@@ -174,7 +174,7 @@ fn a_python_program_writes_and_the_other_device_has_it() {
 
 #[test]
 fn untrack_leaves_the_schema_and_the_rows_as_they_were() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let file = place.chinook("a.db");
     let (schema, before) = (sql(&file, ".schema"), rows(&file));
@@ -207,7 +207,7 @@ fn untrack_leaves_the_schema_and_the_rows_as_they_were() {
 
 #[test]
 fn an_added_column_is_noticed_at_the_next_sync() {
-    let pair = Pair::new();
+    let pair = ChinookPair::new();
     let c = pair.place.at("c.db");
     sql(&c, "CREATE TABLE Genre (GenreId INTEGER PRIMARY KEY NOT NULL, Name NVARCHAR(120))");
     track_all(&c);
@@ -236,7 +236,7 @@ fn an_added_column_is_noticed_at_the_next_sync() {
 
 /// A change that cannot be followed: an error that says what to do, and then doing that.
 fn check_schema_change(change: &str) {
-    let pair = Pair::new();
+    let pair = ChinookPair::new();
     sql(
         &pair.a,
         "UPDATE Artist SET Name = 'made before' WHERE ArtistId = 1;
@@ -285,7 +285,7 @@ fn a_dropped_column_is_an_error_that_says_what_to_do() {
 
 #[test]
 fn writers_write_while_the_file_syncs() {
-    let pair = Pair::new();
+    let pair = ChinookPair::new();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for at in 0..40 {

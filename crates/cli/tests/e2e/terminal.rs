@@ -4,9 +4,9 @@
 use prost::Message;
 use protocol::{ErrorCode, ErrorResponse};
 
-use crate::http_proxy::{HttpProxy, Rule};
-use crate::processes::{Ran, json, sql, warren};
-use crate::support::{Place, sync, track_all};
+use crate::fixture::{SyncFixture, sync, track_all};
+use crate::http_proxy::{HttpProxy, ProxyRule};
+use crate::processes::{CommandOutput, json, sql, warren};
 
 /// Clears the screen, turns red in 8-bit form, turns the direction of writing, rings, and begins a
 /// line that Warren has not written.
@@ -16,7 +16,7 @@ const SHOWN: &str = "x\\r\\u{1b}[2J\\u{9b}31m\\u{202e}\\u{7}\\nwarren: y";
 
 /// Asserts that nothing printed commands a terminal, or is a line of somebody else's.
 #[track_caller]
-fn check(ran: &Ran) {
+fn check(ran: &CommandOutput) {
     for text in [&ran.stdout, &ran.stderr] {
         let commands =
             |c: char| c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c));
@@ -43,7 +43,7 @@ fn check_shown(arguments: &[&str]) {
 }
 
 /// Two devices with hostile names, tables and cells, which have written to the same row.
-fn hostile_pair(place: &Place, address: &str) -> (String, String) {
+fn hostile_pair(place: &SyncFixture, address: &str) -> (String, String) {
     let (a, b) = (place.at(&format!("a{HOSTILE}.db")), place.at("b.db"));
     sql(
         &a,
@@ -68,7 +68,7 @@ fn hostile_pair(place: &Place, address: &str) -> (String, String) {
 
 #[test]
 fn names_and_cells_of_others_are_shown_and_not_obeyed() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let (a, b) = hostile_pair(&place, &server.address);
     for file in [&a, &b] {
@@ -90,7 +90,7 @@ fn names_and_cells_of_others_are_shown_and_not_obeyed() {
 
 #[test]
 fn arguments_and_paths_in_errors_are_shown_and_not_obeyed() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");
     track_all(&a);
@@ -124,15 +124,15 @@ fn arguments_and_paths_in_errors_are_shown_and_not_obeyed() {
 
 #[test]
 fn a_server_s_message_is_shown_and_not_obeyed() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
-    let proxy = HttpProxy::to(&server.address, Rule::Pass);
+    let proxy = HttpProxy::to(&server.address, ProxyRule::Pass);
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");
     track_all(&a);
     place.sign_in("sync", &a, &proxy.address);
     let refusal = ErrorResponse::new(ErrorCode::RegistrationClosed, HOSTILE).encode_to_vec();
-    proxy.set(Rule::Answer(403, "application/x-protobuf", refusal));
+    proxy.set(ProxyRule::Answer(403, "application/x-protobuf", refusal));
     for command in [&["sync", &a][..], &["status", &a], &["client", "list", &a]] {
         check_shown(command);
     }

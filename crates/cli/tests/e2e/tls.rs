@@ -3,17 +3,17 @@
 use std::fs;
 use std::process::Command;
 
-use crate::certificates::Certificates;
-use crate::processes::{Ran, Server, warren, warren_in};
-use crate::support::{Place, track_all};
+use crate::certificates::TestCertificates;
+use crate::fixture::{SyncFixture, track_all};
+use crate::processes::{CommandOutput, ServeProcess, warren, warren_in};
 
 #[test]
 fn a_device_syncs_over_tls_and_the_certificate_is_renewed_under_way() {
-    let place = Place::new();
-    let certificates = Certificates::new(&place);
+    let place = SyncFixture::new();
+    let certificates = TestCertificates::new(&place);
     certificates.issue("0x0A");
     let options = ["--tls-cert", &certificates.certificate, "--tls-key", &certificates.key];
-    let server = Server::start(&place.data, &options);
+    let server = ServeProcess::start(&place.data, &options);
     assert_eq!(certificates.shown(&server), "serial=0A");
 
     let file = place.chinook("a.db");
@@ -21,7 +21,7 @@ fn a_device_syncs_over_tls_and_the_certificate_is_renewed_under_way() {
     let sync = |file: &str, authority: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warren"));
         command.args(["sync", file, "--json"]).args(place.first_time(&server.address));
-        Ran::new(command.env("SSL_CERT_FILE", authority).output().unwrap())
+        CommandOutput::new(command.env("SSL_CERT_FILE", authority).output().unwrap())
     };
     // Whom the machine does not trust is not talked to.
     sync(&file, &place.write("nobody.pem", "")).refused("untrusted");
@@ -42,8 +42,8 @@ fn a_device_syncs_over_tls_and_the_certificate_is_renewed_under_way() {
 
 #[test]
 fn a_certificate_that_cannot_be_used_is_named() {
-    let place = Place::new();
-    let certificates = Certificates::new(&place);
+    let place = SyncFixture::new();
+    let certificates = TestCertificates::new(&place);
     certificates.issue("0x0A");
     let serve = |certificate: &str, key: &str| {
         warren(&[
@@ -72,18 +72,18 @@ fn a_certificate_that_cannot_be_used_is_named() {
 }
 
 /// By a variable that names nothing, so that the machine trusts nobody.
-fn warren_trusting_nobody(place: &Place, arguments: &[&str]) -> Ran {
+fn warren_trusting_nobody(place: &SyncFixture, arguments: &[&str]) -> CommandOutput {
     let nobody = place.write("nobody.pem", "");
     warren_in(&place.at(""), &[("SSL_CERT_FILE", &nobody)], arguments)
 }
 
 #[test]
 fn an_authority_of_ones_own_is_named_once() {
-    let place = Place::new();
-    let certificates = Certificates::new(&place);
+    let place = SyncFixture::new();
+    let certificates = TestCertificates::new(&place);
     certificates.issue("0x0A");
     let options = ["--tls-cert", &certificates.certificate, "--tls-key", &certificates.key];
-    let server = Server::start(&place.data, &options);
+    let server = ServeProcess::start(&place.data, &options);
     let file = place.chinook("a.db");
     track_all(&file);
     let run =
@@ -107,7 +107,7 @@ fn an_authority_of_ones_own_is_named_once() {
     run(&[&clone[..], &first_time].concat()).succeeded();
 
     // Another authority's certificate is not taken from then on, whoever trusts it.
-    let others = Certificates::new(&place);
+    let others = TestCertificates::new(&place);
     others.issue("0x0B");
     while others.shown(&server) != "serial=0B" {}
     let everybody = [("SSL_CERT_FILE", &*others.authority)];

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use engine::{Cipher, Encryption, Key, Profile, open_connection};
+use engine::{Cipher, DatabaseKey, FileEncryption, Profile, open_connection};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::processes::{Ran, json, sql, warren};
-use crate::support::{CHINOOK, DISK};
+use crate::fixture::{CHINOOK, DISK};
+use crate::processes::{CommandOutput, json, sql, warren};
 
 /// A folder to measure in.
 fn folder() -> TempDir {
@@ -23,7 +23,7 @@ fn tune(arguments: &[&str], folder: &TempDir) -> Value {
 }
 
 #[track_caller]
-fn refused(arguments: &[&str], code: &str) -> Ran {
+fn refused(arguments: &[&str], code: &str) -> CommandOutput {
     let folder = folder();
     let path = folder.path().to_str().unwrap();
     let ran = warren(&[&["tune", "--json", "--folder", path], arguments].concat());
@@ -188,8 +188,8 @@ fn half_a_transaction_is_rolled_back_in_the_copy() {
 fn an_encrypted_file_stays_so_in_the_copy() {
     let place = folder();
     let path = place.path().join("secret.db");
-    let key = Key::generate();
-    let encryption = Encryption::Key { key: key.clone(), cipher: Some(Cipher::Aegis) };
+    let key = DatabaseKey::generate();
+    let encryption = FileEncryption::Key { key: key.clone(), cipher: Some(Cipher::Aegis) };
     let (db, _) = open_connection(&path, &encryption, Profile::SERVER, false, true).unwrap();
     db.execute_batch(
         "CREATE TABLE s (id INTEGER PRIMARY KEY, x); INSERT INTO s (x) VALUES (1), (2)",

@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::fixture::{SyncFixture, track_all};
 use crate::hex::hex;
 use crate::processes::{json, sql, warren, with_input};
-use crate::support::{Place, track_all};
 
 /// A file of a few megabytes, half of it free, in this journal mode.
 fn half_empty(folder: &TempDir, journal_mode: &str) -> String {
@@ -121,9 +121,9 @@ fn a_file_that_is_open_elsewhere_is_left_alone_and_the_process_is_named() {
 
 #[test]
 fn an_encrypted_file_needs_its_key_and_stays_encrypted() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let vault = place.operator(&["inspect", "--login", "ada"])["path"].as_str().unwrap().to_owned();
-    let key = place.write("key.hex", &hex(place.unlock(crate::support::PASSWORD).key.as_bytes()));
+    let key = place.write("key.hex", &hex(place.unlock(crate::fixture::PASSWORD).key.as_bytes()));
     let wrong = place.write("wrong.hex", &"00".repeat(32));
     warren(&["vacuum", &vault, "--json"]).refused("wrong_key");
     warren(&["vacuum", &vault, "--key-file", &wrong, "--json"]).refused("wrong_key");
@@ -185,7 +185,7 @@ fn inspect_shows_fragmentation_the_wal_and_who_has_it_open() {
     drop(shell.stdin.take());
     shell.wait().unwrap();
 
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let b = place.at("b.db");
     sql(&b, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 2)");

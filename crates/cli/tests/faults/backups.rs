@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::rig::{Ledger, PASSWORD, Server, warren};
+use crate::fixture::{FaultedServer, PASSWORD, SendRecord, warren};
 use crate::scenarios::{prepare_account, register};
 
 const BACKUPS: usize = 4;
@@ -30,7 +30,7 @@ fn backups_of_a_working_server_have_what_was_acknowledged_before() {
     let mut acknowledged = Vec::new();
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut ledger = Ledger::with_content_bytes(CONTENT_BYTES);
+            let mut ledger = SendRecord::with_content_bytes(CONTENT_BYTES);
             while !is_over.load(Ordering::SeqCst) {
                 assert!(ledger.push(&server, &token, PUSH_COUNT));
                 *pushed.lock().unwrap() += PUSH_COUNT;
@@ -55,9 +55,9 @@ fn backups_of_a_working_server_have_what_was_acknowledged_before() {
         fs::create_dir(folder.path().join(&restored)).unwrap();
         let (is_ok, said) = run(&["restore", &name, "--data", &data], folder.path());
         assert!(is_ok, "{said}");
-        let server = Server::start(&folder.path().join(&restored), Vec::new());
+        let server = FaultedServer::start(&folder.path().join(&restored), Vec::new());
         let server = server.map_err(|(_, said)| said).unwrap();
-        let mut ledger = Ledger::of_acknowledged(acknowledged, CONTENT_BYTES);
+        let mut ledger = SendRecord::of_acknowledged(acknowledged, CONTENT_BYTES);
         assert_eq!(ledger.check_vault(&server, &token), Vec::<String>::new(), "{name}");
         assert!(ledger.push(&server, &token, 1), "{name}");
         assert!(server.stop().unwrap().success());
@@ -69,7 +69,7 @@ fn a_restore_brings_no_revoked_device_back_and_no_former_password() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("place");
     let (server, token) = prepare_account(&place);
-    let mut ledger = Ledger::default();
+    let mut ledger = SendRecord::default();
     let lost = register(&mut ledger, &server, &token, "", "lost").unwrap();
     assert!(ledger.push(&server, &token, 10));
     let (is_ok, said) = run(&["backup", "copy", "--data", "place/data"], folder.path());
@@ -88,7 +88,7 @@ fn a_restore_brings_no_revoked_device_back_and_no_former_password() {
         let (is_ok, said) = run(&restore, folder.path());
         assert!(is_ok, "{said}");
         let place = folder.path().join(data).parent().unwrap().to_owned();
-        let server = Server::start(&place, Vec::new()).map_err(|(_, said)| said).unwrap();
+        let server = FaultedServer::start(&place, Vec::new()).map_err(|(_, said)| said).unwrap();
         let is_newest = !lists.is_empty();
         let call = ("GET", "/v1/sync/delta?cursor=0");
         let status = ledger.call(&server, call, &lost.token, &Value::Null).unwrap().status;
@@ -106,7 +106,7 @@ fn a_backup_that_is_not_what_was_written_is_not_restored() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("place");
     let (server, token) = prepare_account(&place);
-    assert!(Ledger::default().push(&server, &token, 10));
+    assert!(SendRecord::default().push(&server, &token, 10));
     let backup = ["backup", "copy", "--data", "place/data", "--json"];
     assert!(run(&backup, folder.path()).0);
     assert!(!run(&backup, folder.path()).0, "it is there already");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::rig::{ADMIN, Ledger, Server, send, warren};
+use crate::fixture::{ADMIN, FaultedServer, SendRecord, send, warren};
 use crate::scenarios::{prepare_account, prepare_files};
 use crate::spoil::{damaged, spoil_middle, vaults};
 
@@ -21,12 +21,12 @@ const ATTEMPTS_MAX: usize = 1_200;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A server that reads all pages of an idle vault each time, with a device `a.db` that is in step.
-struct Rig {
+struct DamageFixture {
     folder: tempfile::TempDir,
-    server: Option<Server>,
+    server: Option<FaultedServer>,
 }
 
-impl Rig {
+impl DamageFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("place");
@@ -53,7 +53,7 @@ impl Rig {
         self.folder.path().join("place")
     }
 
-    fn server(&self) -> &Server {
+    fn server(&self) -> &FaultedServer {
         self.server.as_ref().unwrap()
     }
 
@@ -62,7 +62,7 @@ impl Rig {
     }
 
     fn start(&mut self) {
-        let server = Server::start_with(&self.place(), Vec::new(), &["--scrub-days", "0"]);
+        let server = FaultedServer::start_with(&self.place(), Vec::new(), &["--scrub-days", "0"]);
         self.server = Some(server.map_err(|(_, said)| said).unwrap());
     }
 
@@ -90,7 +90,7 @@ impl Rig {
     /// What an idle vault gets, now.
     fn maintain(&self) -> Value {
         let call = ("POST", "/v1/admin/maintenance");
-        Ledger::default().call(self.server(), call, ADMIN, &json!({})).unwrap().value()
+        SendRecord::default().call(self.server(), call, ADMIN, &json!({})).unwrap().value()
     }
 
     fn metric(&self, name: &str) -> u64 {
@@ -158,7 +158,7 @@ impl Rig {
 
 #[test]
 fn a_page_that_is_spoilt_is_found_when_the_vault_is_idle_and_devices_fill_in_the_rest() {
-    let mut rig = Rig::new();
+    let mut rig = DamageFixture::new();
     rig.stop();
     rig.start();
     rig.sync();
@@ -184,11 +184,11 @@ fn a_page_that_is_spoilt_is_found_when_the_vault_is_idle_and_devices_fill_in_the
 }
 
 /// Messages on the server, in the vault's file.
-fn count(rig: &Rig) -> i64 {
+fn count(rig: &DamageFixture) -> i64 {
     rig.inspect("--verify").unwrap()["count"].as_i64().unwrap()
 }
 
-fn remove_account(rig: &Rig) {
+fn remove_account(rig: &DamageFixture) {
     rig.run(&["account", "remove", "ada", "--data", "data", "--yes"]).unwrap();
 }
 
@@ -200,7 +200,7 @@ fn has_damaged_files(data: &Path) -> bool {
 
 #[test]
 fn whoever_meets_a_spoilt_page_is_told_to_come_back_and_then_all_is_well() {
-    let mut rig = Rig::new();
+    let mut rig = DamageFixture::new();
     rig.stop();
     spoil_middle(&rig.vault());
     rig.start();
@@ -213,7 +213,7 @@ fn whoever_meets_a_spoilt_page_is_told_to_come_back_and_then_all_is_well() {
 
 #[test]
 fn a_vault_that_does_not_open_starts_anew_and_its_devices_send_everything() {
-    let mut rig = Rig::new();
+    let mut rig = DamageFixture::new();
     rig.stop();
     let garbage = vec![0x5a; 40_000];
     fs::write(rig.vault(), &garbage).unwrap();
@@ -227,7 +227,7 @@ fn a_vault_that_does_not_open_starts_anew_and_its_devices_send_everything() {
 
 #[test]
 fn inspect_repairs_a_vault_while_no_server_runs() {
-    let mut rig = Rig::new();
+    let mut rig = DamageFixture::new();
     let refused = rig.inspect("--repair").unwrap_err();
     assert!(refused.contains("warren serve"), "{refused}");
     rig.stop();
@@ -249,7 +249,7 @@ fn inspect_repairs_a_vault_while_no_server_runs() {
 
 #[test]
 fn a_second_damage_is_repaired_as_soon_as_the_file_of_the_first_is_moved_away() {
-    let mut rig = Rig::new();
+    let mut rig = DamageFixture::new();
     rig.stop();
     spoil_middle(&rig.vault());
     rig.start();
@@ -276,7 +276,7 @@ fn a_second_damage_is_repaired_as_soon_as_the_file_of_the_first_is_moved_away() 
 
 #[test]
 fn a_vault_that_does_not_open_for_the_second_time_is_repaired_without_a_restart() {
-    let mut rig = Rig::new();
+    let mut rig = DamageFixture::new();
     rig.stop();
     fs::write(damaged(&rig.vault()), "of an earlier damage").unwrap();
     fs::write(rig.vault(), vec![0x5a; 40_000]).unwrap();
@@ -290,7 +290,7 @@ fn a_vault_that_does_not_open_for_the_second_time_is_repaired_without_a_restart(
 
 #[test]
 fn a_server_whose_accounts_are_damaged_is_not_ready() {
-    let mut rig = Rig::new();
+    let mut rig = DamageFixture::new();
     rig.stop();
     spoil_middle(&rig.place().join("data/accounts.sqlite"));
     rig.start();
@@ -302,7 +302,7 @@ fn a_server_whose_accounts_are_damaged_is_not_ready() {
 
 #[test]
 fn devices_hear_what_a_repaired_vault_has_lost_until_it_has_come_back() {
-    let mut rig = Rig::new();
+    let mut rig = DamageFixture::new();
     rig.clone_as("c.db").unwrap();
     // Most of the vault is what `a.db` alone has.
     rig.insert(ROWS..3 * ROWS);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::random::Random;
+use crate::random::SplitMixRng;
 
 /// What a disk writes at once.
 const SECTOR: usize = 512;
@@ -75,7 +75,7 @@ pub(crate) fn read_log(path: &Path) -> Vec<LogRecord> {
 
 /// How a file system keeps names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
+pub(crate) enum NamePersistence {
     /// Only by a flush of their folder.
     Strict,
     /// In a journal, in their order, which any flush writes.
@@ -87,13 +87,13 @@ struct DiskFile {
     durable: Vec<u8>,
     cache: Vec<u8>,
     /// Since the last flush.
-    pending: Vec<Pending>,
+    pending: Vec<PendingOperation>,
     /// A flush has failed: a page that is written to later is written whole.
     has_failed: bool,
 }
 
 #[derive(Clone)]
-enum Pending {
+enum PendingOperation {
     Write(usize, Vec<u8>),
     Truncate(usize),
 }
@@ -106,9 +106,9 @@ enum NameChange {
 }
 
 #[derive(Clone)]
-pub(crate) struct Disk {
+pub(crate) struct SimulatedDisk {
     root: String,
-    names: Names,
+    names: NamePersistence,
     files: Vec<DiskFile>,
     /// As the program sees them.
     seen: BTreeMap<String, usize>,
@@ -117,9 +117,9 @@ pub(crate) struct Disk {
     folders: Vec<String>,
 }
 
-impl Disk {
+impl SimulatedDisk {
     /// What is in a folder, all of it certain. The log names it by the same path.
-    pub(crate) fn of(folder: &Path, names: Names) -> Self {
+    pub(crate) fn of(folder: &Path, names: NamePersistence) -> Self {
         let root = folder.to_str().unwrap().to_owned();
         let mut disk = Self {
             root: root.clone(),
@@ -167,13 +167,13 @@ impl Disk {
             (b'T', Some(file)) => self.files[file].truncate(offset),
             (b'S', Some(file)) => {
                 self.files[file].flush();
-                if self.names == Names::Journal {
+                if self.names == NamePersistence::Journal {
                     self.commit_names(|_| true);
                 }
             }
             (b'S', None) if self.folders.contains(path) => match self.names {
-                Names::Journal => self.commit_names(|_| true),
-                Names::Strict => self.commit_names(|name| parent(name) == path),
+                NamePersistence::Journal => self.commit_names(|_| true),
+                NamePersistence::Strict => self.commit_names(|name| parent(name) == path),
             },
             (b'F', Some(file)) => self.files[file].fail(),
             (b'R', Some(file)) => {
@@ -209,11 +209,11 @@ impl Disk {
     }
 
     /// Writes an image of what the disk may hold now into a folder.
-    pub(crate) fn write_image(&self, to: &Path, random: &mut Random) {
+    pub(crate) fn write_image(&self, to: &Path, random: &mut SplitMixRng) {
         let mut names = self.certain.clone();
         let count = match self.names {
-            Names::Journal => random.below(self.pending.len() as u64 + 1),
-            Names::Strict => random.below(2) * self.pending.len() as u64,
+            NamePersistence::Journal => random.below(self.pending.len() as u64 + 1),
+            NamePersistence::Strict => random.below(2) * self.pending.len() as u64,
         };
         for change in &self.pending[..usize::try_from(count).unwrap()] {
             change.apply(&mut names);
@@ -271,12 +271,12 @@ impl DiskFile {
         } else {
             (offset, offset + data.len())
         };
-        self.pending.push(Pending::Write(start, self.cache[start..end].to_vec()));
+        self.pending.push(PendingOperation::Write(start, self.cache[start..end].to_vec()));
     }
 
     fn truncate(&mut self, length: usize) {
         self.cache.resize(length, 0);
-        self.pending.push(Pending::Truncate(length));
+        self.pending.push(PendingOperation::Truncate(length));
     }
 
     fn flush(&mut self) {
@@ -288,11 +288,11 @@ impl DiskFile {
     /// What was written since the last flush is never written, unless its page is written to again.
     fn fail(&mut self) {
         self.has_failed = true;
-        self.pending.retain(|pending| matches!(pending, Pending::Truncate(_)));
+        self.pending.retain(|pending| matches!(pending, PendingOperation::Truncate(_)));
     }
 
     /// What a power loss may leave of it.
-    fn image(&self, random: &mut Random) -> Vec<u8> {
+    fn image(&self, random: &mut SplitMixRng) -> Vec<u8> {
         let mut content = self.durable.clone();
         match random.below(4) {
             0 => {}
@@ -314,7 +314,7 @@ impl DiskFile {
     }
 }
 
-impl Pending {
+impl PendingOperation {
     fn apply(&self, content: &mut Vec<u8>) {
         match self {
             Self::Write(offset, data) => put(content, *offset, data),
@@ -323,7 +323,7 @@ impl Pending {
     }
 
     /// Some of its sectors.
-    fn tear(&self, content: &mut Vec<u8>, random: &mut Random) {
+    fn tear(&self, content: &mut Vec<u8>, random: &mut SplitMixRng) {
         match self {
             Self::Write(offset, data) => {
                 let mut at = 0;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::rig::{Ledger, Server, now, send};
+use crate::fixture::{FaultedServer, SendRecord, now, send};
 use crate::scenarios::{prepare_account, register};
 
 /// With room for the reserve of 16 MiB and twice as much again.
@@ -55,7 +55,7 @@ impl Drop for SmallDisk {
     }
 }
 
-fn readiness(server: &Server) -> (u16, Value) {
+fn readiness(server: &FaultedServer) -> (u16, Value) {
     let answer = send("GET", &format!("{}/readyz", server.address), &[], &[]).unwrap();
     (answer.status, answer.value())
 }
@@ -64,7 +64,7 @@ fn readiness(server: &Server) -> (u16, Value) {
 fn a_full_disk_refuses_what_is_new_and_is_over_when_there_is_room() {
     let Some(disk) = SmallDisk::mount() else { return };
     let (server, token) = prepare_account(disk.path());
-    let mut ledger = Ledger::with_content_bytes(2_000);
+    let mut ledger = SendRecord::with_content_bytes(2_000);
     assert!(ledger.push(&server, &token, 50));
     assert_eq!(readiness(&server).0, 200);
     disk.fill();

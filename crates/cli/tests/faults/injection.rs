@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::rig::{Ledger, Server, copy_folder, now};
-use crate::scenarios::{FaultRun, Scenario};
+use crate::fixture::{FaultedServer, SendRecord, copy_folder, now};
+use crate::scenarios::{FaultRun, FaultScenario};
 use crate::shim::operation::{CHANGES, OPEN, RENAME, SYNC, WRITE};
-use crate::shim::{Control, FaultMode};
+use crate::shim::{FaultMode, ShimControl};
 
 /// One way to break operations.
 #[derive(Clone, Copy)]
@@ -55,10 +55,10 @@ const RUNS_AT_ONCE: usize = 4;
 
 /// What became of one injection.
 #[derive(Default)]
-struct Outcome {
+struct InjectionOutcome {
     /// What was broken; `None` if the scenario has fewer operations.
     hit: Option<String>,
-    end: Option<End>,
+    end: Option<InjectionEnd>,
     wrong: Vec<String>,
     codes: BTreeMap<String, u32>,
     /// The end of the server's, where it stays down.
@@ -74,7 +74,7 @@ fn end_of_log(log: &str) -> String {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
+enum InjectionEnd {
     /// It was killed, as it should.
     Killed,
     /// It did not start, and said why.
@@ -92,7 +92,7 @@ enum End {
 /// Breaks `count_max` operations of the scenario in each way, evenly spread over it; all of them
 /// for `usize::MAX`. Prints a table and fails if anything is wrong.
 #[expect(clippy::print_stdout, reason = "the table is what a long run is for")]
-pub(crate) fn check<S: Scenario>(count_max: usize) {
+pub(crate) fn check<S: FaultScenario>(count_max: usize) {
     let root = tempfile::tempdir().unwrap();
     let base = root.path().join("base");
     let scenario = S::prepare(&base);
@@ -104,7 +104,7 @@ pub(crate) fn check<S: Scenario>(count_max: usize) {
         .flat_map(|(kind, places)| places.iter().map(move |at| (*kind, *at)))
         .collect();
     let next = AtomicUsize::new(0);
-    let outcomes: Mutex<Vec<(FaultKind, u64, Outcome)>> = Mutex::default();
+    let outcomes: Mutex<Vec<(FaultKind, u64, InjectionOutcome)>> = Mutex::default();
     thread::scope(|scope| {
         for _ in 0..RUNS_AT_ONCE {
             scope.spawn(|| {
@@ -120,8 +120,8 @@ pub(crate) fn check<S: Scenario>(count_max: usize) {
     let wrong: Vec<_> = outcomes
         .iter()
         .filter_map(|(kind, at, outcome)| {
-            let Outcome { hit, end, wrong, codes, log } = outcome;
-            let is_down = matches!(end, Some(End::StaysDown | End::Died));
+            let InjectionOutcome { hit, end, wrong, codes, log } = outcome;
+            let is_down = matches!(end, Some(InjectionEnd::StaysDown | InjectionEnd::Died));
             (is_down || !wrong.is_empty()).then(|| {
                 let hit = hit.as_deref().unwrap_or("nothing");
                 format!(
@@ -142,9 +142,9 @@ pub(crate) fn places(operations: u64, count_max: usize) -> Vec<u64> {
 }
 
 /// How many operations of that kind the scenario has.
-fn count<S: Scenario>(scenario: &S, base: &Path, kind: FaultKind) -> u64 {
+fn count<S: FaultScenario>(scenario: &S, base: &Path, kind: FaultKind) -> u64 {
     let folder = tempfile::tempdir().unwrap();
-    let started = Injected::<S>::start(&folder, base, kind, 0);
+    let started = InjectedServer::<S>::start(&folder, base, kind, 0);
     let (mut server, mut run) = (started.server.unwrap(), started.run);
     scenario.run(&server, &mut run);
     assert!(server.is_alive());
@@ -152,26 +152,26 @@ fn count<S: Scenario>(scenario: &S, base: &Path, kind: FaultKind) -> u64 {
 }
 
 /// A server on a copy of the base, or why there is none.
-struct Injected<S> {
-    control: Control,
-    server: Result<Server, String>,
+struct InjectedServer<S> {
+    control: ShimControl,
+    server: Result<FaultedServer, String>,
     run: FaultRun,
     scenario: std::marker::PhantomData<S>,
 }
 
-impl<S: Scenario> Injected<S> {
+impl<S: FaultScenario> InjectedServer<S> {
     fn start(folder: &TempDir, base: &Path, kind: FaultKind, at: u64) -> Self {
         let work = folder.path().join("work");
         copy_folder(base, &work);
-        let control = Control::new(folder.path());
+        let control = ShimControl::new(folder.path());
         let mut run =
-            FaultRun { folder: work.clone(), ledger: Ledger::default(), device_control: None };
+            FaultRun { folder: work.clone(), ledger: SendRecord::default(), device_control: None };
         let watched = if S::IS_DEVICE {
             // The server's own folder lies elsewhere, so that it is not broken, too.
             let server = folder.path().join("server");
             std::fs::create_dir(&server).unwrap();
             std::fs::rename(work.join("data"), server.join("data")).unwrap();
-            run.device_control = Some(Control::new(folder.path()));
+            run.device_control = Some(ShimControl::new(folder.path()));
             server
         } else {
             work
@@ -182,21 +182,31 @@ impl<S: Scenario> Injected<S> {
             control.environment(&watched.join("data"), None)
         };
         control.arm(kind.mode, at, kind.operations, kind.error);
-        let server = Server::start(&watched, environment);
+        let server = FaultedServer::start(&watched, environment);
         let server = server.map_err(|(status, said)| format!("{status}: {said}"));
         Self { control, server, run, scenario: std::marker::PhantomData }
     }
 }
 
-fn inject<S: Scenario>(scenario: &S, base: &Path, kind: FaultKind, at: u64) -> Outcome {
+fn inject<S: FaultScenario>(
+    scenario: &S,
+    base: &Path,
+    kind: FaultKind,
+    at: u64,
+) -> InjectionOutcome {
     let folder = tempfile::tempdir().unwrap();
-    let Injected { control, server, mut run, .. } = Injected::<S>::start(&folder, base, kind, at);
-    let mut outcome = Outcome::default();
+    let InjectedServer { control, server, mut run, .. } =
+        InjectedServer::<S>::start(&folder, base, kind, at);
+    let mut outcome = InjectionOutcome::default();
     let mut left = None;
     let data = if S::IS_DEVICE { folder.path().join("server") } else { run.folder.clone() };
     match server {
         Err(said) => {
-            outcome.end = Some(if kind.mode.kills() { End::Killed } else { End::NotStarted });
+            outcome.end = Some(if kind.mode.kills() {
+                InjectionEnd::Killed
+            } else {
+                InjectionEnd::NotStarted
+            });
             // A panic is no clean exit, and an error says a code.
             if !kind.mode.kills() && (said.contains("panicked") || !said.contains("\"code\"")) {
                 outcome.wrong.push(format!("START: {said}"));
@@ -208,7 +218,7 @@ fn inject<S: Scenario>(scenario: &S, base: &Path, kind: FaultKind, at: u64) -> O
             run.device_control = None;
             outcome.end = Some(end(scenario, &mut server, &mut run, &mut done, kind));
             left = Some(done);
-            if outcome.end == Some(End::StaysDown) {
+            if outcome.end == Some(InjectionEnd::StaysDown) {
                 outcome.log = end_of_log(&server.log());
             }
             if server.log().contains("panicked") {
@@ -227,37 +237,37 @@ fn inject<S: Scenario>(scenario: &S, base: &Path, kind: FaultKind, at: u64) -> O
 }
 
 /// How the server is, once nothing is broken any more.
-fn end<S: Scenario>(
+fn end<S: FaultScenario>(
     scenario: &S,
-    server: &mut Server,
+    server: &mut FaultedServer,
     run: &mut FaultRun,
     left: &mut S::Left,
     kind: FaultKind,
-) -> End {
+) -> InjectionEnd {
     if S::IS_DEVICE {
-        return End::Device;
+        return InjectionEnd::Device;
     }
     let until = now() + BACK_TIME_MAX;
     while server.is_alive() {
         if scenario.is_back(server, run, left) {
-            return End::Back;
+            return InjectionEnd::Back;
         }
         if now() > until {
-            return End::StaysDown;
+            return InjectionEnd::StaysDown;
         }
         thread::park_timeout(BACK_POLL);
     }
-    if kind.mode.kills() { End::Killed } else { End::Died }
+    if kind.mode.kills() { InjectionEnd::Killed } else { InjectionEnd::Died }
 }
 
 /// Starts the server again with nothing broken, and says what is wrong.
-fn restart_and_check<S: Scenario>(
+fn restart_and_check<S: FaultScenario>(
     scenario: &S,
     data: &Path,
     run: &mut FaultRun,
     left: Option<S::Left>,
 ) -> Vec<String> {
-    let server = match Server::start(data, Vec::new()) {
+    let server = match FaultedServer::start(data, Vec::new()) {
         Ok(server) => server,
         Err((status, said)) => return vec![format!("RESTART: {status}: {said}")],
     };
@@ -270,11 +280,15 @@ fn restart_and_check<S: Scenario>(
     wrong
 }
 
-fn table(name: &str, counts: [u64; KINDS.len()], outcomes: &[(FaultKind, u64, Outcome)]) -> String {
+fn table(
+    name: &str,
+    counts: [u64; KINDS.len()],
+    outcomes: &[(FaultKind, u64, InjectionOutcome)],
+) -> String {
     let mut text = format!("\n{name}: {} injections\n", outcomes.len());
     for (kind, operations) in KINDS.iter().zip(counts) {
         let of_kind = || outcomes.iter().filter(|(other, ..)| other.name == kind.name);
-        let mut ends: BTreeMap<End, usize> = BTreeMap::new();
+        let mut ends: BTreeMap<InjectionEnd, usize> = BTreeMap::new();
         for (.., outcome) in of_kind() {
             if let (Some(end), Some(_)) = (outcome.end, &outcome.hit) {
                 *ends.entry(end).or_default() += 1;

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::rig::Server;
+use crate::fixture::FaultedServer;
 use crate::scenarios::UploadScenario;
 
 /// Between a server and PostgreSQL, until the test's process ends. Armed, it passes the next
 /// statement that names the function, waits for the answer, and hangs up instead of passing that.
-struct Wire {
+struct PostgresWire {
     port: u16,
     is_armed: Arc<AtomicBool>,
 }
 
 const FUNCTION: &[u8] = b"warren.replace_blob";
 
-impl Wire {
+impl PostgresWire {
     fn to(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let wire = Self { port: listener.local_addr().unwrap().port(), is_armed: Arc::default() };
@@ -74,18 +74,18 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream, passes: impl Fn(&[u8]) -> bool
 
 #[test]
 fn a_budgets_file_survives_an_answer_that_is_lost_after_the_commit() {
-    let lab = postgres_lab::Server::start_temporary(&[]).unwrap();
+    let lab = postgres_lab::PostgresServer::start_temporary(&[]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("place");
     std::fs::create_dir(&place).unwrap();
     let port = lab.config().get_ports()[0];
-    let wire = Wire::to(port);
+    let wire = PostgresWire::to(port);
     let url = lab.url("postgres").replace(&format!(":{port}/"), &format!(":{}/", wire.port));
     let url_file = place.join("url.txt");
     std::fs::write(&url_file, format!("{url}\n")).unwrap();
     let options = ["--postgres-file", url_file.to_str().unwrap()];
     let start = || {
-        let server = Server::start_with(&place, Vec::new(), &options);
+        let server = FaultedServer::start_with(&place, Vec::new(), &options);
         server.map_err(|(status, said)| format!("{status}: {said}")).unwrap()
     };
     let server = start();

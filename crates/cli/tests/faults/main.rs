@@ -10,6 +10,7 @@
 mod backups;
 mod damage;
 mod disk;
+mod fixture;
 mod full_disk;
 mod injection;
 mod lost_answer;
@@ -18,15 +19,16 @@ mod power_loss;
 #[expect(dead_code, reason = "these tests do not use all of it")]
 mod random;
 mod restores;
-mod rig;
 mod scenarios;
 mod shim;
 mod spoil;
 mod stalled_backups;
 
 use crate::power_loss::{DeviceTrace, ServerTrace, lose_power_after_a_failed_flush};
-use crate::random::Random;
-use crate::scenarios::{AccountsScenario, DeviceScenario, Scenario, SyncScenario, UploadScenario};
+use crate::random::SplitMixRng;
+use crate::scenarios::{
+    AccountsScenario, DeviceScenario, FaultScenario, SyncScenario, UploadScenario,
+};
 
 /// Injections of each kind into a scenario in the long form, evenly spread over its operations.
 const LONG_COUNT: usize = 300;
@@ -43,7 +45,7 @@ fn count(short: usize) -> usize {
 }
 
 /// With so many injections of each kind in the short form.
-fn check<S: Scenario>(short: usize) {
+fn check<S: FaultScenario>(short: usize) {
     injection::check::<S>(count(short));
 }
 
@@ -56,7 +58,7 @@ fn check_images(
     check_control: impl Fn(usize, u64) -> Vec<String>,
 ) {
     let count = if is_long() { long } else { short };
-    let seed = Random::new().next();
+    let seed = SplitMixRng::new().next();
     let wrong = check(count, seed);
     println!("{name}: {count} images, wrong: {}", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

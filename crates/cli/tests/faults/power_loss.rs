@@ -14,31 +14,31 @@ use std::thread;
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::disk::{Disk, LogRecord, Names, read_log};
-use crate::random::Random;
-use crate::rig::{ADMIN, Ledger, Server, copy_folder, warren};
-use crate::scenarios::{Scenario, UploadScenario, prepare_account, prepare_files};
+use crate::disk::{LogRecord, NamePersistence, SimulatedDisk, read_log};
+use crate::fixture::{ADMIN, FaultedServer, SendRecord, copy_folder, warren};
+use crate::random::SplitMixRng;
+use crate::scenarios::{FaultScenario, UploadScenario, prepare_account, prepare_files};
 use crate::shim::operation::SYNC;
-use crate::shim::{Control, FaultMode};
+use crate::shim::{FaultMode, ShimControl};
 
 /// Images at one time.
 const IMAGES_AT_ONCE: usize = 4;
 
 /// What a folder was, and what a program did to it.
-struct Trace {
+struct OperationTrace {
     base: PathBuf,
     log: Vec<LogRecord>,
 }
 
-impl Trace {
+impl OperationTrace {
     /// Labels that the test had written before the cut.
     fn acknowledged(&self, cut: usize) -> impl Iterator<Item = &str> {
         self.log[..cut].iter().filter(|record| record.kind == b'A').map(|record| &*record.path)
     }
 
     /// A place to cut: half of them right after a flush or a change of names, or just before one.
-    fn cut(&self, random: &mut Random) -> usize {
-        let any = |random: &mut Random, count: usize| {
+    fn cut(&self, random: &mut SplitMixRng) -> usize {
+        let any = |random: &mut SplitMixRng, count: usize| {
             usize::try_from(random.below(count as u64)).unwrap()
         };
         if random.below(2) == 0 {
@@ -49,8 +49,8 @@ impl Trace {
         near[any(random, near.len())] + any(random, 2)
     }
 
-    fn image(&self, cut: usize, names: Names, to: &Path, random: &mut Random) {
-        let mut disk = Disk::of(&self.base, names);
+    fn image(&self, cut: usize, names: NamePersistence, to: &Path, random: &mut SplitMixRng) {
+        let mut disk = SimulatedDisk::of(&self.base, names);
         self.log[..cut].iter().for_each(|record| disk.apply(record));
         disk.write_image(to, random);
     }
@@ -79,8 +79,8 @@ impl Trace {
                         if number >= count || wrong.lock().unwrap().len() >= wrong_max {
                             break;
                         }
-                        let mut random = Random::of(seed.wrapping_add(number as u64));
-                        let names = [Names::Strict, Names::Journal][number % 2];
+                        let mut random = SplitMixRng::of(seed.wrapping_add(number as u64));
+                        let names = [NamePersistence::Strict, NamePersistence::Journal][number % 2];
                         let cut = self.cut(&mut random);
                         let folder = tempfile::tempdir().unwrap();
                         self.image(cut, names, folder.path(), &mut random);
@@ -109,7 +109,7 @@ impl LogMarks {
 
 /// Pushes that start WALs anew, uploads, and maintenance that swaps files.
 pub(crate) struct ServerTrace {
-    trace: Trace,
+    trace: OperationTrace,
     token: String,
     uploads: UploadScenario,
     _folder: tempfile::TempDir,
@@ -128,11 +128,12 @@ impl ServerTrace {
         let token = UploadScenario::register_device(&base);
         let (work, log) = (folder.path().join("base"), folder.path().join("log"));
         copy_folder(&base, &work);
-        let control = Control::new(folder.path());
+        let control = ShimControl::new(folder.path());
         let server =
-            Server::start(&base, control.environment(&base.join("data"), Some(&log))).unwrap();
+            FaultedServer::start(&base, control.environment(&base.join("data"), Some(&log)))
+                .unwrap();
         let marks = LogMarks(log.clone());
-        let mut ledger = Ledger::with_content_bytes(CONTENT_BYTES);
+        let mut ledger = SendRecord::with_content_bytes(CONTENT_BYTES);
         for number in 1..=PUSHES {
             assert!(ledger.push(&server, &token, PUSH_COUNT));
             marks.note(&format!("messages {}", number * PUSH_COUNT));
@@ -149,7 +150,8 @@ impl ServerTrace {
         }
         assert!(server.stop().unwrap().success());
         // The log names the folder that the server had; the base is as it was before.
-        let trace = Trace { base: work.join("data"), log: moved(read_log(&log), &base, &work) };
+        let trace =
+            OperationTrace { base: work.join("data"), log: moved(read_log(&log), &base, &work) };
         Self { trace, token, uploads, _folder: folder }
     }
 
@@ -163,11 +165,11 @@ impl ServerTrace {
         control.check(count, seed, 1, |image, cut| self.judge(&control, image, cut))
     }
 
-    fn judge(&self, trace: &Trace, image: &Path, cut: usize) -> Vec<String> {
+    fn judge(&self, trace: &OperationTrace, image: &Path, cut: usize) -> Vec<String> {
         let place = tempfile::tempdir().unwrap();
         fs::rename(image, place.path().join("data")).unwrap();
         fs::create_dir(image).unwrap();
-        let server = match Server::start(place.path(), Vec::new()) {
+        let server = match FaultedServer::start(place.path(), Vec::new()) {
             Ok(server) => server,
             Err((status, said)) => return vec![format!("START: {status}: {said}")],
         };
@@ -180,7 +182,7 @@ impl ServerTrace {
                 _ => file = number.parse().unwrap(),
             }
         }
-        let mut ledger = Ledger::of_acknowledged(messages, CONTENT_BYTES);
+        let mut ledger = SendRecord::of_acknowledged(messages, CONTENT_BYTES);
         let mut wrong = ledger.check_vault(&server, &self.token);
         match self.uploads.download(&server) {
             Ok(found) if found == file || found == begun => {}
@@ -205,7 +207,7 @@ fn moved(log: Vec<LogRecord>, from: &Path, to: &Path) -> Vec<LogRecord> {
 
 /// Edits of a file by another program, and syncs.
 pub(crate) struct DeviceTrace {
-    trace: Trace,
+    trace: OperationTrace,
     /// The folder of a server that has all that was synced.
     server: PathBuf,
     _folder: tempfile::TempDir,
@@ -227,7 +229,7 @@ impl DeviceTrace {
         fs::create_dir(&device).unwrap();
         fs::rename(&file, device.join("a.db")).unwrap();
         copy_folder(&device, &base);
-        let control = Control::new(folder.path());
+        let control = ShimControl::new(folder.path());
         let environment = || control.environment(&device, Some(&log));
         let marks = LogMarks(log.clone());
         File::create(&log).unwrap();
@@ -249,7 +251,8 @@ impl DeviceTrace {
             }
         }
         assert!(server.stop().unwrap().success());
-        let trace = Trace { base: base.clone(), log: moved(read_log(&log), &device, &base) };
+        let trace =
+            OperationTrace { base: base.clone(), log: moved(read_log(&log), &device, &base) };
         Self { trace, server: place, _folder: folder }
     }
 
@@ -266,10 +269,10 @@ impl DeviceTrace {
 
     /// After a sync the file has every edit that its program had committed, it has what a clone has,
     /// and nothing is malformed.
-    fn judge(&self, trace: &Trace, image: &Path, cut: usize) -> Vec<String> {
+    fn judge(&self, trace: &OperationTrace, image: &Path, cut: usize) -> Vec<String> {
         let place = tempfile::tempdir().unwrap();
         copy_folder(&self.server, place.path());
-        let server = Server::start(place.path(), Vec::new()).unwrap();
+        let server = FaultedServer::start(place.path(), Vec::new()).unwrap();
         let mut wrong = Vec::new();
         let sync = ["sync", "a.db", "--server", &server.address];
         let password = place.path().join("password.txt");
@@ -335,10 +338,10 @@ pub(crate) fn lose_power_after_a_failed_flush(is_killed: bool) -> Vec<String> {
     assert!(server.stop().unwrap().success());
     let (base, log) = (folder.path().join("base"), folder.path().join("log"));
     copy_folder(&place, &base);
-    let control = Control::new(folder.path());
+    let control = ShimControl::new(folder.path());
     let environment = || control.environment(&place.join("data"), Some(&log));
-    let (marks, mut ledger) = (LogMarks(log.clone()), Ledger::default());
-    let server = Server::start(&place, environment()).unwrap();
+    let (marks, mut ledger) = (LogMarks(log.clone()), SendRecord::default());
+    let server = FaultedServer::start(&place, environment()).unwrap();
     assert!(ledger.push(&server, &token, 20));
     control.arm(FaultMode::Once, 1, SYNC, 5);
     assert!(!ledger.push(&server, &token, 20), "its flush fails");
@@ -348,21 +351,21 @@ pub(crate) fn lose_power_after_a_failed_flush(is_killed: bool) -> Vec<String> {
     } else {
         assert!(server.stop().unwrap().success());
     }
-    let server = Server::start(&place, environment()).unwrap();
+    let server = FaultedServer::start(&place, environment()).unwrap();
     assert!(ledger.push_again(&server, &token), "the same page");
     assert!(ledger.push(&server, &token, 20));
     marks.note("all");
     server.kill();
     let log = moved(read_log(&log), &place, &base);
     let end = log.iter().position(|record| record.kind == b'A').unwrap();
-    let trace = Trace { base: base.join("data"), log };
+    let trace = OperationTrace { base: base.join("data"), log };
     let mut wrong = Vec::new();
-    for names in [Names::Strict, Names::Journal] {
+    for names in [NamePersistence::Strict, NamePersistence::Journal] {
         let image = tempfile::tempdir().unwrap();
-        let mut disk = Disk::of(&trace.base, names);
+        let mut disk = SimulatedDisk::of(&trace.base, names);
         trace.log[..end].iter().for_each(|record| disk.apply(record));
         disk.write_certain_image(&image.path().join("data"));
-        match Server::start(image.path(), Vec::new()) {
+        match FaultedServer::start(image.path(), Vec::new()) {
             Ok(server) => wrong.extend(ledger.check_vault(&server, &token)),
             Err((status, said)) => wrong.push(format!("START: {status}: {said}")),
         }

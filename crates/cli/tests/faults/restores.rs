@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::fixture::{FaultedServer, PASSWORD, SendRecord, warren};
 use crate::injection::places;
-use crate::rig::{Ledger, PASSWORD, Server, warren};
 use crate::scenarios::{RegisteredDevice, prepare_account, register};
 use crate::shim::operation::{CHANGES, WRITE};
-use crate::shim::{Control, FaultMode};
+use crate::shim::{FaultMode, ShimControl};
 
 const NEW_PASSWORD: &str = "the new one";
 
 /// A server's folder, a backup, and what was revoked on the server since.
-struct World {
+struct RestoreFixture {
     folder: TempDir,
-    ledger: Ledger,
+    ledger: SendRecord,
     /// Of the device that stays.
     token: String,
     /// Were revoked since the backup, in this order.
     revoked: Vec<RegisteredDevice>,
 }
 
-impl World {
+impl RestoreFixture {
     /// One more device for each of `revoke`, which revokes it.
-    fn new(revoke: &[fn(&mut Self, &Server, &RegisteredDevice)]) -> Self {
+    fn new(revoke: &[fn(&mut Self, &FaultedServer, &RegisteredDevice)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (server, token) = prepare_account(&folder.path().join("place"));
-        let mut ledger = Ledger::default();
+        let mut ledger = SendRecord::default();
         assert!(ledger.push(&server, &token, 10));
         let register = |_| register(&mut ledger, &server, &token, "", "lost").unwrap();
         let devices: Vec<_> = revoke.iter().map(register).collect();
@@ -59,7 +59,7 @@ impl World {
         (status.is_some_and(|status| status.success()), said)
     }
 
-    fn revoke(&mut self, server: &Server, device: &RegisteredDevice) {
+    fn revoke(&mut self, server: &FaultedServer, device: &RegisteredDevice) {
         let path = format!("/v1/clients/{}", device.id);
         let token = self.token.clone();
         let revoked = self.ledger.call(server, ("DELETE", &path), &token, &Value::Null);
@@ -67,14 +67,14 @@ impl World {
     }
 
     /// Revokes it; then the end of that line is lost, as when the disk was full in the middle of it.
-    fn revoke_and_tear(&mut self, server: &Server, device: &RegisteredDevice) {
+    fn revoke_and_tear(&mut self, server: &FaultedServer, device: &RegisteredDevice) {
         self.revoke(server, device);
         let path = self.path("place/data/revocations");
         let list = fs::read(&path).unwrap();
         fs::write(&path, &list[..list.len() - 5]).unwrap();
     }
 
-    fn change_password(&mut self, server: &Server, device: &RegisteredDevice) {
+    fn change_password(&mut self, server: &FaultedServer, device: &RegisteredDevice) {
         self.revoke(server, device);
         let body = json!({"login": "ada", "password": PASSWORD, "new_password": NEW_PASSWORD});
         let changed = self.ledger.call(server, ("PUT", "/v1/accounts/password"), "", &body);
@@ -83,7 +83,7 @@ impl World {
 
     /// What a server on `PLACE/data` answers to each of the revoked devices. All else must work.
     fn statuses(&mut self, place: &str) -> Vec<u16> {
-        let server = Server::start(&self.path(place), Vec::new()).map_err(|(_, said)| said);
+        let server = FaultedServer::start(&self.path(place), Vec::new()).map_err(|(_, said)| said);
         let server = server.unwrap();
         let ask = |device: &RegisteredDevice| {
             let call = ("GET", "/v1/sync/delta?cursor=0");
@@ -108,8 +108,12 @@ impl World {
 
 #[test]
 fn a_torn_revocation_is_reported_and_keeps_no_other_from_being_applied() {
-    let mut world =
-        World::new(&[World::revoke, World::revoke_and_tear, World::revoke, World::change_password]);
+    let mut world = RestoreFixture::new(&[
+        RestoreFixture::revoke,
+        RestoreFixture::revoke_and_tear,
+        RestoreFixture::revoke,
+        RestoreFixture::change_password,
+    ]);
     // The first line is empty, and each of the others is a revocation.
     let is_reported = |said: &str| said.contains("skipped damaged lines (3)");
     let said = world.succeed(&["backup", "newer", "--data", "place/data"]);
@@ -134,12 +138,13 @@ fn a_torn_revocation_is_reported_and_keeps_no_other_from_being_applied() {
 
 #[test]
 fn a_server_applies_the_list_to_an_accounts_file_that_is_older() {
-    let mut world = World::new(&[World::revoke, World::change_password]);
+    let mut world = RestoreFixture::new(&[RestoreFixture::revoke, RestoreFixture::change_password]);
     let accounts = "accounts.sqlite";
     fs::copy(world.path("copy").join(accounts), world.path("place/data").join(accounts)).unwrap();
     assert_eq!(world.statuses("place"), [401, 401]);
     assert!(world.log("place").contains("was older than the list"));
-    let server = Server::start(&world.path("place"), Vec::new()).map_err(|(_, said)| said).unwrap();
+    let server =
+        FaultedServer::start(&world.path("place"), Vec::new()).map_err(|(_, said)| said).unwrap();
     let log = world.log("place");
     assert_eq!(log.matches("was older than the list").count(), 1, "{log}");
     let ledger = &mut world.ledger;
@@ -149,7 +154,7 @@ fn a_server_applies_the_list_to_an_accounts_file_that_is_older() {
 
 #[test]
 fn a_list_that_is_none_is_refused_before_anything_is_made() {
-    let world = World::new(&[World::revoke]);
+    let world = RestoreFixture::new(&[RestoreFixture::revoke]);
     for (list, why) in [("place/data/none", "No such file"), ("copy/manifest.json", "is no list")] {
         for what in [&["--data", "new"][..], &["--check"]] {
             let arguments = [&["restore", "copy", "--revocations", list], what].concat();
@@ -162,7 +167,7 @@ fn a_list_that_is_none_is_refused_before_anything_is_made() {
 
 /// What is wrong with a directory that can be opened: not all of a restore is in it. `accounts` are
 /// those that it has.
-fn check_complete(world: &World, data: &str, accounts: &Value) -> Option<String> {
+fn check_complete(world: &RestoreFixture, data: &str, accounts: &Value) -> Option<String> {
     // Two devices were there at the time of the backup, and one was revoked since.
     let clients = &accounts[0]["clients"];
     let mut names: Vec<_> = fs::read_dir(world.path(data))
@@ -176,7 +181,7 @@ fn check_complete(world: &World, data: &str, accounts: &Value) -> Option<String>
 }
 
 /// Interrupts a restore at one operation, and then restores without.
-fn interrupt(world: &World, control: &Control, number: u64) -> Option<String> {
+fn interrupt(world: &RestoreFixture, control: &ShimControl, number: u64) -> Option<String> {
     let list = world.path("place/data/revocations");
     let data = format!("new{number}");
     let restore = ["restore", "copy", "--data", &data, "--revocations", list.to_str().unwrap()];
@@ -206,8 +211,8 @@ fn interrupt(world: &World, control: &Control, number: u64) -> Option<String> {
 fn a_restore_that_is_interrupted_leaves_nothing_that_a_server_would_open() {
     const EIO: i32 = 5;
     const ENOSPC: i32 = 28;
-    let mut world = World::new(&[World::revoke]);
-    let control = Control::new(world.folder.path());
+    let mut world = RestoreFixture::new(&[RestoreFixture::revoke]);
+    let control = ShimControl::new(world.folder.path());
     let mut number = 0;
     let mut wrong = Vec::new();
     for (mode, operations, errno, short) in [
@@ -238,10 +243,10 @@ fn a_restore_that_is_interrupted_leaves_nothing_that_a_server_would_open() {
 
 #[test]
 fn a_server_does_not_open_a_directory_whose_restore_has_not_finished() {
-    let world = World::new(&[World::revoke]);
+    let world = RestoreFixture::new(&[RestoreFixture::revoke]);
     let restore = ["restore", "copy", "--data", "new/data"];
     fs::create_dir_all(world.path("new/data/restoring")).unwrap();
-    let (_, said) = Server::start(&world.path("new"), Vec::new()).err().unwrap();
+    let (_, said) = FaultedServer::start(&world.path("new"), Vec::new()).err().unwrap();
     assert!(said.contains("\"unfinished_restore\""), "{said}");
     // As after an interruption between the last moves.
     let accounts = world.path("new/data/accounts.sqlite");

@@ -14,18 +14,18 @@ pub(crate) use device::DeviceScenario;
 pub(crate) use sync::{SyncScenario, prepare_files};
 pub(crate) use uploads::UploadScenario;
 
-use crate::rig::{ADMIN, Ledger, PASSWORD, Server};
-use crate::shim::Control;
+use crate::fixture::{ADMIN, FaultedServer, PASSWORD, SendRecord};
+use crate::shim::ShimControl;
 
 /// One run: a folder of its own, with the server's `data` and perhaps devices' files in it.
 pub(crate) struct FaultRun {
     pub(crate) folder: PathBuf,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: SendRecord,
     /// Set while the faults are in a device's folder, and not in the server's.
-    pub(crate) device_control: Option<Control>,
+    pub(crate) device_control: Option<ShimControl>,
 }
 
-pub(crate) trait Scenario: Send + Sync + Sized {
+pub(crate) trait FaultScenario: Send + Sync + Sized {
     /// What the work leaves for the checks.
     type Left: Default;
 
@@ -37,20 +37,20 @@ pub(crate) trait Scenario: Send + Sync + Sized {
     fn prepare(base: &Path) -> Self;
 
     /// Does the work, whatever is refused.
-    fn run(&self, server: &Server, run: &mut FaultRun) -> Self::Left;
+    fn run(&self, server: &FaultedServer, run: &mut FaultRun) -> Self::Left;
 
     /// Whether the server takes writes again, of each kind that the scenario has.
-    fn is_back(&self, server: &Server, run: &mut FaultRun, left: &mut Self::Left) -> bool;
+    fn is_back(&self, server: &FaultedServer, run: &mut FaultRun, left: &mut Self::Left) -> bool;
 
     /// What is wrong, once nothing is broken any more.
-    fn check(&self, server: &Server, run: &mut FaultRun, left: &Self::Left) -> Vec<String>;
+    fn check(&self, server: &FaultedServer, run: &mut FaultRun, left: &Self::Left) -> Vec<String>;
 }
 
 /// A server on `base` with the account ada and one device; returns its token.
-pub(crate) fn prepare_account(base: &Path) -> (Server, String) {
+pub(crate) fn prepare_account(base: &Path) -> (FaultedServer, String) {
     std::fs::create_dir_all(base.join("data")).unwrap();
-    let server = Server::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
-    let mut ledger = Ledger::default();
+    let server = FaultedServer::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
+    let mut ledger = SendRecord::default();
     let account = json!({"login": "ada", "password": PASSWORD});
     let made = ledger.call(&server, ("POST", "/v1/accounts"), ADMIN, &account).unwrap();
     assert_eq!(made.status, 201);
@@ -65,8 +65,8 @@ pub(crate) struct RegisteredDevice {
 
 /// Registers a device, by ada's password or by another device's token.
 pub(crate) fn register(
-    ledger: &mut Ledger,
-    server: &Server,
+    ledger: &mut SendRecord,
+    server: &FaultedServer,
     token: &str,
     password: &str,
     name: &str,

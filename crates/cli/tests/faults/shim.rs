@@ -63,7 +63,7 @@ pub(crate) fn library() -> &'static Path {
 }
 
 /// `struct control`: one process, or several one after the other, under the library.
-pub(crate) struct Control {
+pub(crate) struct ShimControl {
     path: PathBuf,
     file: File,
 }
@@ -80,7 +80,7 @@ const HIT: u64 = 40;
 const HIT_BYTES: usize = 216;
 const CONTROL_BYTES: usize = 256;
 
-impl Control {
+impl ShimControl {
     pub(crate) fn new(folder: &Path) -> Self {
         let path = folder.join("control");
         fs::write(&path, [0; CONTROL_BYTES]).unwrap();

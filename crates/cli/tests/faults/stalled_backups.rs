@@ -11,10 +11,12 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::rig::{Ledger, PASSWORD, Server, TIME_MAX, WARREN, now, send, wait, warren};
+use crate::fixture::{
+    FaultedServer, PASSWORD, SendRecord, TIME_MAX, WARREN, now, send, wait, warren,
+};
 use crate::scenarios::{prepare_account, register};
 use crate::shim::operation::WRITE;
-use crate::shim::{Control, FaultMode};
+use crate::shim::{FaultMode, ShimControl};
 
 const POLL: Duration = Duration::from_millis(20);
 /// Pushes of so many messages, of some kilobytes each, make a WAL that is due to be moved.
@@ -23,23 +25,23 @@ const CONTENT_BYTES: usize = 2_000;
 const PUSHES_PER_CHECKPOINT: usize = 20;
 
 /// A server, and a backup that has stopped. The backup is killed with this value.
-struct World {
+struct StalledBackupFixture {
     folder: TempDir,
-    server: Option<Server>,
-    ledger: Ledger,
+    server: Option<FaultedServer>,
+    ledger: SendRecord,
     token: String,
     backup: Child,
-    control: Control,
+    control: ShimControl,
 }
 
-impl World {
+impl StalledBackupFixture {
     /// The backup stops while it writes pages of the WAL into this file or folder of its own.
     fn new(stopped_at: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (server, token) = prepare_account(&folder.path().join("place"));
-        let mut ledger = Ledger::with_content_bytes(CONTENT_BYTES);
+        let mut ledger = SendRecord::with_content_bytes(CONTENT_BYTES);
         assert!(ledger.push(&server, &token, PUSH_COUNT));
-        let control = Control::new(folder.path());
+        let control = ShimControl::new(folder.path());
         control.arm(FaultMode::Stop, 1, WRITE, 0);
         let mut command = Command::new(WARREN);
         command.args(["backup", "copy", "--data", "place/data"]).current_dir(folder.path());
@@ -50,7 +52,7 @@ impl World {
         world
     }
 
-    fn server(&self) -> &Server {
+    fn server(&self) -> &FaultedServer {
         self.server.as_ref().unwrap()
     }
 
@@ -77,7 +79,7 @@ impl World {
 
     fn kill_and_start_server(&mut self) {
         self.server.take().unwrap().kill();
-        let server = Server::start(&self.folder.path().join("place"), Vec::new());
+        let server = FaultedServer::start(&self.folder.path().join("place"), Vec::new());
         self.server = Some(server.map_err(|(_, said)| said).unwrap());
     }
 
@@ -93,8 +95,8 @@ impl World {
         let place = self.folder.path().join(restored);
         std::fs::create_dir(&place).unwrap();
         self.succeed(&["restore", copy, "--data", &format!("{restored}/data")]);
-        let server = Server::start(&place, Vec::new()).map_err(|(_, said)| said).unwrap();
-        let ledger = Ledger::of_acknowledged(PUSH_COUNT, CONTENT_BYTES);
+        let server = FaultedServer::start(&place, Vec::new()).map_err(|(_, said)| said).unwrap();
+        let ledger = SendRecord::of_acknowledged(PUSH_COUNT, CONTENT_BYTES);
         assert_eq!(ledger.check_vault(&server, &self.token), Vec::<String>::new());
         assert!(server.stop().unwrap().success());
     }
@@ -106,7 +108,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for StalledBackupFixture {
     fn drop(&mut self) {
         drop(self.backup.kill());
         drop(self.backup.wait());
@@ -130,7 +132,7 @@ fn wait_until(is_there: impl Fn() -> bool) {
 #[test]
 fn a_server_starts_and_works_while_a_backup_has_stopped() {
     for stopped_at in ["copy/vaults", "copy/accounts.sqlite"] {
-        let mut world = World::new(stopped_at);
+        let mut world = StalledBackupFixture::new(stopped_at);
         world.check_service();
         world.succeed(&["backup", "second", "--data", "place/data"]);
         world.check_backup("second", "second-restored");
@@ -143,7 +145,7 @@ fn a_server_starts_and_works_while_a_backup_has_stopped() {
 
 #[test]
 fn a_backup_that_has_stopped_keeps_no_wal_from_being_moved_and_is_reported() {
-    let mut world = World::new("copy/vaults");
+    let mut world = StalledBackupFixture::new("copy/vaults");
     let [heartbeat] = &world.heartbeats()[..] else { panic!("{:?}", world.heartbeats()) };
     let database = heartbeat.with_extension("").display().to_string();
     let wal = File::open(format!("{database}-wal")).unwrap();

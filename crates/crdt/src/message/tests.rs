@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Action, Collation, ColumnDeclaration, DefaultValue, IndexDeclaration, LeftOutKind, Node,
-    Reference,
+    Collation, ColumnDeclaration, ColumnDefault, ForeignKeyAction, ForeignKeyDeclaration,
+    IndexDeclaration, LeftOutKind, NodeId,
 };
 
 fn any_value() -> impl Strategy<Value = Value> + Clone {
@@ -15,13 +15,13 @@ fn any_value() -> impl Strategy<Value = Value> + Clone {
         any::<i64>().prop_map(Value::Integer),
         any::<f64>().prop_filter("NaN is NULL to SQLite", |f| !f.is_nan()).prop_map(Value::Real),
         any::<String>().prop_map(Value::Text),
-        prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Value::text(&bytes)),
+        prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Value::from_text_bytes(&bytes)),
         prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Blob),
-        (any::<bool>(), 1..3 * crate::PART_BYTES as u64, any::<[u8; 32]>()).prop_map(
+        (any::<bool>(), 1..3 * crate::CHUNK_BYTES as u64, any::<[u8; 32]>()).prop_map(
             |(is_text, length, digest)| {
-                let count = length.div_ceil(crate::PART_BYTES as u64);
-                let parts = (0..count).map(|_| digest).collect();
-                Value::Large(crate::Large { is_text, length, parts })
+                let count = length.div_ceil(crate::CHUNK_BYTES as u64);
+                let chunks = (0..count).map(|_| digest).collect();
+                Value::Large(crate::LargeValue { is_text, length, chunks })
             }
         ),
     ]
@@ -29,18 +29,18 @@ fn any_value() -> impl Strategy<Value = Value> + Clone {
 
 /// Few, so that cells share them.
 fn any_seen() -> impl Strategy<Value = Timestamp> + Clone {
-    (1u64..4).prop_map(|millis| Timestamp::new(millis, 0, Node(1)).unwrap())
+    (1u64..4).prop_map(|millis| Timestamp::new(millis, 0, NodeId(1)).unwrap())
 }
 
-fn any_declaration() -> impl Strategy<Value = Declaration> {
+fn any_declaration() -> impl Strategy<Value = TableDeclaration> {
     let collation =
         || prop::sample::select(vec![Collation::Binary, Collation::NoCase, Collation::Rtrim]);
     let default = prop_oneof![
-        any_value().prop_map(DefaultValue::Literal),
-        Just(DefaultValue::Time),
-        Just(DefaultValue::Date),
-        Just(DefaultValue::Timestamp),
-        Just(DefaultValue::Computed),
+        any_value().prop_map(ColumnDefault::Literal),
+        Just(ColumnDefault::Time),
+        Just(ColumnDefault::Date),
+        Just(ColumnDefault::Timestamp),
+        Just(ColumnDefault::Computed),
     ];
     let default = prop::option::of(default);
     let column = (any::<String>(), any::<String>(), any::<bool>(), collation(), default).prop_map(
@@ -56,13 +56,13 @@ fn any_declaration() -> impl Strategy<Value = Declaration> {
         (any::<String>(), any::<bool>(), prop::collection::vec((0usize..2, collation()), 0..3))
             .prop_map(|(name, is_unique, columns)| IndexDeclaration { name, is_unique, columns });
     let action = || {
-        use Action as A;
+        use ForeignKeyAction as A;
         prop::sample::select(vec![A::None, A::Restrict, A::SetNull, A::SetDefault, A::Cascade])
     };
     let places = || prop::collection::vec(0usize..2, 0..3);
     let names = prop::collection::vec(any::<String>(), 0..3);
     let reference = (places(), any::<String>(), names, action(), action()).prop_map(
-        |(columns, parent, parent_columns, on_delete, on_update)| Reference {
+        |(columns, parent, parent_columns, on_delete, on_update)| ForeignKeyDeclaration {
             columns,
             parent,
             parent_columns,
@@ -85,14 +85,14 @@ fn any_declaration() -> impl Strategy<Value = Declaration> {
         prop::collection::vec(reference, 0..3),
         prop::collection::vec((left_out_kind, any::<String>()), 0..3),
     )
-        .prop_map(|(columns, key, flags, indexes, references, left_out)| Declaration {
+        .prop_map(|(columns, key, flags, indexes, foreign_keys, left_out)| TableDeclaration {
             columns,
             key,
             is_autoincrement: flags[0],
             is_strict: flags[1],
             is_without_rowid: flags[2],
             indexes,
-            references,
+            foreign_keys,
             left_out: left_out
                 .into_iter()
                 .map(|(kind, name)| crate::LeftOut { kind, name })
@@ -104,19 +104,20 @@ fn any_change() -> impl Strategy<Value = Change> {
     let key = prop::collection::vec(any_value(), 0..4);
     let replaced = prop::option::of(any_seen());
     let cell = (any::<String>(), any_value(), replaced.clone())
-        .prop_map(|(column, value, replaced)| Cell { column, value, replaced });
+        .prop_map(|(column, value, replaced)| CellWrite { column, value, replaced });
     let cells = prop::collection::vec(cell, 0..6);
     let seen = prop::collection::btree_set(any_seen(), 0..4);
     prop_oneof![
-        (any::<String>(), key.clone(), cells, replaced)
-            .prop_map(|(table, key, cells, deleted)| Change::Write { table, key, cells, deleted }),
+        (any::<String>(), key.clone(), cells, replaced).prop_map(|(table, key, cells, deleted)| {
+            Change::Write { table, key, cells, replaced_tombstone: deleted }
+        }),
         (any::<String>(), key, seen).prop_map(|(table, key, seen)| Change::Delete {
             table,
             key,
-            seen
+            replaced: seen
         }),
         (any::<String>(), any_declaration())
-            .prop_map(|(table, declaration)| Change::Schema { table, declaration }),
+            .prop_map(|(table, declaration)| Change::TableDeclaration { table, declaration }),
         Just(Change::Erased),
     ]
 }
@@ -156,13 +157,13 @@ proptest! {
 
 #[test]
 fn the_bytes_are_the_documented_ones() {
-    let cell = |column: &str, value, replaced| Cell { column: column.into(), value, replaced };
-    let at = |millis| Timestamp::new(millis, 0, Node(7)).unwrap();
+    let cell = |column: &str, value, replaced| CellWrite { column: column.into(), value, replaced };
+    let at = |millis| Timestamp::new(millis, 0, NodeId(7)).unwrap();
     let insert = Change::Write {
         table: "t".into(),
         key: vec![Value::Integer(-1)],
         cells: vec![cell("a", Value::Null, None), cell("b", Value::Text("x".into()), None)],
-        deleted: None,
+        replaced_tombstone: None,
     };
     let expected = [1, 1, 1, b't', 1, 1, 1, 2, 1, b'a', 0, 1, b'b', 3, 1, b'x', 0];
     assert_eq!(insert.encode()[..], expected);
@@ -174,20 +175,21 @@ fn the_bytes_are_the_documented_ones() {
         cell("d", Value::Null, Some(at(9))),
     ];
     let update =
-        Change::Write { table: "t".into(), key: vec![], cells, deleted: Some(at(6)) }.encode();
+        Change::Write { table: "t".into(), key: vec![], cells, replaced_tombstone: Some(at(6)) }
+            .encode();
     let head = [1, 1, 1, b't', 0, 4, 1, b'a', 0, 1, b'b', 0, 1, b'c', 0, 1, b'd', 0, 3];
     let groups = [(6, &[0][..]), (5, &[1, 2]), (9, &[2, 0, 3])];
     let groups = groups.map(|(millis, places)| [&at(millis).to_bytes()[..], places].concat());
     assert_eq!(update[..], [&head[..], &groups.concat()].concat());
 
-    let declaration = Declaration {
+    let declaration = TableDeclaration {
         columns: vec![
             ColumnDeclaration { name: "id".into(), is_not_null: true, ..Default::default() },
             ColumnDeclaration {
                 name: "a".into(),
                 declared_type: "INT".into(),
                 collation: Collation::NoCase,
-                default: Some(DefaultValue::Literal(Value::Integer(1))),
+                default: Some(ColumnDefault::Literal(Value::Integer(1))),
                 ..Default::default()
             },
         ],
@@ -198,27 +200,27 @@ fn the_bytes_are_the_documented_ones() {
             is_unique: true,
             columns: vec![(1, Collation::Rtrim)],
         }],
-        references: vec![Reference {
+        foreign_keys: vec![ForeignKeyDeclaration {
             columns: vec![1],
             parent: "p".into(),
-            on_delete: Action::Cascade,
+            on_delete: ForeignKeyAction::Cascade,
             ..Default::default()
         }],
         ..Default::default()
     };
-    let schema = Change::Schema { table: "t".into(), declaration };
+    let schema = Change::TableDeclaration { table: "t".into(), declaration };
     let columns = [2, 2, b'i', b'd', 0, 1, 0, 0, 1, b'a', 3, b'I', b'N', b'T', 0, 1, 1, 1, 2];
     let rest = [1, 0, 1, 1, b'i', 1, 1, 1, 2, 1, 1, 1, 1, b'p', 0, 4, 0];
     assert_eq!(schema.encode()[..], [&[1, 3, 1, b't', 2][..], &columns, &rest].concat());
 
-    let delete = Change::Delete { table: "t".into(), key: vec![], seen: [at(9), at(5)].into() };
+    let delete = Change::Delete { table: "t".into(), key: vec![], replaced: [at(9), at(5)].into() };
     let expected = [&[1, 2, 1, b't', 0, 2][..], &at(5).to_bytes(), &at(9).to_bytes()].concat();
     assert_eq!(delete.encode()[..], expected);
 }
 
 #[test]
 fn groups_in_another_order_or_form_are_malformed() {
-    let at = |millis| Timestamp::new(millis, 0, Node(7)).unwrap().to_bytes();
+    let at = |millis| Timestamp::new(millis, 0, NodeId(7)).unwrap().to_bytes();
     let head = [1, 1, 1, b't', 0, 2, 1, b'a', 0, 1, b'b', 0];
     let decode = |groups: &[(u64, &[u8])]| {
         let mut bytes = head.to_vec();

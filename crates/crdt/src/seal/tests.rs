@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::Node;
+use crate::NodeId;
 
 const VECTORS: &str = include_str!("../../../../vectors/seal.json");
 
@@ -13,7 +13,7 @@ fn key(byte: u8) -> SealKey {
 }
 
 fn at(millis: u64) -> Timestamp {
-    Timestamp::new(millis, 3, Node(7)).unwrap()
+    Timestamp::new(millis, 3, NodeId(7)).unwrap()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -39,10 +39,10 @@ proptest! {
         content in any_content(), tail in any::<[u8; 8]>(), millis in 0u64..1 << 47,
     ) {
         let sealed = key(1).seal(at(millis), &content, tail);
-        prop_assert_eq!(sealed_with(&sealed), Some(key(1).id()));
+        prop_assert_eq!(sealing_key_id(&sealed), Some(key(1).id()));
         prop_assert_eq!(&key(1).open(at(millis), &sealed).unwrap()[..], &content[..]);
-        prop_assert_eq!(key(2).open(at(millis), &sealed), Err(OpenError::WrongKey));
-        prop_assert_eq!(key(1).open(at(millis + 1), &sealed), Err(OpenError::Replayed));
+        prop_assert_eq!(key(2).open(at(millis), &sealed), Err(UnsealError::WrongKey));
+        prop_assert_eq!(key(1).open(at(millis + 1), &sealed), Err(UnsealError::Replayed));
     }
 
     #[test]
@@ -73,12 +73,12 @@ fn every_flipped_bit_is_noticed_and_told_apart() {
     for bit in 0..sealed.len() * 8 {
         let mut flipped = sealed.to_vec();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        let expected: &[OpenError] = match bit / 8 {
-            0 => &[OpenError::NotSealed],
-            1..9 => &[OpenError::WrongKey],
+        let expected: &[UnsealError] = match bit / 8 {
+            0 => &[UnsealError::NotSealed],
+            1..9 => &[UnsealError::WrongKey],
             // A length that grew looks like a cut.
-            33 => &[OpenError::Tampered, OpenError::Truncated],
-            _ => &[OpenError::Tampered],
+            33 => &[UnsealError::Tampered, UnsealError::Truncated],
+            _ => &[UnsealError::Tampered],
         };
         let error = key(1).open(at(5), &flipped).unwrap_err();
         assert!(expected.contains(&error), "bit {bit}: {error}");
@@ -89,25 +89,25 @@ fn every_flipped_bit_is_noticed_and_told_apart() {
 fn every_cut_is_noticed() {
     for length in [0, 11, 200, 20_000] {
         let sealed = key(1).seal(at(5), &vec![7; length], [9; 8]);
-        assert_eq!(key(1).open(at(5), b""), Err(OpenError::NotSealed));
+        assert_eq!(key(1).open(at(5), b""), Err(UnsealError::NotSealed));
         for end in 1..sealed.len() {
             let cut = key(1).open(at(5), &sealed[..end]);
-            assert_eq!(cut, Err(OpenError::Truncated), "{end} of {}", sealed.len());
+            assert_eq!(cut, Err(UnsealError::Truncated), "{end} of {}", sealed.len());
         }
         let longer = [&sealed[..], &[0]].concat();
-        assert_eq!(key(1).open(at(5), &longer), Err(OpenError::Tampered));
+        assert_eq!(key(1).open(at(5), &longer), Err(UnsealError::Tampered));
     }
 }
 
 #[test]
 fn another_messages_content_is_replayed_only_if_it_is_a_true_one() {
     let sealed = key(1).seal(at(5), b"the content", [9; 8]);
-    assert_eq!(key(1).open(at(6), &sealed), Err(OpenError::Replayed));
+    assert_eq!(key(1).open(at(6), &sealed), Err(UnsealError::Replayed));
     // Its timestamp changed to this message's does not help.
     let mut forged = sealed.to_vec();
     forged[9..25].copy_from_slice(&at(6).to_bytes());
-    assert_eq!(key(1).open(at(6), &forged), Err(OpenError::Tampered));
-    assert_eq!(key(1).open(at(7), &forged), Err(OpenError::Tampered));
+    assert_eq!(key(1).open(at(6), &forged), Err(UnsealError::Tampered));
+    assert_eq!(key(1).open(at(7), &forged), Err(UnsealError::Tampered));
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn a_tail_is_that_of_key_timestamp_and_content() {
 
 #[test]
 fn a_form_is_a_key_id_or_nothing() {
-    for form in [ContentForm::Plain, ContentForm::Sealed([7; 8])] {
-        assert_eq!(ContentForm::from_bytes(form.as_bytes()), Some(form));
+    for form in [EncryptionMode::Plain, EncryptionMode::EndToEnd([7; 8])] {
+        assert_eq!(EncryptionMode::from_bytes(form.as_bytes()), Some(form));
     }
-    assert_eq!(ContentForm::from_bytes(&[7; 9]), None);
+    assert_eq!(EncryptionMode::from_bytes(&[7; 9]), None);
 }
 
 #[test]

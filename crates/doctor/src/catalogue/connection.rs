@@ -1,10 +1,10 @@
 //! What is wrong with what a program sets on its connections.
 
-use super::Entry;
+use super::CatalogueEntry;
 use crate::finding::Severity::{Error, Info, Warning};
 
-pub(super) const CONNECTION: &[Entry] = &[
-    Entry {
+pub(super) const CONNECTION: &[CatalogueEntry] = &[
+    CatalogueEntry {
         code: "busy_timeout_absent",
         severity: Warning,
         title: "a connection does not wait for locks",
@@ -16,7 +16,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         mend: "PRAGMA busy_timeout = 5000 on each connection: longer than a transaction should take, \
                shorter than a person waits. What runs in the background may wait a minute.",
     },
-    Entry {
+    CatalogueEntry {
         code: "cache_large",
         severity: Warning,
         title: "a page cache may take most of the memory",
@@ -28,7 +28,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         mend: "A smaller cache_size. The finding's number is a sixteenth of that memory, at most 256 \
                MiB.",
     },
-    Entry {
+    CatalogueEntry {
         code: "cache_small",
         severity: Info,
         title: "the page cache is small beside the file",
@@ -41,7 +41,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         mend: "A larger cache_size, divided by the number of connections; `warren tune` measures what \
                it gains.",
     },
-    Entry {
+    CatalogueEntry {
         code: "checkpoints_off",
         severity: Info,
         title: "a connection never moves the WAL into the file",
@@ -51,7 +51,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         how: "With --settings: wal_autocheckpoint is 0 or less, and the file has a WAL.",
         mend: "PRAGMA wal_autocheckpoint = 1000, SQLite's default, unless something else checkpoints.",
     },
-    Entry {
+    CatalogueEntry {
         code: "double_quoted_strings",
         severity: Info,
         title: "a misspelt column in double quotes is taken for a text",
@@ -63,7 +63,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         mend: "Single quotes around texts; SQLITE_DBCONFIG_DQS_DML and _DDL, or a library compiled \
                with DQS=0.",
     },
-    Entry {
+    CatalogueEntry {
         code: "encoding_wide",
         severity: Info,
         title: "texts are stored as UTF-16",
@@ -72,7 +72,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         how: "With --settings: encoding is UTF-16.",
         mend: "Copy the content into a new file that is UTF-8; a file keeps its encoding.",
     },
-    Entry {
+    CatalogueEntry {
         code: "encryption_ineffective",
         severity: Error,
         title: "the program means to encrypt the file, and it is not encrypted",
@@ -82,7 +82,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         how: "With --settings that have a line wanted.cipher=NAME: the file opens without a key.",
         mend: "A build of SQLite that has the cipher, and then a key for the file.",
     },
-    Entry {
+    CatalogueEntry {
         code: "foreign_keys_off",
         severity: Warning,
         title: "foreign keys are declared, and the connection does not keep them",
@@ -93,7 +93,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         mend: "PRAGMA foreign_keys = ON on each connection, after rows that refer to nothing are \
                mended (foreign_key_violated).",
     },
-    Entry {
+    CatalogueEntry {
         code: "journal_mode_unsafe",
         severity: Warning,
         title: "transactions have no journal on the disk",
@@ -103,7 +103,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         how: "With --settings: journal_mode is off or memory, of a file.",
         mend: "PRAGMA journal_mode = WAL, or DELETE.",
     },
-    Entry {
+    CatalogueEntry {
         code: "secure_delete_off",
         severity: Info,
         title: "what is deleted stays in the file",
@@ -115,7 +115,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         mend: "PRAGMA secure_delete = ON on each connection that deletes, and VACUUM once for what is \
                there; or FAST, which leaves free pages as they are.",
     },
-    Entry {
+    CatalogueEntry {
         code: "setting_ineffective",
         severity: Warning,
         title: "a setting did nothing",
@@ -127,7 +127,7 @@ pub(super) const CONNECTION: &[Entry] = &[
               page_size the file, answers otherwise.",
         mend: "auto_vacuum and page_size by VACUUM, others where the finding says.",
     },
-    Entry {
+    CatalogueEntry {
         code: "settings_mismatch",
         severity: Warning,
         title: "the settings are of another file",
@@ -138,7 +138,7 @@ pub(super) const CONNECTION: &[Entry] = &[
               encoding or journal_mode are not those of the file.",
         mend: "See which file the program opens; print its settings again.",
     },
-    Entry {
+    CatalogueEntry {
         code: "sqlite_faulty",
         severity: Warning,
         title: "the program's SQLite has a fault that can lose data",
@@ -149,7 +149,7 @@ pub(super) const CONNECTION: &[Entry] = &[
               patches of these, with a WAL; or 3.35.0 to 3.37.1, with temporary files in memory.",
         mend: "Update the library. A distribution may have put the fix into an older version.",
     },
-    Entry {
+    CatalogueEntry {
         code: "synchronous_low",
         severity: Info,
         title: "synchronous is NORMAL with a rollback journal",
@@ -159,7 +159,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         how: "With --settings: synchronous is 1, and journal_mode is delete, truncate or persist.",
         mend: "PRAGMA journal_mode = WAL, or synchronous = FULL.",
     },
-    Entry {
+    CatalogueEntry {
         code: "synchronous_off",
         severity: Warning,
         title: "nothing is flushed to the disk",
@@ -169,7 +169,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         how: "With --settings: synchronous is 0.",
         mend: "PRAGMA synchronous = NORMAL with a WAL, otherwise FULL.",
     },
-    Entry {
+    CatalogueEntry {
         code: "temp_in_memory",
         severity: Warning,
         title: "temporary files would take much of the memory",
@@ -180,7 +180,7 @@ pub(super) const CONNECTION: &[Entry] = &[
               what Linux calls available now.",
         mend: "temp_store = FILE and SQLITE_TMPDIR on a disk, or `warren vacuum`.",
     },
-    Entry {
+    CatalogueEntry {
         code: "temp_unencrypted",
         severity: Info,
         title: "temporary files of an encrypted file are on the disk",
@@ -190,7 +190,7 @@ pub(super) const CONNECTION: &[Entry] = &[
         how: "With --settings: the file is encrypted, and temporary files are not kept in memory.",
         mend: "PRAGMA temp_store = MEMORY on each connection, or a library that encrypts them.",
     },
-    Entry {
+    CatalogueEntry {
         code: "threads_unsafe",
         severity: Info,
         title: "the library is compiled without locks between threads",

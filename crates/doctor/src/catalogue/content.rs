@@ -1,10 +1,10 @@
 //! What is wrong in a file: pages, tables, indexes, statistics.
 
-use super::Entry;
+use super::CatalogueEntry;
 use crate::finding::Severity::{Error, Info, Warning};
 
-pub(super) const CONTENT: &[Entry] = &[
-    Entry {
+pub(super) const CONTENT: &[CatalogueEntry] = &[
+    CatalogueEntry {
         code: "auto_vacuum_off",
         severity: Info,
         title: "auto_vacuum is off in a file with many free pages",
@@ -18,7 +18,7 @@ pub(super) const CONTENT: &[Entry] = &[
               VACUUM, and then PRAGMA incremental_vacuum now and then. It costs a little at each \
               change of the file's size.",
     },
-    Entry {
+    CatalogueEntry {
         code: "blob_before_columns",
         severity: Warning,
         title: "large values stand before small columns",
@@ -32,7 +32,7 @@ pub(super) const CONTENT: &[Entry] = &[
         mend: "Make the table anew with the large columns last, or put them into a table of \
               their own.",
     },
-    Entry {
+    CatalogueEntry {
         code: "cipher_unauthenticated",
         severity: Info,
         title: "the cipher does not authenticate its pages",
@@ -43,7 +43,7 @@ pub(super) const CONTENT: &[Entry] = &[
         how: "The file opens as aes256cbc.",
         mend: "VACUUM INTO a file with another cipher.",
     },
-    Entry {
+    CatalogueEntry {
         code: "descending_ignored",
         severity: Warning,
         title: "DESC in an index is ignored",
@@ -53,7 +53,7 @@ pub(super) const CONTENT: &[Entry] = &[
         how: "The schema format in the header is below 4, and an index has a descending column.",
         mend: "PRAGMA legacy_file_format = OFF, then VACUUM.",
     },
-    Entry {
+    CatalogueEntry {
         code: "foreign_key_mismatch",
         severity: Error,
         title: "a foreign key refers to no unique key",
@@ -64,7 +64,7 @@ pub(super) const CONTENT: &[Entry] = &[
         how: "PRAGMA foreign_key_check says so.",
         mend: "A UNIQUE index on the columns of the parent.",
     },
-    Entry {
+    CatalogueEntry {
         code: "foreign_key_parent_absent",
         severity: Info,
         title: "a foreign key refers to a table that is not in the file",
@@ -76,7 +76,7 @@ pub(super) const CONTENT: &[Entry] = &[
               are not looked at.",
         mend: "None, unless the parent is missing by mistake.",
     },
-    Entry {
+    CatalogueEntry {
         code: "foreign_key_unindexed",
         severity: Warning,
         title: "a foreign key has no index on its own columns",
@@ -88,7 +88,7 @@ pub(super) const CONTENT: &[Entry] = &[
               costs nothing.",
         mend: "An index on these columns.",
     },
-    Entry {
+    CatalogueEntry {
         code: "foreign_key_violated",
         severity: Warning,
         title: "rows refer to rows that are not there",
@@ -101,7 +101,7 @@ pub(super) const CONTENT: &[Entry] = &[
         mend: "If the program means them: mend the rows, then PRAGMA foreign_keys = ON on every \
               connection.",
     },
-    Entry {
+    CatalogueEntry {
         code: "fragmented",
         severity: Warning,
         title: "much of the file is free pages",
@@ -112,7 +112,7 @@ pub(super) const CONTENT: &[Entry] = &[
               MB or more.",
         mend: "VACUUM; or, with auto_vacuum = INCREMENTAL, PRAGMA incremental_vacuum.",
     },
-    Entry {
+    CatalogueEntry {
         code: "identity_unset",
         severity: Info,
         title: "application_id or user_version is not set",
@@ -122,7 +122,7 @@ pub(super) const CONTENT: &[Entry] = &[
         how: "They are 0 in the header, and there is a table of a migration tool.",
         mend: "PRAGMA application_id and PRAGMA user_version, once.",
     },
-    Entry {
+    CatalogueEntry {
         code: "index_collation",
         severity: Warning,
         title: "an index sorts by other rules than its column",
@@ -134,7 +134,7 @@ pub(super) const CONTENT: &[Entry] = &[
         mend: "Declare the collation on the column, or say COLLATE in the queries, or drop the \
               index.",
     },
-    Entry {
+    CatalogueEntry {
         code: "index_duplicate",
         severity: Warning,
         title: "an index is a copy of another",
@@ -146,7 +146,7 @@ pub(super) const CONTENT: &[Entry] = &[
               an expression; no unique index is given up for one that is not.",
         mend: "Drop the one that was created.",
     },
-    Entry {
+    CatalogueEntry {
         code: "index_prefix",
         severity: Warning,
         title: "an index is the start of another",
@@ -157,7 +157,7 @@ pub(super) const CONTENT: &[Entry] = &[
               directions, and it has about 100 kB or more.",
         mend: "Drop it, unless queries by that column alone are what the file is for.",
     },
-    Entry {
+    CatalogueEntry {
         code: "index_single_value",
         severity: Info,
         title: "all rows have the same value in an index",
@@ -168,7 +168,7 @@ pub(super) const CONTENT: &[Entry] = &[
         mend: "Drop it; or make it partial, where it is to find the few rows that will be \
               different.",
     },
-    Entry {
+    CatalogueEntry {
         code: "page_size_small",
         severity: Info,
         title: "pages are smaller than 4,096 bytes",
@@ -179,7 +179,7 @@ pub(super) const CONTENT: &[Entry] = &[
         how: "The size in the header; files from 10 MB on.",
         mend: "PRAGMA page_size = 4096, then VACUUM, which takes effect outside WAL mode only.",
     },
-    Entry {
+    CatalogueEntry {
         code: "pages_half_empty",
         severity: Warning,
         title: "the pages of a table or an index are less than half full",
@@ -190,7 +190,7 @@ pub(super) const CONTENT: &[Entry] = &[
               inserted in any order fill pages to about 69 %.",
         mend: "VACUUM.",
     },
-    Entry {
+    CatalogueEntry {
         code: "query_index_missing",
         severity: Warning,
         title: "a query would use an index that is not there",
@@ -208,7 +208,7 @@ pub(super) const CONTENT: &[Entry] = &[
               is left out.",
         mend: "CREATE INDEX, as the finding says, and then ANALYZE.",
     },
-    Entry {
+    CatalogueEntry {
         code: "query_scans",
         severity: Info,
         title: "a query reads a whole table or sorts, and no index helps",
@@ -218,7 +218,7 @@ pub(super) const CONTENT: &[Entry] = &[
               keeps its steps.",
         mend: "Ask for less, or by a column.",
     },
-    Entry {
+    CatalogueEntry {
         code: "statistics_absent",
         severity: Warning,
         title: "no statistics about indexes",
@@ -230,7 +230,7 @@ pub(super) const CONTENT: &[Entry] = &[
         mend: "PRAGMA optimize = 0x10002 once; and PRAGMA optimize when a connection closes, or \
               once a day.",
     },
-    Entry {
+    CatalogueEntry {
         code: "statistics_stale",
         severity: Warning,
         title: "the statistics are of another time",

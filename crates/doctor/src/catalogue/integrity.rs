@@ -1,10 +1,10 @@
 //! What is broken in a file: pages, indexes, constraints, declarations.
 
-use super::Entry;
+use super::CatalogueEntry;
 use crate::finding::Severity::{Error, Warning};
 
-pub(super) const INTEGRITY: &[Entry] = &[
-    Entry {
+pub(super) const INTEGRITY: &[CatalogueEntry] = &[
+    CatalogueEntry {
         code: "companion_foreign",
         severity: Error,
         title: "a journal or a WAL is beside the file that is not its own",
@@ -16,7 +16,7 @@ pub(super) const INTEGRITY: &[Entry] = &[
               passes alone.",
         mend: "Copy both, then move the journal or the WAL away before any program opens the file.",
     },
-    Entry {
+    CatalogueEntry {
         code: "constraint_violated",
         severity: Error,
         title: "rows break a constraint of their table",
@@ -28,7 +28,7 @@ pub(super) const INTEGRITY: &[Entry] = &[
               other program has the file open.",
         mend: "Find the rows, and mend or delete them.",
     },
-    Entry {
+    CatalogueEntry {
         code: "index_broken",
         severity: Error,
         title: "an index and its table differ",
@@ -39,7 +39,7 @@ pub(super) const INTEGRITY: &[Entry] = &[
               sampled rows are looked up in each index.",
         mend: "REINDEX, which makes the index anew from the table.",
     },
-    Entry {
+    CatalogueEntry {
         code: "page_broken",
         severity: Error,
         title: "a page fails integrity",
@@ -52,7 +52,7 @@ pub(super) const INTEGRITY: &[Entry] = &[
         mend: "Take a copy of all files first. Restore a backup, or save what can be read into a new \
               file: warren recover FILE NEW.",
     },
-    Entry {
+    CatalogueEntry {
         code: "sequence_exhausted",
         severity: Error,
         title: "an AUTOINCREMENT has given out its last number",
@@ -62,7 +62,7 @@ pub(super) const INTEGRITY: &[Entry] = &[
         how: "sqlite_sequence has that number.",
         mend: "Give the rows with such numbers others, and set the table's row in sqlite_sequence.",
     },
-    Entry {
+    CatalogueEntry {
         code: "trigger_broken",
         severity: Error,
         title: "a trigger refers to what is not there",
@@ -73,7 +73,7 @@ pub(super) const INTEGRITY: &[Entry] = &[
               run.",
         mend: "Drop the trigger, or make it anew.",
     },
-    Entry {
+    CatalogueEntry {
         code: "unique_violated",
         severity: Error,
         title: "a unique index has the same value twice",
@@ -83,7 +83,7 @@ pub(super) const INTEGRITY: &[Entry] = &[
         how: "PRAGMA integrity_check says so.",
         mend: "Delete or change all rows but one of each value; then REINDEX.",
     },
-    Entry {
+    CatalogueEntry {
         code: "view_broken",
         severity: Warning,
         title: "a view refers to what is not there",
@@ -94,7 +94,7 @@ pub(super) const INTEGRITY: &[Entry] = &[
         how: "A query of each view is compiled, not run.",
         mend: "Drop the view, or make it anew.",
     },
-    Entry {
+    CatalogueEntry {
         code: "virtual_table_broken",
         severity: Error,
         title: "a full-text index or an R-tree is out of step",

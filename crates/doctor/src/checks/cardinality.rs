@@ -8,10 +8,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::figure::{float, whole};
-use crate::schema::{Table, quoted};
-use crate::subject::Subject;
-use crate::trouble::Trouble;
+use crate::check_error::CheckError;
+use crate::format::{round_to_u64, to_f64};
+use crate::opened_file::OpenedFile;
+use crate::schema::{TableSchema, quote_identifier};
 
 /// Rows looked at per table.
 const ROWS_MAX: usize = 1_000;
@@ -20,27 +20,27 @@ const VALUE_CHARACTERS_MAX: usize = 100;
 
 /// The sampled rows of some tables.
 #[derive(Default)]
-pub(crate) struct Cardinality(BTreeMap<String, Rows>);
+pub(crate) struct TableCardinality(BTreeMap<String, TableSample>);
 
-struct Rows {
+struct TableSample {
     /// In the whole table.
     total: f64,
     columns: Vec<String>,
     values: Vec<Vec<Vec<u8>>>,
 }
 
-impl Cardinality {
-    pub(crate) fn of<'a>(
-        subject: &Subject,
+impl TableCardinality {
+    pub(crate) fn from_samples<'a>(
+        subject: &OpenedFile,
         tables: impl Iterator<Item = &'a str>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CheckError> {
         let mut known = Self::default();
         for name in tables {
             let table = subject.user_tables().find(|table| table.name == name);
             if let Some(table) =
                 table.filter(|table| table.has_rowid && !known.0.contains_key(name))
             {
-                let rows = read(subject, table)?;
+                let rows = sample_table(subject, table)?;
                 known.0.extend(rows.map(|rows| (name.to_owned(), rows)));
             }
         }
@@ -49,10 +49,10 @@ impl Cardinality {
 
     /// What `sqlite_stat1` would say of an index on these columns.
     pub(crate) fn stat(&self, table: &str, columns: &[String]) -> Option<String> {
-        let mut stat = whole(self.0.get(table)?.total).to_string();
+        let mut stat = round_to_u64(self.0.get(table)?.total).to_string();
         for length in 1..=columns.len() {
             let per_value = self.rows_per_value(table, &columns[..length])?;
-            stat = format!("{stat} {}", whole(per_value.ceil()).max(1));
+            stat = format!("{stat} {}", round_to_u64(per_value.ceil()).max(1));
         }
         Some(stat)
     }
@@ -77,7 +77,7 @@ impl Cardinality {
     }
 }
 
-impl Rows {
+impl TableSample {
     fn distinct(&self, places: &[usize]) -> f64 {
         let mut seen = HashMap::<Vec<&[u8]>, u64>::new();
         for row in &self.values {
@@ -93,24 +93,27 @@ impl Rows {
 }
 
 fn as_float(count: usize) -> f64 {
-    float(count.try_into().unwrap_or(u64::MAX))
+    to_f64(count.try_into().unwrap_or(u64::MAX))
 }
 
 /// `None` of a table without rows.
-fn read(subject: &Subject, table: &Table) -> Result<Option<Rows>, Trouble> {
+fn sample_table(
+    subject: &OpenedFile,
+    table: &TableSchema,
+) -> Result<Option<TableSample>, CheckError> {
     let Some(sample) = subject.sample_of(table.root) else { return Ok(None) };
     let columns: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
     let shortened = columns.iter().map(|column| {
-        let column = quoted(column);
+        let column = quote_identifier(column);
         format!("quote(substr({column}, 1, {VALUE_CHARACTERS_MAX}))")
     });
     let list = shortened.collect::<Vec<_>>().join(", ");
-    let sql = format!("SELECT {list} FROM {} WHERE rowid = ?1", quoted(&table.name));
+    let sql = format!("SELECT {list} FROM {} WHERE rowid = ?1", quote_identifier(&table.name));
     let mut select = subject.db.prepare(&sql)?;
     let mut values = Vec::new();
     let stride = (sample.rows().count() / ROWS_MAX).max(1);
     for row in sample.rows().step_by(stride) {
-        subject.allow(Duration::MAX);
+        subject.grant_time(Duration::MAX);
         let mut found = select.query([row.rowid])?;
         if let Some(row) = found.next()? {
             // Texts need not be UTF-8.
@@ -118,11 +121,11 @@ fn read(subject: &Subject, table: &Table) -> Result<Option<Rows>, Trouble> {
                 let bytes = row.get_ref(index)?.as_bytes();
                 Ok(bytes.map_err(rusqlite::Error::from)?.to_vec())
             };
-            values.push((0..columns.len()).map(bytes).collect::<Result<Vec<_>, Trouble>>()?);
+            values.push((0..columns.len()).map(bytes).collect::<Result<Vec<_>, CheckError>>()?);
         }
     }
     let total = sample.entries();
-    Ok((!values.is_empty()).then_some(Rows { total, columns, values }))
+    Ok((!values.is_empty()).then_some(TableSample { total, columns, values }))
 }
 
 #[cfg(test)]
@@ -134,11 +137,11 @@ mod tests {
         let value = |index: usize| index.max(50).to_string().into_bytes();
         let values = (0..100).map(|index| vec![value(index), b"same".to_vec()]).collect();
         let columns = vec!["a".to_owned(), "b".to_owned()];
-        let rows = Rows { total: 10_000.0, columns: columns.clone(), values };
+        let rows = TableSample { total: 10_000.0, columns: columns.clone(), values };
         // 49 values once, times sqrt(10000 / 100), and one 51 times.
         assert!((rows.distinct(&[0]) - 491.0).abs() < 1e-9, "{}", rows.distinct(&[0]));
         assert!((rows.distinct(&[1]) - 1.0).abs() < 1e-9);
-        let known = Cardinality(BTreeMap::from([("t".to_owned(), rows)]));
+        let known = TableCardinality(BTreeMap::from([("t".to_owned(), rows)]));
         assert_eq!(known.stat("t", &columns).as_deref(), Some("10000 21 21"));
         assert_eq!(known.stat("t", &["c".to_owned()]), None);
     }

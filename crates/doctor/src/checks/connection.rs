@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::finding::{Finding, Mend};
+use crate::check_error::CheckError;
+use crate::finding::{DoctorFinding, Fix};
 use crate::memory::{available_bytes, holds};
-use crate::report::Log;
+use crate::opened_file::OpenedFile;
+use crate::report::CheckResults;
 use crate::settings::ConnectionSettings;
-use crate::subject::Subject;
-use crate::trouble::Trouble;
 
 /// What settings are judged by.
-struct Facts<'a> {
+struct ConnectionFacts<'a> {
     settings: &'a ConnectionSettings,
     is_wal: bool,
     page_bytes: u64,
@@ -46,9 +46,9 @@ struct Facts<'a> {
     other_file: Option<String>,
 }
 
-type Judgement = fn(&Facts<'_>) -> Option<Finding>;
+type ConnectionCheck = fn(&ConnectionFacts<'_>) -> Option<DoctorFinding>;
 
-const JUDGEMENTS: &[Judgement] = &[
+const JUDGEMENTS: &[ConnectionCheck] = &[
     wanted::mismatch,
     wanted::encryption,
     locks::busy_timeout,
@@ -68,13 +68,13 @@ const JUDGEMENTS: &[Judgement] = &[
     memory::temp_unencrypted,
 ];
 
-pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     let Some(settings) = &subject.settings else { return Ok(()) };
-    let (other_file, is_unknown) = other_file(settings, &subject.outside.path);
+    let (other_file, is_unknown) = other_file(settings, &subject.environment.path);
     let page_bytes = u64::from(subject.header.page_size);
     let free_pages = u64::from(subject.header.free_pages_count);
     let header = &subject.header;
-    let facts = Facts {
+    let facts = ConnectionFacts {
         settings,
         is_wal: header.is_wal,
         page_bytes,
@@ -89,37 +89,37 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
         referring: referring(subject)?,
         is_encrypted: subject.cipher.is_some(),
         memory_bytes: available_bytes(),
-        users_count: subject.outside.users.processes.len(),
-        temp: subject.outside.temp.as_ref().map(|temp| (temp.path.clone(), holds(&temp.path))),
+        users_count: subject.environment.users.processes.len(),
+        temp: subject.environment.temp.as_ref().map(|temp| (temp.path.clone(), holds(&temp.path))),
         other_file,
     };
     judge(&facts, log);
     if is_unknown {
         let file = settings.file().unwrap_or_default();
-        log.skip("whether the settings are of this file", format!("no {file} here"));
+        log.add_skipped("whether the settings are of this file", format!("no {file} here"));
     }
     Ok(())
 }
 
-fn judge(facts: &Facts<'_>, log: &mut Log) {
+fn judge(facts: &ConnectionFacts<'_>, log: &mut CheckResults) {
     for finding in JUDGEMENTS.iter().filter_map(|judgement| judgement(facts)) {
-        log.find(finding);
+        log.add(finding);
     }
     for finding in wanted::ineffective(facts) {
-        log.find(finding);
+        log.add(finding);
     }
     let settings = facts.settings;
     let version = settings.text("sqlite_version").unwrap_or("?");
     let cipher = settings.text("cipher").or_else(|| settings.text("cipher_version"));
     let cipher = cipher.map_or_else(|| "no cipher".to_owned(), |cipher| format!("cipher {cipher}"));
-    log.check(format!("what the program sets (SQLite {version}, {cipher})"));
+    log.add_checked(format!("what the program sets (SQLite {version}, {cipher})"));
     let unknown = settings.unknown();
     if !unknown.is_empty() {
-        log.skip(format!("the settings {}", unknown.join(", ")), "they are not known here");
+        log.add_skipped(format!("the settings {}", unknown.join(", ")), "they are not known here");
     }
     let untold = settings.untold();
     if !untold.is_empty() {
-        log.skip(format!("the program's {}", untold.join(", ")), "the settings do not say");
+        log.add_skipped(format!("the program's {}", untold.join(", ")), "the settings do not say");
     }
 }
 
@@ -137,7 +137,7 @@ fn other_file(settings: &ConnectionSettings, path: &Path) -> (Option<String>, bo
     }
 }
 
-fn referring(subject: &Subject) -> rusqlite::Result<Vec<String>> {
+fn referring(subject: &OpenedFile) -> rusqlite::Result<Vec<String>> {
     let mut names = Vec::new();
     for table in subject.user_tables() {
         let sql = "SELECT 1 FROM pragma_foreign_key_list(?1) LIMIT 1";
@@ -148,26 +148,26 @@ fn referring(subject: &Subject) -> rusqlite::Result<Vec<String>> {
     Ok(names)
 }
 
-impl Facts<'_> {
+impl ConnectionFacts<'_> {
     /// A finding about one setting, whose value is its evidence.
     fn finding(
         &self,
         code: &'static str,
         setting: &'static str,
         what: impl Into<String>,
-    ) -> Finding {
+    ) -> DoctorFinding {
         let value = self.settings.value(setting).unwrap_or_default();
         let fact = self.settings.number(setting).map_or_else(|| value.clone().into(), Value::from);
-        Finding::new(code, what, Mend::Advice(String::new()))
+        DoctorFinding::new(code, what, Fix::Advice(String::new()))
             .evidence(format!("the connection answers: {setting} = {value}"))
             .field("setting", setting)
             .field("value", fact)
     }
 
     /// What to write into the program: as its framework has it, if that is known.
-    fn set(&self, setting: &str, value: &str) -> Mend {
+    fn set(&self, setting: &str, value: &str) -> Fix {
         let known = self.settings.line.zip(self.settings.framework());
-        Mend::Advice(match known {
+        Fix::Advice(match known {
             Some((line, framework)) => {
                 format!(
                     "In the program, on each connection ({framework}): {}",

@@ -1,39 +1,39 @@
 //! What the schema declares and cannot do: views and triggers on what is gone, keys at their end.
 
-use crate::finding::{Finding, Mend};
-use crate::report::Log;
-use crate::schema::{Table, Trigger, quoted};
-use crate::subject::Subject;
-use crate::trouble::Trouble;
+use crate::check_error::CheckError;
+use crate::finding::{DoctorFinding, Fix};
+use crate::opened_file::OpenedFile;
+use crate::report::CheckResults;
+use crate::schema::{TableSchema, TriggerInfo, quote_identifier};
 
-pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     for view in &subject.schema.views {
-        let sql = format!("SELECT * FROM {} LIMIT 0", quoted(&view.name));
+        let sql = format!("SELECT * FROM {} LIMIT 0", quote_identifier(&view.name));
         if let Some(message) = missing(subject, &sql)? {
-            let mend = "Drop the view, or make it anew on what is there now.".to_owned();
+            let fix = "Drop the view, or make it anew on what is there now.".to_owned();
             let what = format!("the view {} refers to what is not there", view.name);
-            let finding = Finding::new("view_broken", what, Mend::Advice(mend))
+            let finding = DoctorFinding::new("view_broken", what, Fix::Advice(fix))
                 .field("view", view.name.as_str())
                 .field("message", message.as_str())
                 .cost("Each query of it fails, and so does each rename of a table or a column.");
-            log.find(finding.evidence(message));
+            log.add(finding.evidence(message));
         }
     }
     for table in &subject.schema.tables {
-        let triggers: Vec<&Trigger> =
+        let triggers: Vec<&TriggerInfo> =
             subject.schema.triggers.iter().filter(|it| it.table == table.name).collect();
         if !triggers.is_empty() {
             check_triggers(subject, table, &triggers, log)?;
         }
     }
     check_sequences(subject, log)?;
-    log.check("views, triggers and counted keys");
+    log.add_checked("views, triggers and counted keys");
     Ok(())
 }
 
 /// What the statement needs and the schema lacks, as SQLite says it. What only the file's own
 /// program has, such as a function, is not missing.
-fn missing(subject: &Subject, sql: &str) -> Result<Option<String>, Trouble> {
+fn missing(subject: &OpenedFile, sql: &str) -> Result<Option<String>, CheckError> {
     const MISSING: &[&str] = &["no such table", "no such column", "no such index", "circularly"];
     match subject.db.prepare(sql) {
         Ok(_) => Ok(None),
@@ -47,15 +47,15 @@ fn missing(subject: &Subject, sql: &str) -> Result<Option<String>, Trouble> {
 
 /// A trigger is read when a statement on its table is.
 fn check_triggers(
-    subject: &Subject,
-    table: &Table,
-    triggers: &[&Trigger],
-    log: &mut Log,
-) -> Result<(), Trouble> {
-    let name = quoted(&table.name);
+    subject: &OpenedFile,
+    table: &TableSchema,
+    triggers: &[&TriggerInfo],
+    log: &mut CheckResults,
+) -> Result<(), CheckError> {
+    let name = quote_identifier(&table.name);
     let columns = table.columns.iter().filter(|column| !column.is_generated);
     let same: Vec<String> = columns
-        .map(|column| quoted(&column.name))
+        .map(|column| quote_identifier(&column.name))
         .map(|column| format!("{column} = {column}"))
         .collect();
     let statements = [
@@ -78,38 +78,38 @@ fn check_triggers(
             table.name,
             names.join(", ")
         );
-        let mend = "Drop the trigger, or make it anew on what is there now.".to_owned();
-        let finding = Finding::new("trigger_broken", what, Mend::Advice(mend))
+        let fix = "Drop the trigger, or make it anew on what is there now.".to_owned();
+        let finding = DoctorFinding::new("trigger_broken", what, Fix::Advice(fix))
             .field("table", table.name.as_str())
             .field("triggers", names.clone())
             .field("message", message.as_str())
             .cost(format!("No {verb} on {} succeeds.", table.name));
-        log.find(finding.evidence(message));
+        log.add(finding.evidence(message));
         told.push(names);
     }
     Ok(())
 }
 
 /// A table whose AUTOINCREMENT has given out the last number takes no further row.
-fn check_sequences(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+fn check_sequences(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     if !subject.schema.tables.iter().any(|table| table.name == "sqlite_sequence") {
         return Ok(());
     }
     let sql = "SELECT name FROM sqlite_sequence WHERE seq = 9223372036854775807";
     for table in subject.rows(sql, [], |row| row.get::<_, String>(0))? {
-        let name = quoted(&table);
-        let mend = format!(
+        let name = quote_identifier(&table);
+        let fix = format!(
             "Find what wrote such a number: SELECT * FROM {name} ORDER BY rowid DESC LIMIT 5. Give \
              those rows other numbers, and then: UPDATE sqlite_sequence SET seq = (SELECT \
              max(rowid) FROM {name}) WHERE name = '{}'",
             table.replace('\'', "''")
         );
         let what = format!("the AUTOINCREMENT of {table} has given out the last number");
-        let finding = Finding::new("sequence_exhausted", what, Mend::Advice(mend))
+        let finding = DoctorFinding::new("sequence_exhausted", what, Fix::Advice(fix))
             .field("table", table.as_str())
             .evidence("sqlite_sequence has 9223372036854775807 for it")
             .cost("Each INSERT fails with \"database or disk is full\".");
-        log.find(finding);
+        log.add(finding);
     }
     Ok(())
 }

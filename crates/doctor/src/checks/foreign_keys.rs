@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::figure::about;
-use crate::finding::{Finding, Mend};
-use crate::report::Log;
-use crate::schema::{Index, Table, quoted};
-use crate::subject::Subject;
-use crate::tree::Sample;
-use crate::trouble::Trouble;
+use crate::btree_sample::TreeSample;
+use crate::check_error::CheckError;
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::format_estimate;
+use crate::opened_file::OpenedFile;
+use crate::report::CheckResults;
+use crate::schema::{IndexSchema, TableSchema, quote_identifier};
 
 /// With fewer rows a scan for the children is quick.
 const ROWS_MIN: f64 = 10_000.0;
@@ -20,13 +20,13 @@ const ROWS_SHOWN_MAX: usize = 5;
 const SHARE: u32 = 2;
 
 /// A reference of a table to another, or to itself.
-struct Reference {
+struct ForeignKeyReference {
     id: i64,
     parent: String,
     columns: Vec<String>,
 }
 
-pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     let mut children = Vec::new();
     for table in subject.user_tables() {
         let references = references(subject, table)?;
@@ -35,81 +35,97 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
         }
         if !references.is_empty() {
             let sample = subject.sample_of(table.root);
-            children.push((table, references, sample.map_or(f64::MAX, Sample::pages)));
+            children.push((table, references, sample.map_or(f64::MAX, TreeSample::pages)));
         }
     }
     children.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let end = subject.budget.elapsed() + subject.budget.left() / SHARE;
+    let end = subject.time_limit.elapsed() + subject.time_limit.left() / SHARE;
     let (mut unreached, mut checked) = (Vec::new(), 0);
     for (table, references, _) in &children {
-        let left = end.saturating_sub(subject.budget.elapsed());
+        let left = end.saturating_sub(subject.time_limit.elapsed());
         if tell_absent(subject, table, references, log) {
             checked += 1;
             continue;
         }
         match check_rows(subject, table, references, left, log) {
             Ok(()) => checked += 1,
-            Err(trouble) if trouble.is_time() => unreached.push(table.name.as_str()),
-            Err(trouble) => return Err(trouble),
+            Err(error) if error.is_time() => unreached.push(table.name.as_str()),
+            Err(error) => return Err(error),
         }
     }
-    log.check(format!("foreign keys of {checked} of {} tables that have any", children.len()));
+    log.add_checked(format!(
+        "foreign keys of {checked} of {} tables that have any",
+        children.len()
+    ));
     if !unreached.is_empty() {
         let what = format!("the references of {}", unreached.join(", "));
-        log.skip(what, "too many rows for the time");
+        log.add_skipped(what, "too many rows for the time");
     }
     Ok(())
 }
 
-fn references(subject: &Subject, table: &Table) -> rusqlite::Result<Vec<Reference>> {
+fn references(
+    subject: &OpenedFile,
+    table: &TableSchema,
+) -> rusqlite::Result<Vec<ForeignKeyReference>> {
     let sql = "SELECT id, \"table\", \"from\" FROM pragma_foreign_key_list(?1) ORDER BY id, seq";
     let columns: Vec<(i64, String, String)> =
         subject.rows(sql, [&table.name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let mut references: Vec<Reference> = Vec::new();
+    let mut references: Vec<ForeignKeyReference> = Vec::new();
     for (id, parent, column) in columns {
         match references.last_mut().filter(|last| last.id == id) {
             Some(last) => last.columns.push(column),
-            None => references.push(Reference { id, parent, columns: vec![column] }),
+            None => references.push(ForeignKeyReference { id, parent, columns: vec![column] }),
         }
     }
     Ok(references)
 }
 
-fn check_index(subject: &Subject, table: &Table, reference: &Reference, log: &mut Log) {
-    let entries = subject.sample_of(table.root).map_or(0.0, Sample::entries);
+fn check_index(
+    subject: &OpenedFile,
+    table: &TableSchema,
+    reference: &ForeignKeyReference,
+    log: &mut CheckResults,
+) {
+    let entries = subject.sample_of(table.root).map_or(0.0, TreeSample::entries);
     let is_served =
         has_index(table, &reference.columns) || log.has_advised(&table.name, &reference.columns);
     if entries < ROWS_MIN || is_served {
         return;
     }
     let (child, parent) = (&table.name, &reference.parent);
-    let columns: Vec<String> = reference.columns.iter().map(|name| quoted(name)).collect();
+    let columns: Vec<String> =
+        reference.columns.iter().map(|name| quote_identifier(name)).collect();
     let list = columns.join(", ");
-    let name = quoted(&format!("{child}_{}", reference.columns.join("_")));
-    let mend = format!("CREATE INDEX {name} ON {} ({list});", quoted(child));
+    let name = quote_identifier(&format!("{child}_{}", reference.columns.join("_")));
+    let fix = format!("CREATE INDEX {name} ON {} ({list});", quote_identifier(child));
     let what = format!("{child} ({list}) refers to {parent}, without an index");
-    let finding = Finding::new("foreign_key_unindexed", what, Mend::Sql(mend))
-        .evidence(format!("{child} has about {} rows", about(entries)))
+    let finding = DoctorFinding::new("foreign_key_unindexed", what, Fix::Sql(fix))
+        .evidence(format!("{child} has about {} rows", format_estimate(entries)))
         .field("table", child.as_str())
         .field("parent", parent.as_str())
         .field("columns", reference.columns.clone())
         .field("rows_estimated", entries.round())
         .cost(format!("Each DELETE from {parent}, and each change of its key, scans {child}."));
-    log.find(finding);
+    log.add(finding);
 }
 
 /// A reference of the table is looked up by this index, and by no other.
-pub(crate) fn uses(subject: &Subject, table: &Table, index: &Index) -> Result<bool, Trouble> {
+pub(crate) fn uses(
+    subject: &OpenedFile,
+    table: &TableSchema,
+    index: &IndexSchema,
+) -> Result<bool, CheckError> {
     let mut without = table.clone();
     without.indexes.retain(|other| other.name != index.name);
-    let needs = |reference: &Reference| {
+    let needs = |reference: &ForeignKeyReference| {
         has_index(table, &reference.columns) && !has_index(&without, &reference.columns)
     };
     Ok(references(subject, table)?.iter().any(needs))
 }
 
 /// The columns begin an index, in any order, or are the row id.
-fn has_index(table: &Table, columns: &[String]) -> bool {
+fn has_index(table: &TableSchema, columns: &[String]) -> bool {
     let is_among = |name: &str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
     let covers = |names: &mut dyn Iterator<Item = &str>| {
         names.take(columns.len()).filter(|name| is_among(name)).count() == columns.len()
@@ -123,7 +139,12 @@ fn has_index(table: &Table, columns: &[String]) -> bool {
 
 /// A parent that is not in this file: it may be in another, which the program attaches, or the
 /// reference is only documentation. Then no row is counted: all would be.
-fn tell_absent(subject: &Subject, table: &Table, references: &[Reference], log: &mut Log) -> bool {
+fn tell_absent(
+    subject: &OpenedFile,
+    table: &TableSchema,
+    references: &[ForeignKeyReference],
+    log: &mut CheckResults,
+) -> bool {
     let is_there = |name: &str| {
         let mut names = subject.schema.tables.iter().map(|table| &table.name);
         names.any(|it| it.eq_ignore_ascii_case(name)) || subject.schema.unread_count > 0
@@ -134,27 +155,27 @@ fn tell_absent(subject: &Subject, table: &Table, references: &[Reference], log: 
         return false;
     }
     let what = format!("{} refers to {}, which is not in this file", table.name, absent.join(", "));
-    let mend = "Nothing, if the program attaches the file that has the parent, or means the \
+    let fix = "Nothing, if the program attaches the file that has the parent, or means the \
                 reference as documentation. If the parent was dropped by mistake, restore it."
         .to_owned();
-    let finding = Finding::new("foreign_key_parent_absent", what, Mend::Advice(mend))
+    let finding = DoctorFinding::new("foreign_key_parent_absent", what, Fix::Advice(fix))
         .evidence(format!("no table {}", absent.join(", ")))
         .field("table", table.name.as_str())
         .field("parents", absent)
         .cost("With foreign_keys = ON, inserts into it fail.");
-    log.find(finding);
+    log.add(finding);
     true
 }
 
 fn check_rows(
-    subject: &Subject,
-    table: &Table,
-    references: &[Reference],
+    subject: &OpenedFile,
+    table: &TableSchema,
+    references: &[ForeignKeyReference],
     time: Duration,
-    log: &mut Log,
-) -> Result<(), Trouble> {
-    subject.allow(time);
-    let sql = format!("PRAGMA foreign_key_check({})", quoted(&table.name));
+    log: &mut CheckResults,
+) -> Result<(), CheckError> {
+    subject.grant_time(time);
+    let sql = format!("PRAGMA foreign_key_check({})", quote_identifier(&table.name));
     let mut statement = match subject.db.prepare(&sql) {
         Ok(statement) => statement,
         Err(error) => return mismatch(table, error, log),
@@ -179,14 +200,19 @@ fn check_rows(
         }
     }
     if count > 0 {
-        let broken: Vec<&Reference> =
+        let broken: Vec<&ForeignKeyReference> =
             references.iter().filter(|reference| broken.contains(&reference.id)).collect();
-        log.find(violated(table, count, &shown, &broken));
+        log.add(violated(table, count, &shown, &broken));
     }
     Ok(())
 }
 
-fn violated(table: &Table, count: u32, shown: &[String], broken: &[&Reference]) -> Finding {
+fn violated(
+    table: &TableSchema,
+    count: u32,
+    shown: &[String],
+    broken: &[&ForeignKeyReference],
+) -> DoctorFinding {
     let rows = match count {
         VIOLATIONS_MAX => format!("{VIOLATIONS_MAX} rows or more"),
         1 => "1 row".to_owned(),
@@ -194,14 +220,14 @@ fn violated(table: &Table, count: u32, shown: &[String], broken: &[&Reference]) 
     };
     let to: Vec<String> =
         broken.iter().map(|it| format!("{} by {}", it.parent, it.columns.join(", "))).collect();
-    let mend = format!(
+    let fix = format!(
         "PRAGMA foreign_key_check({}) lists them. SQLite checks references only on connections that \
          say PRAGMA foreign_keys = ON: if the program means them, mend or delete these rows and set \
          that on every connection; if 0 or another value means none to it, nothing is wrong.",
-        quoted(&table.name)
+        quote_identifier(&table.name)
     );
     let what = format!("{rows} of {} refer to nothing: {}", table.name, to.join("; "));
-    let mut finding = Finding::new("foreign_key_violated", what, Mend::Advice(mend))
+    let mut finding = DoctorFinding::new("foreign_key_violated", what, Fix::Advice(fix))
         .field("table", table.name.as_str())
         .field("rows_count", count)
         .field("is_all", count < VIOLATIONS_MAX)
@@ -214,18 +240,22 @@ fn violated(table: &Table, count: u32, shown: &[String], broken: &[&Reference]) 
 
 /// The parent has no unique key for the reference: a fault of the schema, of which SQLite has its
 /// own message.
-fn mismatch(table: &Table, error: rusqlite::Error, log: &mut Log) -> Result<(), Trouble> {
+fn mismatch(
+    table: &TableSchema,
+    error: rusqlite::Error,
+    log: &mut CheckResults,
+) -> Result<(), CheckError> {
     let text = error.to_string();
     if !text.contains("foreign key mismatch") {
         return Err(error.into());
     }
-    let mend = "Give the parent a UNIQUE index on exactly the columns that are referred to, with \
+    let fix = "Give the parent a UNIQUE index on exactly the columns that are referred to, with \
                 their own collation.";
     let what = format!("a foreign key of {} refers to no unique key", table.name);
-    let finding = Finding::new("foreign_key_mismatch", what, Mend::Advice(mend.to_owned()))
+    let finding = DoctorFinding::new("foreign_key_mismatch", what, Fix::Advice(fix.to_owned()))
         .evidence(text)
         .field("table", table.name.as_str())
         .cost("With foreign keys on, writes to these tables fail.");
-    log.find(finding);
+    log.add(finding);
     Ok(())
 }

@@ -2,23 +2,23 @@
 //!
 //! SQLite's own full check, where it fits the time. Where it does not, table by table, the smallest
 //! first: in full, or without its indexes, or a sample of its pages; and the list of free pages.
-//! What was not compared is said ([`crate::Integrity`]).
+//! What was not compared is said ([`crate::IntegrityStatus`]).
 
 mod faults;
 mod free_list;
 
 use std::time::Duration;
 
-use engine::Untouched;
+use engine::ReadOnlyMode;
 
-use crate::figure::{about, count, float};
-use crate::finding::{Finding, Mend};
-use crate::outside::Outside;
-use crate::report::{Integrity, Log};
-use crate::schema::{Index, Table, VirtualTable, quoted, shell_word};
-use crate::subject::Subject;
-use crate::tree::Sample;
-use crate::trouble::Trouble;
+use crate::btree_sample::TreeSample;
+use crate::check_error::CheckError;
+use crate::file_environment::FileEnvironment;
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::{format_count, format_estimate, to_f64};
+use crate::opened_file::OpenedFile;
+use crate::report::{CheckResults, IntegrityStatus};
+use crate::schema::{IndexSchema, TableSchema, VirtualTable, quote_for_shell, quote_identifier};
 
 /// Lines that are asked of SQLite for one check.
 const LINES_MAX: u32 = 1_000;
@@ -35,15 +35,15 @@ const LOOKED_UP_MAX: usize = 200;
 /// What is not compared when SQLite's check of the whole file has not run.
 const BETWEEN_TREES: &str = "whether a page is used twice, or by nobody";
 
-pub(crate) fn check(subject: &Subject, log: &mut Log) {
+pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
     let mut unchecked = unseen(subject);
     match check_whole(subject) {
         Ok(lines) => {
             faults::tell(&lines, None, subject, log);
-            log.check("integrity: all that PRAGMA integrity_check looks at");
+            log.add_checked("integrity: all that PRAGMA integrity_check looks at");
         }
-        Err(trouble) if trouble.is_busy() => {
-            log.skip("integrity", "another process kept it locked");
+        Err(error) if error.is_busy() => {
+            log.add_skipped("integrity", "another process kept it locked");
             unchecked.push("the file: another process kept it locked".to_owned());
         }
         Err(_) => {
@@ -52,13 +52,13 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) {
         }
     }
     check_searches(subject, &mut unchecked, log);
-    log.integrity = Integrity { is_complete: unchecked.is_empty(), unchecked };
+    log.integrity = IntegrityStatus { is_complete: unchecked.is_empty(), unchecked };
 }
 
 /// What no check of this connection sees.
-fn unseen(subject: &Subject) -> Vec<String> {
+fn unseen(subject: &OpenedFile) -> Vec<String> {
     let mut unseen = Vec::new();
-    if subject.how != Untouched::Overlay && subject.schema.has_checks {
+    if subject.open_mode != ReadOnlyMode::Overlay && subject.schema.has_checks {
         unseen.push("CHECK constraints: a read-only connection does not know them".to_owned());
     }
     if subject.schema.unread_count > 0 {
@@ -77,9 +77,9 @@ fn unseen(subject: &Subject) -> Vec<String> {
 }
 
 /// The full check of everything. An error says that it has not come to its end.
-fn check_whole(subject: &Subject) -> Result<Vec<String>, Trouble> {
-    let time = subject.allow(subject.budget.left() / SHARES * WHOLE_SHARES);
-    let size = float(subject.pages_bytes());
+fn check_whole(subject: &OpenedFile) -> Result<Vec<String>, CheckError> {
+    let time = subject.grant_time(subject.time_limit.left() / SHARES * WHOLE_SHARES);
+    let size = to_f64(subject.pages_bytes());
     // One that cannot end is not begun; and rows that are ordered by rules that we do not have would
     // look broken.
     if size > FULL_BYTES_PER_SECOND * time.as_secs_f64() || !subject.stand_ins.is_empty() {
@@ -89,23 +89,23 @@ fn check_whole(subject: &Subject) -> Result<Vec<String>, Trouble> {
 }
 
 /// What a check says; nothing if all is well.
-fn lines(subject: &Subject, sql: &str) -> Result<Vec<String>, Trouble> {
+fn lines(subject: &OpenedFile, sql: &str) -> Result<Vec<String>, CheckError> {
     let mut statement = subject.db.prepare(sql)?;
     let mut lines = Vec::new();
     for line in statement.query_map([], |row| row.get::<_, String>(0))? {
-        match line.map_err(Trouble::from) {
+        match line.map_err(CheckError::from) {
             Ok(line) if line == "ok" => {}
             Ok(line) => lines.push(line),
             // On its way it met a page that it could not go on from.
-            Err(trouble) if trouble.is_fault() => lines.push(trouble.to_string()),
-            Err(trouble) => return Err(trouble),
+            Err(error) if error.is_fault() => lines.push(error.to_string()),
+            Err(error) => return Err(error),
         }
     }
     Ok(lines)
 }
 
-fn check_parts(subject: &Subject, unchecked: &mut Vec<String>, log: &mut Log) {
-    let mut tables: Vec<(&Table, f64)> =
+fn check_parts(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut CheckResults) {
+    let mut tables: Vec<(&TableSchema, f64)> =
         subject.schema.tables.iter().map(|table| (table, pages(subject, table))).collect();
     tables.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (mut unreached, mut checked) = (Vec::new(), 0);
@@ -115,45 +115,45 @@ fn check_parts(subject: &Subject, unchecked: &mut Vec<String>, log: &mut Log) {
                 faults::tell(&lines, Some(table), subject, log);
                 checked += 1;
             }
-            Err(trouble) if trouble.is_time() => unreached.push((*table, *pages)),
-            Err(trouble) if trouble.is_fault() => fault(&trouble, &subject.outside, log),
-            Err(trouble) => {
-                unchecked.push(format!("{}: {trouble}", table.name));
-                log.skip(format!("integrity of {}", table.name), trouble.to_string());
+            Err(error) if error.is_time() => unreached.push((*table, *pages)),
+            Err(error) if error.is_fault() => report_fault(&error, &subject.environment, log),
+            Err(error) => {
+                unchecked.push(format!("{}: {error}", table.name));
+                log.add_skipped(format!("integrity of {}", table.name), error.to_string());
             }
         }
     }
-    log.check(format!("integrity: {checked} of {} tables by themselves", tables.len()));
+    log.add_checked(format!("integrity: {checked} of {} tables by themselves", tables.len()));
     for (index, (table, pages)) in unreached.iter().enumerate() {
         let tables_left = u32::try_from(unreached.len() - index).unwrap_or(u32::MAX);
-        let end = subject.budget.elapsed() + subject.budget.left() / tables_left;
+        let end = subject.time_limit.elapsed() + subject.time_limit.left() / tables_left;
         check_sample(subject, table, *pages, end, log);
         unchecked.push(format!("{}: but for a sample of it", table.name));
     }
     match free_list::check(subject) {
-        Err(trouble) if trouble.is_fault() => fault(&trouble, &subject.outside, log),
-        Err(trouble) => log.skip("the list of free pages", trouble.to_string()),
+        Err(error) if error.is_fault() => report_fault(&error, &subject.environment, log),
+        Err(error) => log.add_skipped("the list of free pages", error.to_string()),
         Ok(()) => {}
     }
 }
 
 /// One table with its indexes; or, if that is quick enough and the other is not, without them.
 fn check_table(
-    subject: &Subject,
-    table: &Table,
+    subject: &OpenedFile,
+    table: &TableSchema,
     unchecked: &mut Vec<String>,
-) -> Result<Vec<String>, Trouble> {
-    let name = quoted(&table.name);
+) -> Result<Vec<String>, CheckError> {
+    let name = quote_identifier(&table.name);
     let size = pages(subject, table) * f64::from(subject.header.page_size);
     let is_ordered = subject.stand_ins.is_empty();
-    let time = subject.allow(subject.budget.left() / SHARES * WHOLE_SHARES);
+    let time = subject.grant_time(subject.time_limit.left() / SHARES * WHOLE_SHARES);
     if is_ordered && !time.is_zero() && size <= FULL_BYTES_PER_SECOND * time.as_secs_f64() {
         match lines(subject, &format!("PRAGMA integrity_check({name})")) {
-            Err(trouble) if trouble.is_time() => {}
+            Err(error) if error.is_time() => {}
             ended => return ended,
         }
     }
-    let time = subject.allow(subject.budget.left() / SHARES * WHOLE_SHARES);
+    let time = subject.grant_time(subject.time_limit.left() / SHARES * WHOLE_SHARES);
     // Sampled pages tell more in the same time than a check that cannot end.
     if time.is_zero() || size > QUICK_BYTES_PER_SECOND * time.as_secs_f64() {
         return Err(interrupted().into());
@@ -168,42 +168,48 @@ fn check_table(
 
 /// Where SQLite's own check had no time, sampled pages are looked at, and sampled rows looked up in
 /// each index.
-fn check_sample(subject: &Subject, table: &Table, pages: f64, end: Duration, log: &mut Log) {
+fn check_sample(
+    subject: &OpenedFile,
+    table: &TableSchema,
+    pages: f64,
+    end: Duration,
+    log: &mut CheckResults,
+) {
     let leaves = sampled_faults(subject, table, pages, end, log);
     faults::tell(&look_up(subject, table), Some(table), subject, log);
-    let why = match subject.how {
-        Untouched::Shared => "too large for the time that others may be kept waiting",
+    let why = match subject.open_mode {
+        ReadOnlyMode::Shared => "too large for the time that others may be kept waiting",
         _ => "too large for the time, raise --budget",
     };
-    let (leaves, pages) = (count(leaves), about(pages));
+    let (leaves, pages) = (format_count(leaves), format_estimate(pages));
     let seen = format!("{why}; {leaves} random pages of about {pages} were looked at");
-    log.skip(format!("integrity of {}", table.name), seen);
+    log.add_skipped(format!("integrity of {}", table.name), seen);
 }
 
 /// Looks at the sampled pages, and at more until this moment of the examination. Returns how many.
 fn sampled_faults(
-    subject: &Subject,
-    table: &Table,
+    subject: &OpenedFile,
+    table: &TableSchema,
     pages: f64,
     end: Duration,
-    log: &mut Log,
+    log: &mut CheckResults,
 ) -> u64 {
     let roots: Vec<u32> = table.roots().collect();
-    for (_, trouble) in subject.broken.iter().filter(|(root, _)| roots.contains(root)) {
-        if trouble.is_fault() {
-            fault(trouble, &subject.outside, log);
+    for (_, error) in subject.broken.iter().filter(|(root, _)| roots.contains(root)) {
+        if error.is_fault() {
+            report_fault(error, &subject.environment, log);
         }
     }
     let seen = roots.iter().filter_map(|root| subject.sample_of(*root));
-    let mut leaves = u64::try_from(seen.map(Sample::leaves_seen).sum::<usize>()).unwrap_or(0);
+    let mut leaves = u64::try_from(seen.map(TreeSample::leaves_seen).sum::<usize>()).unwrap_or(0);
     for root in roots.iter().cycle() {
-        if subject.budget.elapsed() >= end || float(leaves) >= pages {
+        if subject.time_limit.elapsed() >= end || to_f64(leaves) >= pages {
             break;
         }
-        match subject.more_leaves(*root, leaves) {
+        match subject.sample_more_leaves(*root, leaves) {
             Ok(more) => leaves += more,
-            Err(trouble) if trouble.is_fault() => {
-                fault(&trouble, &subject.outside, log);
+            Err(error) if error.is_fault() => {
+                report_fault(&error, &subject.environment, log);
                 break;
             }
             Err(_) => break,
@@ -215,16 +221,17 @@ fn sampled_faults(
 /// Looks sampled rows up in each index of their table. Returns lines as SQLite's check would say
 /// them; what cannot be looked up (an index on an expression, a collation that is not there) is left
 /// out.
-fn look_up(subject: &Subject, table: &Table) -> Vec<String> {
+fn look_up(subject: &OpenedFile, table: &TableSchema) -> Vec<String> {
     let Some(sample) = subject.sample_of(table.root).filter(|_| table.has_rowid) else {
         return Vec::new();
     };
     let mut missing = Vec::new();
-    let is_ordered =
-        |index: &Index| index.columns.iter().all(|key| !subject.stand_ins.contains(&key.collation));
+    let is_ordered = |index: &IndexSchema| {
+        index.columns.iter().all(|key| !subject.stand_ins.contains(&key.collation))
+    };
     for index in table.indexes.iter().filter(|index| !index.is_partial && is_ordered(index)) {
         let Some(sql) = look_up_sql(table, index) else { continue };
-        subject.allow(Duration::MAX);
+        subject.grant_time(Duration::MAX);
         let Ok(mut statement) = subject.db.prepare(&sql) else { continue };
         let rows = sample.rows().take(LOOKED_UP_MAX);
         missing.extend(rows.filter_map(|row| {
@@ -236,78 +243,86 @@ fn look_up(subject: &Subject, table: &Table) -> Vec<String> {
 }
 
 /// Is there a row of this number, of which the index knows nothing?
-fn look_up_sql(table: &Table, index: &Index) -> Option<String> {
+fn look_up_sql(table: &TableSchema, index: &IndexSchema) -> Option<String> {
     let columns: Option<Vec<&str>> =
         index.columns.iter().map(|key| key.column.as_deref()).collect();
     let same = columns?.into_iter().map(|column| {
-        let column = quoted(column);
+        let column = quote_identifier(column);
         format!("b.{column} IS a.{column} AND ")
     });
-    let (name, same) = (quoted(&table.name), same.collect::<String>());
+    let (name, same) = (quote_identifier(&table.name), same.collect::<String>());
     Some(format!(
         "SELECT count(*) FROM {name} a NOT INDEXED WHERE a.rowid = ?1 AND NOT EXISTS
          (SELECT 1 FROM {name} b INDEXED BY {} WHERE {same} b.rowid = a.rowid)",
-        quoted(&index.name)
+        quote_identifier(&index.name)
     ))
 }
 
 /// Has each full-text index what its table has? SQLite's own check compares an index of its own
 /// content only.
-fn check_searches(subject: &Subject, unchecked: &mut Vec<String>, log: &mut Log) {
+fn check_searches(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut CheckResults) {
     for table in subject.schema.virtual_tables.iter().filter(|it| it.module == "fts5") {
-        if subject.how != Untouched::Overlay {
+        if subject.open_mode != ReadOnlyMode::Overlay {
             unchecked
                 .push(format!("{}: in use, so it is not compared with its content", table.name));
             continue;
         }
-        subject.allow(subject.budget.left() / SHARES * WHOLE_SHARES);
-        let name = quoted(&table.name);
+        subject.grant_time(subject.time_limit.left() / SHARES * WHOLE_SHARES);
+        let name = quote_identifier(&table.name);
         let sql = format!("INSERT INTO {name} ({name}, rank) VALUES ('integrity-check', 1)");
         match subject.write(&sql) {
             Ok(()) => {}
-            Err(trouble) if trouble.is_fault() => {
+            Err(error) if error.is_fault() => {
                 let is_told = log.findings.iter().any(|finding| {
                     finding.fields.get("table").is_some_and(|it| *it == table.name.as_str())
                 });
                 if !is_told {
                     let finding = faults::virtual_table(&table.name, &subject.schema);
-                    log.find(finding.evidence(format!("{sql}: {trouble}")));
+                    log.add(finding.evidence(format!("{sql}: {error}")));
                 }
             }
-            Err(trouble) => unchecked.push(format!("{}: {trouble}", table.name)),
+            Err(error) => unchecked.push(format!("{}: {error}", table.name)),
         }
     }
 }
 
 /// Pages of a table and its indexes, as far as known.
-fn pages(subject: &Subject, table: &Table) -> f64 {
-    table.roots().filter_map(|root| subject.sample_of(root)).map(Sample::pages).sum()
+fn pages(subject: &OpenedFile, table: &TableSchema) -> f64 {
+    table.roots().filter_map(|root| subject.sample_of(root)).map(TreeSample::pages).sum()
 }
 
 /// A page that could not be read, or holds what cannot be.
-pub(crate) fn fault(trouble: &Trouble, outside: &Outside, log: &mut Log) {
-    let text = trouble.to_string();
+pub(crate) fn report_fault(
+    error: &CheckError,
+    environment: &FileEnvironment,
+    log: &mut CheckResults,
+) {
+    let text = error.to_string();
     let is_known = log.findings.iter().any(|finding| finding.evidence.contains(&text));
     if !is_known {
-        let finding = Finding::new("page_broken", "a page cannot be read", mend(outside))
-            .field("message", text.as_str());
-        log.find(finding.evidence(text).cost("What is on it is out of reach."));
+        let finding = DoctorFinding::new(
+            "page_broken",
+            "a page cannot be read",
+            recovery_advice(environment),
+        )
+        .field("message", text.as_str());
+        log.add(finding.evidence(text).cost("What is on it is out of reach."));
     }
 }
 
-pub(crate) fn mend(outside: &Outside) -> Mend {
-    Mend::Advice(format!(
+pub(crate) fn recovery_advice(environment: &FileEnvironment) -> Fix {
+    Fix::Advice(format!(
         "Copy the file with its -wal and -journal first; then restore a backup, or save what can \
          be read into a new file: {}",
-        recover_command(outside)
+        recover_command(environment)
     ))
 }
 
-/// Writes a new file, and so is no mend of this one.
-pub(crate) fn recover_command(outside: &Outside) -> String {
-    let file = outside.path.display().to_string();
-    let (file, new) = (shell_word(&file), shell_word(&format!("{file}.recovered")));
-    let key = if outside.is_keyed { " --key-file KEY (or --passphrase-file)" } else { "" };
+/// Writes a new file, and so is no fix of this one.
+pub(crate) fn recover_command(environment: &FileEnvironment) -> String {
+    let file = environment.path.display().to_string();
+    let (file, new) = (quote_for_shell(&file), quote_for_shell(&format!("{file}.recovered")));
+    let key = if environment.is_keyed { " --key-file KEY (or --passphrase-file)" } else { "" };
     format!("warren recover {file} {new}{key}")
 }
 

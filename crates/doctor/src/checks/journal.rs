@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::locks;
-use crate::figure::{bytes, count};
-use crate::finding::{Finding, Mend};
-use crate::locks::Lock;
-use crate::outside::Outside;
-use crate::processes::Process;
-use crate::report::Log;
-use crate::schema::shell_word;
-use crate::subject::Subject;
+use crate::file_environment::FileEnvironment;
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::{format_bytes, format_count};
+use crate::opened_file::OpenedFile;
+use crate::processes::ProcessInfo;
+use crate::report::CheckResults;
+use crate::schema::quote_for_shell;
+use crate::sqlite_locks::SqliteLock;
 
 /// SQLite's own `wal_autocheckpoint`: a WAL that is well is about so long.
 const AUTOCHECKPOINT_PAGES: u64 = 1_000;
@@ -19,88 +19,88 @@ const WAL_PAGES_MAX: u64 = 4 * AUTOCHECKPOINT_PAGES;
 /// From here on a WAL is large beside any file.
 const WAL_BYTES_MAX: u64 = 100_000_000;
 
-pub(crate) fn check(outside: &Outside, log: &mut Log) {
-    if outside.is_hot {
-        log.find(hot(outside));
+pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
+    if environment.is_hot {
+        log.add(hot_journal(environment));
     }
-    let is_left = outside.has_wal_content()
-        && !outside.watch.is_connected
-        && outside.users.processes.is_empty()
-        && !outside.is_networked();
+    let is_left = environment.has_wal_content()
+        && !environment.watch.is_connected
+        && environment.users.processes.is_empty()
+        && !environment.is_networked();
     if is_left {
-        log.find(left_behind(outside));
+        log.add(wal_left_behind(environment));
     } else {
-        check_wal(outside, log);
+        check_wal(environment, log);
     }
-    if let Some(header) = &outside.header {
-        check_mode(outside, header.is_wal, log);
+    if let Some(header) = &environment.header {
+        check_mode(environment, header.is_wal, log);
     }
 }
 
 /// The same of an encrypted file, whose header only its key shows.
-pub(crate) fn check_encrypted(subject: &Subject, log: &mut Log) {
-    if subject.outside.header.is_none() {
-        check_mode(&subject.outside, subject.header.is_wal, log);
+pub(crate) fn check_encrypted(subject: &OpenedFile, log: &mut CheckResults) {
+    if subject.environment.header.is_none() {
+        check_mode(&subject.environment, subject.header.is_wal, log);
     }
 }
 
-fn check_mode(outside: &Outside, is_wal: bool, log: &mut Log) {
-    let processes = &outside.users.processes;
-    if is_wal || processes.is_empty() || outside.is_networked() {
+fn check_mode(environment: &FileEnvironment, is_wal: bool, log: &mut CheckResults) {
+    let processes = &environment.users.processes;
+    if is_wal || processes.is_empty() || environment.is_networked() {
         return;
     }
-    let names: Vec<String> = processes.iter().map(Process::title).collect();
+    let names: Vec<String> = processes.iter().map(ProcessInfo::display_name).collect();
     let (code, what) = match processes.len() {
         1 => ("not_wal", "a program works on it with a rollback journal"),
         _ => ("rollback_journal_shared", "several programs work on it with a rollback journal"),
     };
-    let finding = Finding::new(code, what, Mend::Sql("PRAGMA journal_mode = WAL;".to_owned()))
+    let finding = DoctorFinding::new(code, what, Fix::Sql("PRAGMA journal_mode = WAL;".to_owned()))
         .evidence(format!("open in {}", names.join(", ")))
         .evidence("the header says: no WAL")
         .field("processes", json!(processes))
         .cost("Each write waits for all readers, and each reader for the write; it flushes twice.");
-    log.find(finding);
+    log.add(finding);
 }
 
-fn hot(outside: &Outside) -> Finding {
-    let journal = outside.journal.as_ref().map_or(0, |journal| journal.bytes);
+fn hot_journal(environment: &FileEnvironment) -> DoctorFinding {
+    let journal = environment.journal.as_ref().map_or(0, |journal| journal.bytes);
     let sql = "SELECT count(*) FROM sqlite_schema";
-    let mend = with_key(outside, "hot_journal", sql, "rolls it back");
-    Finding::new("hot_journal", "a transaction was begun and never ended", mend)
+    let fix = with_key(environment, "hot_journal", sql, "rolls it back");
+    DoctorFinding::new("hot_journal", "a transaction was begun and never ended", fix)
         .fix(sql)
-        .evidence(format!("a journal of {} is there, and nobody writes", bytes(journal)))
+        .evidence(format!("a journal of {} is there, and nobody writes", format_bytes(journal)))
         .field("journal_bytes", journal)
         .cost("The file holds half a transaction. Whoever deletes the journal makes that lasting.")
 }
 
-fn left_behind(outside: &Outside) -> Finding {
-    let wal = outside.wal.as_ref().map_or(0, |wal| wal.bytes);
+fn wal_left_behind(environment: &FileEnvironment) -> DoctorFinding {
+    let wal = environment.wal.as_ref().map_or(0, |wal| wal.bytes);
     let what = "a WAL was left by a program that did not close the file";
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-    let mend = with_key(outside, "wal_left_behind", sql, "moves it into the file");
-    Finding::new("wal_left_behind", what, mend)
+    let fix = with_key(environment, "wal_left_behind", sql, "moves it into the file");
+    DoctorFinding::new("wal_left_behind", what, fix)
         .fix(sql)
-        .evidence(format!("a WAL of {}, and no process has the file open", bytes(wal)))
+        .evidence(format!("a WAL of {}, and no process has the file open", format_bytes(wal)))
         .field("wal_bytes", wal)
         .cost("Who copies the file without its -wal loses what was committed into that.")
 }
 
 /// A statement for a shell. A shell without the key of an encrypted file would take its journal or
 /// WAL for void, and delete it.
-fn with_key(outside: &Outside, code: &str, sql: &str, effect: &str) -> Mend {
-    if outside.is_keyed || outside.header.is_none() {
-        return Mend::Advice(format!(
+fn with_key(environment: &FileEnvironment, code: &str, sql: &str, effect: &str) -> Fix {
+    if environment.is_keyed || environment.header.is_none() {
+        return Fix::Advice(format!(
             "Open it once for writing with the program that has its key, or let warren doctor \
              --fix {code} do it with the key: that {effect}. Never open it with what lacks the \
              key: that would take it for void, delete it, and leave the file broken."
         ));
     }
-    let file = shell_word(&outside.path.display().to_string());
-    Mend::Shell(format!("sqlite3 {file} '{sql}'    # {effect}"))
+    let file = quote_for_shell(&environment.path.display().to_string());
+    Fix::Shell(format!("sqlite3 {file} '{sql}'    # {effect}"))
 }
 
-fn check_wal(outside: &Outside, log: &mut Log) {
-    let Some((wal, index)) = outside.wal.as_ref().zip(outside.watch.index.as_ref()) else {
+fn check_wal(environment: &FileEnvironment, log: &mut CheckResults) {
+    let Some((wal, index)) = environment.wal.as_ref().zip(environment.watch.index.as_ref()) else {
         return;
     };
     let page = u64::from(wal.page_size.unwrap_or(4_096));
@@ -110,50 +110,53 @@ fn check_wal(outside: &Outside, log: &mut Log) {
     let (frames, copied) = (index.frames_count, index.copied_count);
     let state = format!(
         "a WAL of {}; {} of its {} pages are copied into the file",
-        bytes(wal.bytes),
-        count(copied.into()),
-        count(frames.into())
+        format_bytes(wal.bytes),
+        format_count(copied.into()),
+        format_count(frames.into())
     );
     let mut is_pinned = false;
-    for held in &outside.watch.held {
-        let Lock::WalRead(mark) = held.lock else { continue };
+    for held in &environment.watch.held {
+        let SqliteLock::WalRead(mark) = held.lock else { continue };
         let Some(mark) = index.mark(mark).filter(|mark| copied < frames && *mark < frames) else {
             continue;
         };
         is_pinned = true;
-        log.find(pinned(outside, &Process::of(held.pid), frames - mark).evidence(&state));
+        log.add(
+            wal_pinned(environment, &ProcessInfo::from_pid(held.pid), frames - mark)
+                .evidence(&state),
+        );
     }
-    let is_large = wal.bytes > outside.stamp.bytes || wal.bytes > WAL_BYTES_MAX;
+    let is_large = wal.bytes > environment.stamp.bytes || wal.bytes > WAL_BYTES_MAX;
     if is_large && !is_pinned {
-        log.find(large(copied == frames, wal.bytes).evidence(&state));
+        log.add(wal_large(copied == frames, wal.bytes).evidence(&state));
     }
 }
 
-fn pinned(outside: &Outside, process: &Process, behind: u32) -> Finding {
-    let seconds = outside.watch.time.as_secs_f64();
-    let mend = Mend::Advice(locks::end_transaction(process));
-    let who = process.title();
-    Finding::new("wal_pinned", format!("{who} reads an old state, and the WAL grows"), mend)
+fn wal_pinned(environment: &FileEnvironment, process: &ProcessInfo, behind: u32) -> DoctorFinding {
+    let seconds = environment.watch.time.as_secs_f64();
+    let fix = Fix::Advice(locks::end_transaction(process));
+    let who = process.display_name();
+    DoctorFinding::new("wal_pinned", format!("{who} reads an old state, and the WAL grows"), fix)
         .evidence(format!(
             "its snapshot is {} pages old, and stayed so for {seconds:.1} s",
-            count(behind.into())
+            format_count(behind.into())
         ))
         .field("process", json!(process))
         .field("behind_pages", behind)
         .cost("Until it ends, no checkpoint gets past it: the WAL grows, and reads get slower.")
 }
 
-fn large(is_copied: bool, wal_bytes: u64) -> Finding {
+fn wal_large(is_copied: bool, wal_bytes: u64) -> DoctorFinding {
     let what = if is_copied {
         "the WAL keeps the size that it once had"
     } else {
         "the WAL is not copied into the file, and nobody is in the way"
     };
-    let mend = "PRAGMA wal_checkpoint(TRUNCATE), on a connection of the program. PRAGMA \
+    let fix = "PRAGMA wal_checkpoint(TRUNCATE), on a connection of the program. PRAGMA \
                 journal_size_limit = 67108864 on each that writes keeps it short; and see that \
                 nobody sets wal_autocheckpoint = 0.";
-    Finding::new("wal_large", what, Mend::Advice(mend.to_owned()))
+    DoctorFinding::new("wal_large", what, Fix::Advice(fix.to_owned()))
         .field("wal_bytes", wal_bytes)
         .field("is_copied", is_copied)
-        .cost(format!("{} of disk, and longer lookups in its index", bytes(wal_bytes)))
+        .cost(format!("{} of disk, and longer lookups in its index", format_bytes(wal_bytes)))
 }

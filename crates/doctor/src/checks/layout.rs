@@ -5,15 +5,15 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::clock;
-use crate::figure::{about, bytes, float, percent, whole};
-use crate::finding::{Finding, Mend};
-use crate::record::Field;
-use crate::report::Log;
-use crate::schema::{Table, quoted};
-use crate::subject::Subject;
-use crate::tree::{Row, Sample};
-use crate::trouble::Trouble;
+use crate::btree_sample::{SampledRow, TreeSample};
+use crate::check_error::CheckError;
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::{format_bytes, format_estimate, format_percent, round_to_u64, to_f64};
+use crate::opened_file::OpenedFile;
+use crate::record::RecordField;
+use crate::report::CheckResults;
+use crate::schema::{TableSchema, quote_identifier};
+use crate::time_limit;
 
 /// What a column may hold, on average, to be called small.
 const SMALL_BYTES_MAX: f64 = 64.0;
@@ -29,12 +29,12 @@ const MEASURED_ROWS_MAX: usize = 200;
 const MEASURED_ROUNDS: u32 = 9;
 
 /// A column of a table's rows, as they are stored.
-struct Stored<'a> {
+struct StoredColumn<'a> {
     name: &'a str,
     mean_bytes: f64,
 }
 
-pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     let page_bytes = f64::from(subject.header.page_size);
     for table in subject.user_tables() {
         let Some(sample) = subject.sample_of(table.root) else { continue };
@@ -43,25 +43,25 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
         }
     }
     check_fill(subject, log);
-    log.check("the order of columns and the filling of pages, in samples");
+    log.add_checked("the order of columns and the filling of pages, in samples");
     Ok(())
 }
 
 /// Overflow pages between the start of a row and a place in it.
-fn walked(subject: &Subject, row: &Row, field: &Field) -> f64 {
+fn overflow_pages_before(subject: &OpenedFile, row: &SampledRow, field: &RecordField) -> f64 {
     let each = u64::from(subject.header.page_size - u32::from(subject.header.reserved_size)) - 4;
     match field.start.checked_sub(row.local_size) {
-        Some(beyond) if row.payload_size > row.local_size => float(1 + beyond / each),
+        Some(beyond) if row.payload_size > row.local_size => to_f64(1 + beyond / each),
         _ => 0.0,
     }
 }
 
 fn check_order(
-    subject: &Subject,
-    table: &Table,
-    sample: &Sample,
-    log: &mut Log,
-) -> Result<(), Trouble> {
+    subject: &OpenedFile,
+    table: &TableSchema,
+    sample: &TreeSample,
+    log: &mut CheckResults,
+) -> Result<(), CheckError> {
     let stored = stored(table, sample);
     let is_small = |index: usize| stored[index].mean_bytes <= SMALL_BYTES_MAX;
     let Some(last_small) = (0..stored.len()).rev().find(|index| is_small(*index)) else {
@@ -71,7 +71,7 @@ fn check_order(
     for row in sample.rows() {
         weights += row.weight;
         if let Some(field) = row.fields.get(last_small).filter(|field| field.size > 0) {
-            pages += row.weight * walked(subject, row, field);
+            pages += row.weight * overflow_pages_before(subject, row, field);
         }
     }
     let pages = pages / f64::max(weights, 1.0);
@@ -86,12 +86,16 @@ fn check_order(
     let behind: Vec<&str> = behind.map(|index| stored[index].name).collect();
     let measured = measure(subject, table, sample, last, &behind)?;
     let sizes = large.iter().map(|index| {
-        format!("{} of {}", stored[*index].name, bytes(whole(stored[*index].mean_bytes)))
+        format!(
+            "{} of {}",
+            stored[*index].name,
+            format_bytes(round_to_u64(stored[*index].mean_bytes))
+        )
     });
-    let mut finding = Finding::new(
+    let mut finding = DoctorFinding::new(
         "blob_before_columns",
         format!("{}: {} before {}", table.name, before.join(", "), behind.join(", ")),
-        Mend::Advice(mend(table, &before)),
+        Fix::Advice(fix_sql(table, &before)),
     )
     .evidence(format!(
         "on average {} before {last}: {pages:.1} overflow pages to walk, in {} sampled rows",
@@ -114,11 +118,11 @@ fn check_order(
             .field("as_is_us", measured.as_is_us)
             .field("small_first_us", measured.small_first_us);
     }
-    log.find(finding.cost(cost(table, pages, measured.as_ref())));
+    log.add(finding.cost(cost(table, pages, measured.as_ref())));
     Ok(())
 }
 
-fn cost(table: &Table, pages: f64, measured: Option<&Measured>) -> String {
+fn cost(table: &TableSchema, pages: f64, measured: Option<&ReadCost>) -> String {
     let reads =
         format!("Where {} is not in memory, {pages:.0} more reads of a page each.", table.name);
     match measured {
@@ -131,36 +135,36 @@ fn cost(table: &Table, pages: f64, measured: Option<&Measured>) -> String {
 }
 
 /// The columns as rows store them, with the mean size in the sample.
-fn stored<'a>(table: &'a Table, sample: &Sample) -> Vec<Stored<'a>> {
+fn stored<'a>(table: &'a TableSchema, sample: &TreeSample) -> Vec<StoredColumn<'a>> {
     let columns = table.columns.iter().filter(|column| !column.is_virtual);
-    let mut stored: Vec<Stored<'_>> =
-        columns.map(|column| Stored { name: &column.name, mean_bytes: 0.0 }).collect();
+    let mut stored: Vec<StoredColumn<'_>> =
+        columns.map(|column| StoredColumn { name: &column.name, mean_bytes: 0.0 }).collect();
     let weights: f64 = sample.rows().map(|row| row.weight).sum();
     for row in sample.rows() {
         for (column, field) in stored.iter_mut().zip(&row.fields) {
-            column.mean_bytes += row.weight / weights.max(1.0) * float(field.size);
+            column.mean_bytes += row.weight / weights.max(1.0) * to_f64(field.size);
         }
     }
     stored
 }
 
-fn mend(table: &Table, large: &[&str]) -> String {
+fn fix_sql(table: &TableSchema, large: &[&str]) -> String {
     let (name, key) = (&table.name, table.rowid_column().map_or("rowid", |column| &column.name));
-    let columns: Vec<String> = large.iter().map(|column| quoted(column)).collect();
+    let columns: Vec<String> = large.iter().map(|column| quote_identifier(column)).collect();
     format!(
         "Make {name} anew with {0} as its last columns \
          (https://sqlite.org/lang_altertable.html#otheralter); or keep them in a table of their own: \
          CREATE TABLE {1} ({2} INTEGER PRIMARY KEY REFERENCES {3}, {0}), INSERT INTO {1} SELECT \
          {2}, {0} FROM {3}, and drop them from {3} when the program no longer reads them there.",
         columns.join(", "),
-        quoted(&format!("{name}_content")),
-        quoted(key),
-        quoted(name)
+        quote_identifier(&format!("{name}_content")),
+        quote_identifier(key),
+        quote_identifier(name)
     )
 }
 
 /// What reading a column behind the large ones costs.
-struct Measured {
+struct ReadCost {
     rows_count: usize,
     as_is_us: f64,
     small_first_us: f64,
@@ -168,12 +172,12 @@ struct Measured {
 
 /// Reads the column in copies of the sampled rows, as they are and with the small columns first.
 fn measure(
-    subject: &Subject,
-    table: &Table,
-    sample: &Sample,
+    subject: &OpenedFile,
+    table: &TableSchema,
+    sample: &TreeSample,
     column: &str,
     small: &[&str],
-) -> Result<Option<Measured>, Trouble> {
+) -> Result<Option<ReadCost>, CheckError> {
     let stored = table.columns.iter().filter(|column| !column.is_virtual);
     let names: Vec<&str> = stored.map(|column| column.name.as_str()).collect();
     let is_small = |name: &&&str| small.contains(*name);
@@ -185,8 +189,9 @@ fn measure(
     if rows_count == 0 {
         return Ok(None);
     }
-    let list =
-        |names: &[&str]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+    let list = |names: &[&str]| {
+        names.iter().map(|name| quote_identifier(name)).collect::<Vec<_>>().join(", ")
+    };
     copy.execute_batch(&format!(
         "CREATE TABLE small_first ({0}); INSERT INTO small_first SELECT {0} FROM as_is",
         list(&first)
@@ -194,34 +199,35 @@ fn measure(
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..MEASURED_ROUNDS {
         for (name, times) in ["as_is", "small_first"].iter().zip(&mut times) {
-            let mut scan =
-                copy.prepare_cached(&format!("SELECT max({}) FROM {name}", quoted(column)))?;
-            let started = clock::now();
+            let mut scan = copy
+                .prepare_cached(&format!("SELECT max({}) FROM {name}", quote_identifier(column)))?;
+            let started = time_limit::now();
             scan.query_row([], |_| Ok(()))?;
-            times.push((clock::now() - started).as_secs_f64());
+            times.push((time_limit::now() - started).as_secs_f64());
         }
     }
     let [as_is_us, small_first_us] = times.map(|mut times| {
         times.sort_by(f64::total_cmp);
-        times[times.len() / 2] * 1e6 / float(rows_count.try_into().unwrap_or(1))
+        times[times.len() / 2] * 1e6 / to_f64(rows_count.try_into().unwrap_or(1))
     });
-    Ok(Some(Measured { rows_count, as_is_us, small_first_us }))
+    Ok(Some(ReadCost { rows_count, as_is_us, small_first_us }))
 }
 
 /// Copies sampled rows into a table `as_is` of another database. Returns how many.
 fn copy_rows(
-    subject: &Subject,
-    table: &Table,
-    sample: &Sample,
+    subject: &OpenedFile,
+    table: &TableSchema,
+    sample: &TreeSample,
     copy: &Connection,
     names: &[&str],
-) -> Result<usize, Trouble> {
-    let columns: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+) -> Result<usize, CheckError> {
+    let columns: Vec<String> = names.iter().map(|name| quote_identifier(name)).collect();
     let columns = columns.join(", ");
     copy.execute_batch(&format!("CREATE TABLE as_is ({columns})"))?;
     let marks = vec!["?"; names.len()].join(", ");
     let mut insert = copy.prepare(&format!("INSERT INTO as_is VALUES ({marks})"))?;
-    let select = format!("SELECT {columns} FROM {} WHERE rowid = ?1", quoted(&table.name));
+    let select =
+        format!("SELECT {columns} FROM {} WHERE rowid = ?1", quote_identifier(&table.name));
     let mut select = subject.db.prepare(&select)?;
     let (mut copied, mut size) = (0, 0);
     let stride = (sample.rows().count() / MEASURED_ROWS_MAX).max(1);
@@ -229,7 +235,7 @@ fn copy_rows(
         if copied >= MEASURED_ROWS_MAX || size + row.payload_size > MEASURED_BYTES_MAX {
             break;
         }
-        subject.allow(Duration::MAX);
+        subject.grant_time(Duration::MAX);
         let values = select.query_row([row.rowid], |row| {
             (0..names.len()).map(|index| row.get(index)).collect::<Result<Vec<Value>, _>>()
         });
@@ -247,7 +253,7 @@ fn copy_rows(
     Ok(copied)
 }
 
-fn check_fill(subject: &Subject, log: &mut Log) {
+fn check_fill(subject: &OpenedFile, log: &mut CheckResults) {
     let page_bytes = f64::from(subject.header.page_size);
     for table in subject.user_tables() {
         let indexes = table.indexes.iter().map(|index| (index.name.as_str(), index.root));
@@ -255,18 +261,18 @@ fn check_fill(subject: &Subject, log: &mut Log) {
             let Some(sample) = subject.sample_of(root) else { continue };
             let size = sample.leaves() * page_bytes;
             if size >= BYTES_MIN && sample.fill() < FILL_MIN {
-                log.find(half_empty(name, sample, size));
+                log.add(pages_half_empty(name, sample, size));
             }
         }
     }
 }
 
-fn half_empty(name: &str, sample: &Sample, size: f64) -> Finding {
-    let what = format!("the pages of {name} are {} full", percent(sample.fill()));
-    Finding::new("pages_half_empty", what, Mend::Sql("VACUUM;".to_owned()))
+fn pages_half_empty(name: &str, sample: &TreeSample, size: f64) -> DoctorFinding {
+    let what = format!("the pages of {name} are {} full", format_percent(sample.fill()));
+    DoctorFinding::new("pages_half_empty", what, Fix::Sql("VACUUM;".to_owned()))
         .evidence(format!(
             "about {} leaf pages, {} of them looked at",
-            about(sample.leaves()),
+            format_estimate(sample.leaves()),
             sample.leaves_seen()
         ))
         .field("name", name)
@@ -274,7 +280,7 @@ fn half_empty(name: &str, sample: &Sample, size: f64) -> Finding {
         .field("leaves_estimated", sample.leaves().round())
         .cost(format!(
             "About {} of {} read and cached for nothing",
-            bytes(whole(size * (1.0 - sample.fill()))),
-            bytes(whole(size))
+            format_bytes(round_to_u64(size * (1.0 - sample.fill()))),
+            format_bytes(round_to_u64(size))
         ))
 }

@@ -3,27 +3,27 @@
 //!
 //! Of the indexes that are tried (`queries/candidate.rs`), those that the planner takes
 //! (`queries/planner.rs`) are shortened to the keys that it uses. A query whose values are known, on
-//! a file that nobody has open, then runs in memory (`queries/measured.rs`) with these, with all
+//! a file that nobody has open, then runs in memory (`queries/query_cost.rs`) with these, with all
 //! their keys, with the columns that make them covering, and with partial ones: what costs least is
 //! advised.
 
-mod advised;
 mod candidate;
 mod load;
-mod measured;
 mod planner;
+mod query_advice;
+mod query_cost;
 mod shapes;
 
 use rusqlite::types::Value;
 
-use self::advised::Advice;
-use self::candidate::{Candidate, Columns, candidates, parts};
-use self::measured::Tried;
-use self::planner::{Planner, candidate_name, faults, uses};
-use crate::checks::cardinality::Cardinality;
-use crate::report::Log;
-use crate::subject::Subject;
-use crate::trouble::Trouble;
+use self::candidate::{CandidateIndex, ColumnsByTable, candidates, parts};
+use self::planner::{QueryPlanner, candidate_name, faults, uses};
+use self::query_advice::QueryAdvice;
+use self::query_cost::IndexTrial;
+use crate::check_error::CheckError;
+use crate::checks::cardinality::TableCardinality;
+use crate::opened_file::OpenedFile;
+use crate::report::CheckResults;
 
 /// So many rows are read at once: an index need not find fewer.
 const FOUND_ROWS: f64 = 10.0;
@@ -36,28 +36,28 @@ const MUCH_BETTER: f64 = 0.5;
 
 /// A query, with the values of its parameters if they are known.
 #[derive(Clone, Copy)]
-struct Query<'a> {
+struct AnalyzedQuery<'a> {
     sql: &'a str,
     values: Option<&'a [Value]>,
     /// A value in its text stands in the program's text, too.
     is_verbatim: bool,
 }
 
-pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
-    let mut planner = Planner::of(subject)?;
+pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
+    let mut planner = QueryPlanner::of(subject)?;
     for (index, sql) in subject.queries.iter().enumerate() {
-        if subject.budget.is_spent() {
-            log.skip(format!("query {} and those after it", index + 1), "the time was over");
+        if subject.time_limit.is_spent() {
+            log.add_skipped(format!("query {} and those after it", index + 1), "the time was over");
             break;
         }
-        let query = Query { sql, values: Some(&[]), is_verbatim: true };
+        let query = AnalyzedQuery { sql, values: Some(&[]), is_verbatim: true };
         if let Some(advice) = advise(subject, &mut planner, &query)? {
             for index in &advice.indexes {
                 log.advise(&index.table, index.columns());
             }
-            log.find(advice.finding(subject, sql));
+            log.add(advice.finding(subject, sql));
         }
-        log.check(format!("query {}", index + 1));
+        log.add_checked(format!("query {}", index + 1));
     }
     match &subject.workload {
         Some(workload) => load::check(subject, &mut planner, workload, log),
@@ -67,13 +67,13 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
 
 /// What would serve the query better; `None` if it is served well.
 fn advise(
-    subject: &Subject,
-    planner: &mut Planner,
-    query: &Query<'_>,
-) -> Result<Option<Advice>, Trouble> {
+    subject: &OpenedFile,
+    planner: &mut QueryPlanner,
+    query: &AnalyzedQuery<'_>,
+) -> Result<Option<QueryAdvice>, CheckError> {
     let sql = query.sql;
     let before = planner.plan(sql)?;
-    let is_runnable = measured::is_runnable(subject, query)?;
+    let is_runnable = query_cost::is_runnable(subject, query)?;
     let is_faulty = faults(&before) > 0;
     if !is_faulty && !is_runnable {
         return Ok(None);
@@ -81,15 +81,16 @@ fn advise(
     let read = planner.touched(sql)?.read;
     let mut candidates = candidates(subject, sql, &read);
     candidates.retain(|it| planner.can_make(it));
-    let known = Cardinality::of(subject, candidates.iter().map(|it| it.table.as_str()))?;
-    let search = Search { planner, sql, known: &known };
+    let known =
+        TableCardinality::from_samples(subject, candidates.iter().map(|it| it.table.as_str()))?;
+    let search = IndexSearch { planner, sql, known: &known };
     let taken = search.taken(&candidates)?;
-    let fewest = if is_faulty { search.fewest(taken)? } else { taken };
-    let shortened = search.shortened(fewest.clone())?;
+    let fewest = if is_faulty { search.smallest_sufficient(taken)? } else { taken };
+    let shortened = search.shorten_indexes(fewest.clone())?;
     let is_less_faulty = faults(&search.plan_with(&shortened)?) < faults(&before);
 
-    let base = if is_runnable { measured::run(subject, query)? } else { None };
-    let mut advice = Advice { before, ..Advice::default() };
+    let base = if is_runnable { query_cost::run(subject, query)? } else { None };
+    let mut advice = QueryAdvice { before, ..QueryAdvice::default() };
     let Some(base) = base else {
         if is_less_faulty {
             advice.after = search.plan_with(&shortened)?;
@@ -100,7 +101,7 @@ fn advise(
     let limit = base.cost() * if is_faulty { 1.0 } else { MUCH_BETTER };
     let mut others = variants(subject, query, &read, &known, [&fewest, &shortened]);
     others.retain(|indexes| indexes.iter().all(|it| planner.can_make(it)));
-    let search = Search { planner, sql, known: &known };
+    let search = IndexSearch { planner, sql, known: &known };
     match cheapest(subject, query, &others)? {
         Some((indexes, tried)) if tried.taken.cost() < limit => {
             advice.after = search.plan_with(indexes)?;
@@ -117,14 +118,14 @@ fn advise(
 
 /// The same indexes with fewer keys and with more, the narrowest first.
 fn variants(
-    subject: &Subject,
-    query: &Query<'_>,
-    read: &Columns,
-    known: &Cardinality,
-    [fewest, shortened]: [&[Candidate]; 2],
-) -> Vec<Vec<Candidate>> {
-    let mut variants: Vec<Vec<Candidate>> = Vec::new();
-    let mut add = |indexes: Vec<Candidate>| {
+    subject: &OpenedFile,
+    query: &AnalyzedQuery<'_>,
+    read: &ColumnsByTable,
+    known: &TableCardinality,
+    [fewest, shortened]: [&[CandidateIndex]; 2],
+) -> Vec<Vec<CandidateIndex>> {
+    let mut variants: Vec<Vec<CandidateIndex>> = Vec::new();
+    let mut add = |indexes: Vec<CandidateIndex>| {
         if !indexes.is_empty() && !variants.contains(&indexes) {
             variants.push(indexes);
         }
@@ -133,7 +134,7 @@ fn variants(
     add(fewest.to_vec());
     for indexes in [shortened, fewest] {
         for (place, index) in indexes.iter().enumerate() {
-            let with = |other: Candidate| {
+            let with = |other: CandidateIndex| {
                 let mut others = indexes.to_vec();
                 others[place] = other;
                 others
@@ -151,13 +152,13 @@ fn variants(
 
 /// What costs least; of what costs about the same, what is smaller.
 fn cheapest<'a>(
-    subject: &Subject,
-    query: &Query<'_>,
-    variants: &'a [Vec<Candidate>],
-) -> Result<Option<(&'a [Candidate], Tried)>, Trouble> {
-    let mut best: Option<(&[Candidate], Tried)> = None;
+    subject: &OpenedFile,
+    query: &AnalyzedQuery<'_>,
+    variants: &'a [Vec<CandidateIndex>],
+) -> Result<Option<(&'a [CandidateIndex], IndexTrial)>, CheckError> {
+    let mut best: Option<(&[CandidateIndex], IndexTrial)> = None;
     for indexes in variants {
-        let Some(tried) = measured::run_with(subject, query, indexes)? else { continue };
+        let Some(tried) = query_cost::run_with(subject, query, indexes)? else { continue };
         let is_better = best.as_ref().is_none_or(|(_, best)| {
             let (cost, least) = (tried.taken.cost(), best.taken.cost());
             let is_smaller = tried.index_bytes * 2 < best.index_bytes;
@@ -173,19 +174,19 @@ fn cheapest<'a>(
 }
 
 /// What the planner takes of some indexes for one query.
-struct Search<'a> {
-    planner: &'a Planner,
+struct IndexSearch<'a> {
+    planner: &'a QueryPlanner,
     sql: &'a str,
-    known: &'a Cardinality,
+    known: &'a TableCardinality,
 }
 
-impl Search<'_> {
-    fn plan_with(&self, candidates: &[Candidate]) -> Result<Vec<String>, Trouble> {
+impl IndexSearch<'_> {
+    fn plan_with(&self, candidates: &[CandidateIndex]) -> Result<Vec<String>, CheckError> {
         self.planner.plan_with(self.sql, candidates, self.known)
     }
 
     /// What is taken of all candidates.
-    fn taken(&self, candidates: &[Candidate]) -> Result<Vec<Candidate>, Trouble> {
+    fn taken(&self, candidates: &[CandidateIndex]) -> Result<Vec<CandidateIndex>, CheckError> {
         let after = self.plan_with(candidates)?;
         let is_used = |index: usize| uses(&after, &candidate_name(index));
         let used = candidates.iter().enumerate().filter(|(index, _)| is_used(*index));
@@ -193,7 +194,10 @@ impl Search<'_> {
     }
 
     /// Leaves out indexes without which the plan has no more scans and sorts than with them.
-    fn fewest(&self, mut chosen: Vec<Candidate>) -> Result<Vec<Candidate>, Trouble> {
+    fn smallest_sufficient(
+        &self,
+        mut chosen: Vec<CandidateIndex>,
+    ) -> Result<Vec<CandidateIndex>, CheckError> {
         let least = faults(&self.plan_with(&chosen)?);
         for index in (0..chosen.len()).rev() {
             let candidate = chosen.remove(index);
@@ -205,18 +209,21 @@ impl Search<'_> {
     }
 
     /// Takes away columns that the plan does not use, or that do not tell rows apart.
-    fn shortened(&self, mut chosen: Vec<Candidate>) -> Result<Vec<Candidate>, Trouble> {
+    fn shorten_indexes(
+        &self,
+        mut chosen: Vec<CandidateIndex>,
+    ) -> Result<Vec<CandidateIndex>, CheckError> {
         let shape = |plan: &[String]| -> Vec<String> {
             plan.iter().map(|line| line.replace("COVERING ", "")).collect()
         };
         let full = self.plan_with(&chosen)?;
         for index in 0..chosen.len() {
             let all = chosen[index].clone();
-            let found = |candidate: &Candidate| {
+            let found = |candidate: &CandidateIndex| {
                 self.known.rows_per_value(&candidate.table, &candidate.columns()?)
             };
             for fewer in parts(&all.keys) {
-                let fewer = Candidate { keys: fewer, ..all.clone() };
+                let fewer = CandidateIndex { keys: fewer, ..all.clone() };
                 let is_as_good = found(&fewer)
                     .zip(found(&all))
                     .is_some_and(|(fewer, all)| fewer <= f64::max(2.0 * all, FOUND_ROWS));

@@ -2,11 +2,11 @@
 
 use engine::Cipher;
 
-use crate::figure::{bytes, count};
-use crate::finding::{Finding, Mend};
-use crate::report::Log;
-use crate::subject::Subject;
-use crate::trouble::Trouble;
+use crate::check_error::CheckError;
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::{format_bytes, format_count};
+use crate::opened_file::OpenedFile;
+use crate::report::CheckResults;
 
 /// SQLite's own since 3.12.0.
 const PAGE_SIZE: u32 = 4_096;
@@ -15,19 +15,20 @@ const PAGE_SIZE_FILE_BYTES_MIN: u64 = 10_000_000;
 /// From here on an index can be descending (<https://sqlite.org/fileformat.html#schema_format_number>).
 const FORMAT_WITH_DESCENDING: u32 = 4;
 
-pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     check_identity(subject, log);
     check_page_size(subject, log);
     check_format(subject, log)?;
     if subject.cipher == Some(Cipher::Aes256Cbc) {
-        let mend = "Make a new file with chacha20 or aegis and copy the rows: VACUUM INTO with the \
+        let fix = "Make a new file with chacha20 or aegis and copy the rows: VACUUM INTO with the \
                     new key.";
         let what = "the cipher does not authenticate its pages";
-        let finding = Finding::new("cipher_unauthenticated", what, Mend::Advice(mend.to_owned()))
-            .evidence("the file opens as aes256cbc")
-            .field("cipher", Cipher::Aes256Cbc.name())
-            .cost("Who can write to the file can change it, and nobody notices.");
-        log.find(finding);
+        let finding =
+            DoctorFinding::new("cipher_unauthenticated", what, Fix::Advice(fix.to_owned()))
+                .evidence("the file opens as aes256cbc")
+                .field("cipher", Cipher::Aes256Cbc.name())
+                .cost("Who can write to the file can change it, and nobody notices.");
+        log.add(finding);
     }
     Ok(())
 }
@@ -50,7 +51,7 @@ const MIGRATION_TABLES: &[&str] = &[
 ];
 
 /// Of files that nobody migrates, nobody asks which version they are.
-fn check_identity(subject: &Subject, log: &mut Log) {
+fn check_identity(subject: &OpenedFile, log: &mut CheckResults) {
     let header = &subject.header;
     let ids = [("application_id", header.application_id), ("user_version", header.user_version)];
     let unset: Vec<&str> = ids.iter().filter(|(_, id)| *id == 0).map(|(name, _)| *name).collect();
@@ -59,37 +60,39 @@ fn check_identity(subject: &Subject, log: &mut Log) {
     if unset.is_empty() {
         return;
     }
-    let mend = unset.iter().map(|name| format!("PRAGMA {name} = N"));
-    let mend =
-        format!("{}, once, with numbers of your own.", mend.collect::<Vec<_>>().join(" and "));
+    let fix = unset.iter().map(|name| format!("PRAGMA {name} = N"));
+    let fix = format!("{}, once, with numbers of your own.", fix.collect::<Vec<_>>().join(" and "));
     let what = format!("{} not set", unset.join(" and "));
-    let finding = Finding::new("identity_unset", what, Mend::Advice(mend))
+    let finding = DoctorFinding::new("identity_unset", what, Fix::Advice(fix))
         .evidence(format!("0 in the header, while {tool} keeps the version of the schema"))
         .field("unset", unset)
         .field("migration_table", tool)
         .cost("A program that does not use that tool cannot tell which version this is.");
-    log.find(finding);
+    log.add(finding);
 }
 
-fn check_page_size(subject: &Subject, log: &mut Log) {
+fn check_page_size(subject: &OpenedFile, log: &mut CheckResults) {
     let size = subject.header.page_size;
     if size >= PAGE_SIZE || subject.pages_bytes() < PAGE_SIZE_FILE_BYTES_MIN {
         return;
     }
-    let mut mend = format!("PRAGMA page_size = {PAGE_SIZE};\nVACUUM;");
+    let mut fix = format!("PRAGMA page_size = {PAGE_SIZE};\nVACUUM;");
     if subject.header.is_wal {
-        mend = format!("PRAGMA journal_mode = DELETE;\n{mend}\nPRAGMA journal_mode = WAL;");
+        fix = format!("PRAGMA journal_mode = DELETE;\n{fix}\nPRAGMA journal_mode = WAL;");
     }
-    let pages = count(subject.pages_count());
+    let pages = format_count(subject.pages_count());
     let finding =
-        Finding::new("page_size_small", format!("pages of {size} bytes"), Mend::Sql(mend))
-            .evidence(format!("{pages} pages of {size} bytes, {}", bytes(subject.pages_bytes())))
+        DoctorFinding::new("page_size_small", format!("pages of {size} bytes"), Fix::Sql(fix))
+            .evidence(format!(
+                "{pages} pages of {size} bytes, {}",
+                format_bytes(subject.pages_bytes())
+            ))
             .field("page_bytes", size)
             .cost("Deeper trees and more calls for the same rows.");
-    log.find(finding);
+    log.add(finding);
 }
 
-fn check_format(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
+fn check_format(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     if subject.header.schema_format >= FORMAT_WITH_DESCENDING {
         return Ok(());
     }
@@ -105,13 +108,13 @@ fn check_format(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
         return Ok(());
     }
     let what = format!("DESC is ignored in {}", names.join(", "));
-    let mend = "PRAGMA legacy_file_format = OFF;\nVACUUM;".to_owned();
+    let fix = "PRAGMA legacy_file_format = OFF;\nVACUUM;".to_owned();
     let format = subject.header.schema_format;
-    let finding = Finding::new("descending_ignored", what, Mend::Sql(mend))
+    let finding = DoctorFinding::new("descending_ignored", what, Fix::Sql(fix))
         .evidence(format!("the schema has format {format}, which knows ascending indexes only"))
         .field("indexes", names)
         .field("schema_format", format)
         .cost("ORDER BY a ASC, b DESC still sorts.");
-    log.find(finding);
+    log.add(finding);
     Ok(())
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{foreign_keys, indexes};
-use crate::figure::about;
-use crate::finding::{Finding, Mend};
-use crate::report::Log;
-use crate::schema::{Index, Origin, Table, quoted};
-use crate::subject::Subject;
-use crate::trouble::Trouble;
+use crate::check_error::CheckError;
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::format_estimate;
+use crate::opened_file::OpenedFile;
+use crate::report::CheckResults;
+use crate::schema::{IndexOrigin, IndexSchema, TableSchema, quote_identifier};
 
 /// With fewer rows any plan is quick.
 const ROWS_MIN: f64 = 10_000.0;
@@ -18,10 +18,10 @@ const SINGLE_ROWS_MIN: f64 = 1_000.0;
 const FACTOR_STALE: f64 = 10.0;
 
 /// By index: rows, and rows per distinct value of its first column.
-type Known = BTreeMap<String, (f64, Option<f64>)>;
+type IndexStatistics = BTreeMap<String, (f64, Option<f64>)>;
 
-pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
-    let known = known(subject)?;
+pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
+    let known = read_statistics(subject)?;
     let mut without = Vec::new();
     for table in subject.user_tables() {
         let Some(sample) = subject.sample_of(table.root) else { continue };
@@ -29,14 +29,16 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
         let is_large = entries >= ROWS_MIN;
         let of_table = table.indexes.iter().find_map(|index| known.get(&index.name));
         match of_table {
-            None if is_large && table.indexes.iter().filter(|index| matters(index)).count() > 1 => {
+            None if is_large
+                && table.indexes.iter().filter(|index| needs_statistics(index)).count() > 1 =>
+            {
                 without.push((table, entries));
             }
             Some((rows, _)) if is_large || *rows >= ROWS_MIN => {
                 let factor =
                     (entries.max(1.0) / rows.max(1.0)).max(rows.max(1.0) / entries.max(1.0));
                 if factor >= FACTOR_STALE {
-                    log.find(stale(table, entries, sample.error(), *rows));
+                    log.add(statistics_stale(table, entries, sample.error(), *rows));
                 }
             }
             _ => {}
@@ -46,20 +48,20 @@ pub(crate) fn check(subject: &Subject, log: &mut Log) -> Result<(), Trouble> {
         }
     }
     if !without.is_empty() {
-        log.find(absent(&without));
+        log.add(statistics_absent(&without));
     }
-    log.check(format!("statistics of {} indexes", known.len()));
+    log.add_checked(format!("statistics of {} indexes", known.len()));
     Ok(())
 }
 
 /// A choice needs statistics: a unique index needs none, it finds one row.
-fn matters(index: &Index) -> bool {
-    index.origin == Origin::Created && !index.is_unique
+fn needs_statistics(index: &IndexSchema) -> bool {
+    index.origin == IndexOrigin::Created && !index.is_unique
 }
 
-fn known(subject: &Subject) -> Result<Known, Trouble> {
+fn read_statistics(subject: &OpenedFile) -> Result<IndexStatistics, CheckError> {
     if !subject.schema.tables.iter().any(|table| table.name == "sqlite_stat1") {
-        return Ok(Known::new());
+        return Ok(IndexStatistics::new());
     }
     let sql = "SELECT idx, stat FROM sqlite_stat1 WHERE idx IS NOT NULL";
     let stats: Vec<(String, Option<String>)> =
@@ -72,32 +74,33 @@ fn known(subject: &Subject) -> Result<Known, Trouble> {
     Ok(stats.into_iter().filter_map(parse).collect())
 }
 
-fn absent(tables: &[(&Table, f64)]) -> Finding {
+fn statistics_absent(tables: &[(&TableSchema, f64)]) -> DoctorFinding {
     let names: Vec<&str> = tables.iter().map(|(table, _)| table.name.as_str()).collect();
     let what = format!("no statistics about the indexes of {}", names.join(", "));
-    let mut finding =
-        Finding::new("statistics_absent", what, Mend::Sql("PRAGMA optimize = 0x10002;".to_owned()))
-            .field("tables", names)
-            .cost(
-                "Where two indexes would do, the planner guesses; a wrong guess can cost a scan.",
-            );
+    let mut finding = DoctorFinding::new(
+        "statistics_absent",
+        what,
+        Fix::Sql("PRAGMA optimize = 0x10002;".to_owned()),
+    )
+    .field("tables", names)
+    .cost("Where two indexes would do, the planner guesses; a wrong guess can cost a scan.");
     for (table, entries) in tables {
         let count = table.indexes.len();
-        let rows = about(*entries);
+        let rows = format_estimate(*entries);
         finding = finding.evidence(format!("{}: about {rows} rows, {count} indexes", table.name));
     }
     finding
 }
 
-fn stale(table: &Table, entries: f64, error: f64, rows: f64) -> Finding {
-    let mend = Mend::Sql(format!("ANALYZE {};", quoted(&table.name)));
+fn statistics_stale(table: &TableSchema, entries: f64, error: f64, rows: f64) -> DoctorFinding {
+    let fix = Fix::Sql(format!("ANALYZE {};", quote_identifier(&table.name)));
     let what = format!("the statistics of {} are of another time", table.name);
     let margin = if error > 0.0 { format!(", ± {:.0} %", 200.0 * error) } else { String::new() };
-    Finding::new("statistics_stale", what, mend)
+    DoctorFinding::new("statistics_stale", what, fix)
         .evidence(format!(
             "sqlite_stat1 says {} rows; there are about {}{margin}",
-            about(rows),
-            about(entries)
+            format_estimate(rows),
+            format_estimate(entries)
         ))
         .field("table", table.name.as_str())
         .field("rows_in_statistics", rows)
@@ -107,15 +110,15 @@ fn stale(table: &Table, entries: f64, error: f64, rows: f64) -> Finding {
 
 /// Every row has the same value, say the statistics.
 fn check_single(
-    subject: &Subject,
-    table: &Table,
-    index: &Index,
-    known: &Known,
-    log: &mut Log,
-) -> Result<(), Trouble> {
+    subject: &OpenedFile,
+    table: &TableSchema,
+    index: &IndexSchema,
+    known: &IndexStatistics,
+    log: &mut CheckResults,
+) -> Result<(), CheckError> {
     let Some((rows, Some(per_value))) = known.get(&index.name) else { return Ok(()) };
     let is_single = *rows >= SINGLE_ROWS_MIN && per_value >= rows;
-    if !is_single || index.columns.len() != 1 || index.is_partial || !matters(index) {
+    if !is_single || index.columns.len() != 1 || index.is_partial || !needs_statistics(index) {
         return Ok(());
     }
     // A delete of the parent looks for children by it.
@@ -124,18 +127,18 @@ fn check_single(
     }
     let column = index.columns_text();
     let what = format!("all rows of {} have the same {column}", table.name);
-    let mend = indexes::drop_index(subject, &index.name);
-    let finding = Finding::new("index_single_value", what, mend)
+    let fix = indexes::drop_index(subject, &index.name);
+    let finding = DoctorFinding::new("index_single_value", what, fix)
         .evidence(format!(
             "sqlite_stat1 of {}: {} rows, {} of each value",
             index.name,
-            about(*rows),
-            about(*per_value)
+            format_estimate(*rows),
+            format_estimate(*per_value)
         ))
         .field("table", table.name.as_str())
         .field("index", index.name.as_str())
         .field("rows_in_statistics", *rows)
         .cost("It finds nothing that a scan would not; each write keeps it up to date.");
-    log.find(finding);
+    log.add(finding);
     Ok(())
 }

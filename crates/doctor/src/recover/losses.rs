@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::header::u32_at;
-use crate::page::{Cell, Page};
+use crate::btree_page::{BtreeCell, BtreePage};
+use crate::database_header::u32_at;
 
 /// A part of the schema that was found.
 #[derive(Clone, Debug)]
@@ -138,10 +138,10 @@ impl<'a> PageReader<'a> {
         Ok(statement.query_row([number], |row| row.get(0)).optional()?.flatten())
     }
 
-    fn page(&self, number: u32) -> rusqlite::Result<Option<Page>> {
+    fn page(&self, number: u32) -> rusqlite::Result<Option<BtreePage>> {
         let Some(bytes) = self.bytes(number)? else { return Ok(None) };
         let usable = bytes.len();
-        Ok(Page::parse(number, bytes, usable).ok())
+        Ok(BtreePage::parse(number, bytes, usable).ok())
     }
 
     fn has_tree_page(&self) -> rusqlite::Result<bool> {
@@ -189,7 +189,7 @@ impl<'a> PageReader<'a> {
     }
 
     /// Is each page of its overflow chain there?
-    fn is_whole(&self, page: &Page, cell: &Cell<'_>) -> rusqlite::Result<bool> {
+    fn is_whole(&self, page: &BtreePage, cell: &BtreeCell<'_>) -> rusqlite::Result<bool> {
         let Some(mut next) = cell.overflow else { return Ok(true) };
         let local = u64::try_from(cell.local.len()).unwrap_or(u64::MAX);
         let each = u64::try_from(page.overflow_size()).unwrap_or(1);

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::path::Path;
 
-use engine::{Encryption, open_connection};
+use engine::{FileEncryption, open_connection};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 use sqlite3mc_sys::{RecoveredValue, stand_in_collation};
 
 use super::losses::{FoundObject, FoundSchema, TreeLosses};
-use super::report::{LostAndFound, MissingObject, Recovered, RecoveredTable, RefusedRows};
+use super::report::{LostAndFound, MissingObject, RecoverReport, RecoveredTable, RefusedRows};
 use crate::error::{Result, sqlite};
 use crate::fix::AS_IS;
 
@@ -61,7 +61,7 @@ pub(super) struct RecoveredContent {
 
 impl RecoveryOutput {
     /// Opens an empty file.
-    pub(super) fn open(made: &Path, encryption: &Encryption) -> Result<Self> {
+    pub(super) fn open(made: &Path, encryption: &FileEncryption) -> Result<Self> {
         let db = open(made, encryption)?;
         // It is nobody's before it is whole, and flushed as a whole.
         db.execute_batch(
@@ -174,7 +174,7 @@ impl RecoveryOutput {
     pub(super) fn finish(
         self,
         made: &Path,
-        encryption: &Encryption,
+        encryption: &FileEncryption,
         schema: &FoundSchema,
         is_wal: bool,
     ) -> Result<RecoveredContent> {
@@ -198,7 +198,7 @@ impl RecoveryOutput {
 
 impl RecoveredContent {
     /// What is known of the content; the caller adds the rest.
-    pub(super) fn report(self, schema: &FoundSchema, losses: &TreeLosses) -> Recovered {
+    pub(super) fn report(self, schema: &FoundSchema, losses: &TreeLosses) -> RecoverReport {
         let mut tables = self.tables;
         for table in schema.tables() {
             tables.entry(table.name.clone()).or_default();
@@ -217,7 +217,7 @@ impl RecoveredContent {
                 name,
             }
         });
-        Recovered {
+        RecoverReport {
             tables: tables.collect(),
             lost_and_found: self.lost_and_found,
             missing: self.missing,
@@ -225,12 +225,12 @@ impl RecoveredContent {
             integrity: self.integrity,
             schema_pages_lost: losses.schema.pages,
             schema_rows_torn: losses.schema.torn,
-            ..Recovered::default()
+            ..RecoverReport::default()
         }
     }
 }
 
-fn open(made: &Path, encryption: &Encryption) -> Result<Connection> {
+fn open(made: &Path, encryption: &FileEncryption) -> Result<Connection> {
     let (db, _) = open_connection(made, encryption, &AS_IS, false, true)?;
     let set_up = || {
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;

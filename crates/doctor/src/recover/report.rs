@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The outcome. All counts of what is lost are lower bounds: what nothing points to any more is not
 /// known.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Recovered {
+pub struct RecoverReport {
     /// The damaged file.
     pub file: String,
     /// The new one.
@@ -125,7 +125,7 @@ pub struct MissingObject {
     pub sql: String,
 }
 
-impl Recovered {
+impl RecoverReport {
     /// Is nothing known to be lost?
     pub fn is_complete(&self) -> bool {
         self.pages.has_page_1

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// What a line is.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line<'a> {
+pub(super) enum LogLine<'a> {
     /// A statement begins, in a log that says so.
     Statement {
         sql: &'a str,
@@ -52,8 +52,8 @@ const LISTS_MAX: u64 = 1_000_000_000;
 /// How `SQLAlchemy` names its logger.
 const SQLALCHEMY: &str = "sqlalchemy.engine";
 
-pub(super) fn read(line: &str) -> Line<'_> {
-    sqlalchemy(line).or_else(|| rails(line)).or_else(|| django(line)).unwrap_or(Line::Text(line))
+pub(super) fn read(line: &str) -> LogLine<'_> {
+    sqlalchemy(line).or_else(|| rails(line)).or_else(|| django(line)).unwrap_or(LogLine::Text(line))
 }
 
 /// Without what colours a terminal.
@@ -94,7 +94,7 @@ pub(super) fn without_profile(line: &str) -> (&str, Option<f64>) {
 /// `… INFO sqlalchemy.engine.Engine SELECT a`, the rest of it in the lines below, and then
 /// `… INFO sqlalchemy.engine.Engine [generated in 0.00010s] ('x', 1)`, which is not the time that it
 /// ran.
-fn sqlalchemy(line: &str) -> Option<Line<'_>> {
+fn sqlalchemy(line: &str) -> Option<LogLine<'_>> {
     let behind = &line[line.find(SQLALCHEMY)? + SQLALCHEMY.len()..];
     let is_name = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
     let message = behind.trim_start_matches(is_name).trim_start_matches([':', ']', ' ', '-', '|']);
@@ -103,35 +103,35 @@ fn sqlalchemy(line: &str) -> Option<Line<'_>> {
         None => message.starts_with(['(', '{']).then_some(message),
     };
     Some(match values {
-        Some(values) => Line::Values(values),
+        Some(values) => LogLine::Values(values),
         None if begins(message) => {
             let (us, values, is_whole) = (None, None, false);
-            Line::Statement { sql: message, us, values, is_whole, is_verbatim: true }
+            LogLine::Statement { sql: message, us, values, is_whole, is_verbatim: true }
         }
-        None => Line::Other,
+        None => LogLine::Other,
     })
 }
 
 /// `  User Load (0.2ms)  SELECT … WHERE "id" = ?  [["id", 1]]`; what came from Rails' own cache was
 /// not asked for.
-fn rails(line: &str) -> Option<Line<'_>> {
+fn rails(line: &str) -> Option<LogLine<'_>> {
     let end = line.find("ms)")?;
     let start = line[..end].rfind('(')?;
     let ms = time(&line[start + 1..end])?;
     let sql = line[end + 3..].trim_start();
     if !begins(sql) || line[..start].contains("CACHE ") {
-        return Some(Line::Other);
+        return Some(LogLine::Other);
     }
     let (sql, values) = match sql.rfind("  [[") {
         Some(at) => (&sql[..at], Some(sql[at..].trim())),
         None => (sql, None),
     };
     let us = Some(ms * 1_000.0);
-    Some(Line::Statement { sql, us, values, is_whole: true, is_verbatim: true })
+    Some(LogLine::Statement { sql, us, values, is_whole: true, is_verbatim: true })
 }
 
 /// `(0.001) SELECT …; args=(1,); alias=default`, with the values in the statement.
-fn django(line: &str) -> Option<Line<'_>> {
+fn django(line: &str) -> Option<LogLine<'_>> {
     let (start, end, seconds) = line.match_indices('(').find_map(|(start, _)| {
         let size = line[start..].find(") ")?;
         let number = &line[start + 1..start + size];
@@ -144,13 +144,13 @@ fn django(line: &str) -> Option<Line<'_>> {
     }
     let sql = line[end..].trim_start();
     if !begins(sql) {
-        return Some(Line::Other);
+        return Some(LogLine::Other);
     }
     let whole = sql.rfind("; args=");
     let sql = &sql[..whole.unwrap_or(sql.len())];
     let us = Some(seconds * 1_000_000.0);
     let is_whole = whole.is_some();
-    Some(Line::Statement { sql, us, values: None, is_whole, is_verbatim: false })
+    Some(LogLine::Statement { sql, us, values: None, is_whole, is_verbatim: false })
 }
 
 /// In digits; not `inf`, which a number may be, too.

@@ -9,35 +9,35 @@ const DEPTH_MAX: usize = 3;
 
 /// A value, or a list of them.
 #[derive(Debug)]
-enum Literal {
+enum LoggedLiteral {
     Value(Value),
-    List(Vec<Literal>),
+    List(Vec<LoggedLiteral>),
 }
 
 /// The values of a statement's parameters, in their order, and with how many such lists it ran.
 /// `None` if one of them is not understood.
 pub(super) fn read(text: &str) -> Option<(Vec<Value>, u64)> {
-    let mut reader = Reader { rest: text, count: 0 };
-    let Literal::List(items) = reader.literal(0)? else { return None };
-    if items.is_empty() || !items.iter().all(|item| matches!(item, Literal::List(_))) {
-        return Some((values(items, Literal::value)?, 1));
+    let mut reader = LiteralReader { rest: text, count: 0 };
+    let LoggedLiteral::List(items) = reader.literal(0)? else { return None };
+    if items.is_empty() || !items.iter().all(|item| matches!(item, LoggedLiteral::List(_))) {
+        return Some((values(items, LoggedLiteral::value)?, 1));
     }
     // Ruby has the name of a column before each value.
     if text.starts_with("[[") {
-        return Some((values(items, Literal::named)?, 1));
+        return Some((values(items, LoggedLiteral::named)?, 1));
     }
     let lists_count = items.len().try_into().ok()?;
     match items.into_iter().next()? {
-        Literal::List(first) => Some((values(first, Literal::value)?, lists_count)),
-        Literal::Value(_) => None,
+        LoggedLiteral::List(first) => Some((values(first, LoggedLiteral::value)?, lists_count)),
+        LoggedLiteral::Value(_) => None,
     }
 }
 
-fn values(items: Vec<Literal>, of: fn(Literal) -> Option<Value>) -> Option<Vec<Value>> {
+fn values(items: Vec<LoggedLiteral>, of: fn(LoggedLiteral) -> Option<Value>) -> Option<Vec<Value>> {
     items.into_iter().map(of).collect()
 }
 
-impl Literal {
+impl LoggedLiteral {
     fn value(self) -> Option<Value> {
         match self {
             Self::Value(value) => Some(value),
@@ -53,13 +53,13 @@ impl Literal {
     }
 }
 
-struct Reader<'a> {
+struct LiteralReader<'a> {
     rest: &'a str,
     count: usize,
 }
 
-impl Reader<'_> {
-    fn literal(&mut self, depth: usize) -> Option<Literal> {
+impl LiteralReader<'_> {
+    fn literal(&mut self, depth: usize) -> Option<LoggedLiteral> {
         self.rest = self.rest.trim_start();
         self.count += 1;
         if self.count > VALUES_MAX || depth > DEPTH_MAX {
@@ -68,19 +68,21 @@ impl Reader<'_> {
         match self.rest.chars().next()? {
             '(' => self.list(')', depth),
             '[' => self.list(']', depth),
-            quote @ ('\'' | '"') => self.text(quote).map(|text| Literal::Value(Value::Text(text))),
-            _ => self.word().map(Literal::Value),
+            quote @ ('\'' | '"') => {
+                self.text(quote).map(|text| LoggedLiteral::Value(Value::Text(text)))
+            }
+            _ => self.word().map(LoggedLiteral::Value),
         }
     }
 
-    fn list(&mut self, end: char, depth: usize) -> Option<Literal> {
+    fn list(&mut self, end: char, depth: usize) -> Option<LoggedLiteral> {
         self.rest = &self.rest[1..];
         let mut items = Vec::new();
         loop {
             self.rest = self.rest.trim_start();
             if let Some(rest) = self.rest.strip_prefix(end) {
                 self.rest = rest;
-                return Some(Literal::List(items));
+                return Some(LoggedLiteral::List(items));
             }
             items.push(self.literal(depth + 1)?);
             self.rest = self.rest.trim_start();

@@ -1,13 +1,13 @@
 use rusqlite::types::Value;
 
-use super::Workload;
+use super::QueryLog;
 
 /// Calls, microseconds in all, values of the example.
-type Read = (String, u64, Option<f64>, Option<Vec<Value>>);
+type ExpectedShape = (String, u64, Option<f64>, Option<Vec<Value>>);
 
 /// What there is of each shape.
-fn read(log: &str) -> Vec<Read> {
-    let mut workload = Workload::default();
+fn read(log: &str) -> Vec<ExpectedShape> {
+    let mut workload = QueryLog::default();
     workload.read(log.as_bytes()).unwrap();
     let all = workload.heaviest_first().into_iter();
     all.map(|it| (it.shape.clone(), it.calls, it.us, it.values.clone())).collect()
@@ -39,7 +39,7 @@ fn statements_as_such_end_at_a_semicolon_or_where_the_next_begins() {
             ("select b FROM t WHERE b IN (SELECT c FROM u)", 1),
         ]
     );
-    let mut workload = Workload::default();
+    let mut workload = QueryLog::default();
     workload.read(log.as_bytes()).unwrap();
     assert_eq!((workload.statements_count, workload.others_count), (5, 1));
     assert_eq!(workload.unread_lines_count, 1);
@@ -106,7 +106,7 @@ fn the_log_of_rails_is_read() {
 
 #[test]
 fn what_is_too_long_or_no_text_is_counted() {
-    let mut workload = Workload::default();
+    let mut workload = QueryLog::default();
     let long = format!("SELECT '{}'\n\u{0}\n", "x\n".repeat(1_000_000));
     workload.read(long.as_bytes()).unwrap();
     workload.read(&b"\xff\xfe\x00\nSELECT ?\n"[..]).unwrap();
@@ -118,7 +118,7 @@ fn what_is_too_long_or_no_text_is_counted() {
 /// A log is not to be believed, nor does it take for ever.
 #[test]
 fn a_hostile_log_is_read_in_its_limits() {
-    let mut workload = Workload::default();
+    let mut workload = QueryLog::default();
     let open = format!("SELECT (\n{}", "SELECT (\n".repeat(100_000));
     workload.read(open.as_bytes()).unwrap();
     let cut = format!("SELECT '\n{}", "a;\n".repeat(100_000));

@@ -4,13 +4,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use doctor::{ConnectionSettings, Mend, Options, Report, Severity, Wanted, examine, fix};
-use engine::{Encryption, Key, Profile, open_connection};
+use doctor::{
+    ConnectionSettings, DoctorReport, ExamineOptions, Fix, FixSelection, Severity, examine, fix,
+};
+use engine::{DatabaseKey, FileEncryption, Profile, open_connection};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::bed::{Bed, codes, mend, the};
 use crate::findings::healthy;
+use crate::fixture::{DoctorFixture, codes, mend, the};
 
 const PRAGMAS: &str = "journal_mode synchronous busy_timeout foreign_keys cache_size mmap_size \
     temp_store secure_delete auto_vacuum encoding page_size wal_autocheckpoint locking_mode cipher";
@@ -33,19 +35,19 @@ fn ask(db: &Connection) -> String {
     text
 }
 
-fn options(settings: &str) -> Options {
+fn options(settings: &str) -> ExamineOptions {
     let settings = ConnectionSettings::parse(settings.as_bytes()).unwrap();
-    Options { settings: Some(settings), ..Options::default() }
+    ExamineOptions { settings: Some(settings), ..ExamineOptions::default() }
 }
 
-fn report(path: &Path, settings: &str) -> Report {
-    examine(path, &Encryption::None, &options(settings)).unwrap()
+fn report(path: &Path, settings: &str) -> DoctorReport {
+    examine(path, &FileEncryption::None, &options(settings)).unwrap()
 }
 
 #[test]
 fn a_production_connection_gets_no_finding_also_while_it_is_open() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
     let db = Connection::open(&path).unwrap();
     db.execute_batch(PRODUCTION).unwrap();
@@ -61,15 +63,15 @@ fn a_production_connection_gets_no_finding_also_while_it_is_open() {
 
 #[test]
 fn what_a_live_connection_sets_is_judged_with_its_file() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let check = |sql: &str, expected: &str| {
-        let path = bed.at(expected);
+        let path = fixture.at(expected);
         healthy(&path);
         let db = Connection::open(&path).unwrap();
         db.execute_batch(&format!("{PRODUCTION} {sql}")).unwrap();
         let report = report(&path, &ask(&db));
         let finding = the(&report, expected);
-        assert!(matches!(finding.mend, Mend::Advice(_)) && finding.fix.is_none(), "{finding:?}");
+        assert!(matches!(finding.mend, Fix::Advice(_)) && finding.fix.is_none(), "{finding:?}");
         let codes: Vec<&str> =
             codes(&report).into_iter().filter(|code| *code != "not_wal").collect();
         assert_eq!(codes, [expected], "{report:#?}");
@@ -93,16 +95,16 @@ fn what_was_set_too_late_is_found_and_mended() {
         ("CREATE TABLE first (x); PRAGMA page_size = 1024;", "page_size=1024"),
     ];
     for (index, (sql, wanted)) in cases.iter().enumerate() {
-        let bed = Bed::new();
-        let path = bed.at(&index.to_string());
+        let fixture = DoctorFixture::new();
+        let path = fixture.at(&index.to_string());
         let db = Connection::open(&path).unwrap();
         db.execute_batch(&format!("{sql} CREATE TABLE t (x);")).unwrap();
         let settings = format!("file={}\nwanted.{wanted}\n", path.display());
         db.close().unwrap();
         let finding = the(&report(&path, &settings), "setting_ineffective");
         let options = options(&settings);
-        let code = Wanted::Code("setting_ineffective".to_owned());
-        let dry = fix(&path, &Encryption::None, &options, &code, true).unwrap();
+        let code = FixSelection::Code("setting_ineffective".to_owned());
+        let dry = fix(&path, &FileEncryption::None, &options, &code, true).unwrap();
         assert!(dry.is_rehearsed, "{dry:#?}");
         mend(&path, &finding.mend);
         let report = report(&path, &settings);
@@ -116,8 +118,8 @@ fn what_was_set_too_late_is_found_and_mended() {
 
 #[test]
 fn settings_of_another_file_are_told_apart() {
-    let bed = Bed::new();
-    let (path, other) = (bed.at("a.db"), bed.at("b.db"));
+    let fixture = DoctorFixture::new();
+    let (path, other) = (fixture.at("a.db"), fixture.at("b.db"));
     healthy(&path);
     healthy(&other);
     let ask_file = |path: &Path| {
@@ -142,8 +144,8 @@ fn settings_of_another_file_are_told_apart() {
 
 #[test]
 fn names_that_are_not_known_are_told() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
     let found = report(&path, "journal_mode=wal\nfancy_mode=1\nwanted.color=red\n");
     let skipped: Vec<&str> = found.skipped.iter().map(|skipped| skipped.what.as_str()).collect();
@@ -153,10 +155,10 @@ fn names_that_are_not_known_are_told() {
 
 #[test]
 fn what_is_meant_to_be_encrypted_is_looked_at() {
-    let bed = Bed::new();
-    let (plain, encrypted) = (bed.at("plain.db"), bed.at("encrypted.db"));
+    let fixture = DoctorFixture::new();
+    let (plain, encrypted) = (fixture.at("plain.db"), fixture.at("encrypted.db"));
     healthy(&plain);
-    let key = Encryption::Key { key: Key::from_bytes([7; 32]), cipher: None };
+    let key = FileEncryption::Key { key: DatabaseKey::from_bytes([7; 32]), cipher: None };
     let profile = Profile::by_name("server").unwrap();
     let (db, _) = open_connection(&encrypted, &key, profile, false, true).unwrap();
     db.execute_batch("CREATE TABLE t (x)").unwrap();

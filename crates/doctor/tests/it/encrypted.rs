@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use doctor::{Options, Report, examine};
-use engine::{Cipher, Encryption, Key, Passphrase, Profile, open_connection};
+use doctor::{DoctorReport, ExamineOptions, examine};
+use engine::{Cipher, DatabaseKey, FileEncryption, Passphrase, Profile, open_connection};
 
-use crate::bed::{Bed, codes, the};
+use crate::fixture::{DoctorFixture, codes, the};
 
-fn key() -> Encryption {
-    Encryption::Key { key: Key::from_bytes([7; 32]), cipher: None }
+fn key() -> FileEncryption {
+    FileEncryption::Key { key: DatabaseKey::from_bytes([7; 32]), cipher: None }
 }
 
-fn passphrase(text: &str, cipher: Option<Cipher>) -> Encryption {
-    Encryption::Passphrase { passphrase: Passphrase::new(text.as_bytes().to_vec()), cipher }
+fn passphrase(text: &str, cipher: Option<Cipher>) -> FileEncryption {
+    FileEncryption::Passphrase { passphrase: Passphrase::new(text.as_bytes().to_vec()), cipher }
 }
 
 /// A file with most of its rows deleted.
-fn make(path: &Path, encryption: &Encryption) {
+fn make(path: &Path, encryption: &FileEncryption) {
     let profile = Profile::by_name("server").unwrap();
     let (db, _) = open_connection(path, encryption, profile, false, true).unwrap();
     db.execute_batch(
@@ -30,20 +30,20 @@ fn make(path: &Path, encryption: &Encryption) {
     db.close().unwrap();
 }
 
-fn report(path: &Path, encryption: &Encryption) -> Report {
-    examine(path, encryption, &Options::default()).unwrap()
+fn report(path: &Path, encryption: &FileEncryption) -> DoctorReport {
+    examine(path, encryption, &ExamineOptions::default()).unwrap()
 }
 
 #[test]
 fn encrypted_files_get_the_same_findings() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let ways = [
         ("key", key()),
         ("passphrase", passphrase("hasen", None)),
         ("aegis", passphrase("hasen", Some(Cipher::Aegis))),
     ];
     for (name, encryption) in ways {
-        let path = bed.at(name);
+        let path = fixture.at(name);
         make(&path, &encryption);
         let report = report(&path, &encryption);
         let finding = the(&report, "fragmented");
@@ -55,9 +55,9 @@ fn encrypted_files_get_the_same_findings() {
 
 #[test]
 fn a_cipher_without_tags_is_named() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     for (cipher, expected) in [(Cipher::Aes256Cbc, true), (Cipher::ChaCha20, false)] {
-        let path = bed.at(cipher.name());
+        let path = fixture.at(cipher.name());
         let encryption = passphrase("hasen", Some(cipher));
         make(&path, &encryption);
         let found = codes(&report(&path, &encryption)).contains(&"cipher_unauthenticated");
@@ -67,8 +67,8 @@ fn a_cipher_without_tags_is_named() {
 
 #[test]
 fn a_page_that_somebody_changed_does_not_authenticate() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     make(&path, &key());
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[4096 * 3 + 100] ^= 1;
@@ -78,16 +78,16 @@ fn a_page_that_somebody_changed_does_not_authenticate() {
 
 #[test]
 fn a_wrong_key_is_told_as_such() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     make(&path, &key());
-    let refusal = |encryption: &Encryption| {
-        examine(&path, encryption, &Options::default()).unwrap_err().code()
+    let refusal = |encryption: &FileEncryption| {
+        examine(&path, encryption, &ExamineOptions::default()).unwrap_err().code()
     };
     assert_eq!(refusal(&passphrase("igel", None)), "wrong_key");
-    assert_eq!(refusal(&Encryption::None), "not_a_database");
-    let plain = bed.make("plain.db", "CREATE TABLE t (x)");
-    let error = examine(&plain, &key(), &Options::default()).unwrap_err();
+    assert_eq!(refusal(&FileEncryption::None), "not_a_database");
+    let plain = fixture.make("plain.db", "CREATE TABLE t (x)");
+    let error = examine(&plain, &key(), &ExamineOptions::default()).unwrap_err();
     assert_eq!(error.code(), "wrong_key");
 }
 
@@ -95,8 +95,8 @@ fn a_wrong_key_is_told_as_such() {
 /// transaction.
 #[test]
 fn no_mend_of_an_encrypted_file_opens_it_without_its_key() {
-    let bed = Bed::new();
-    let (live, path) = (bed.at("live.db"), bed.at("a.db"));
+    let fixture = DoctorFixture::new();
+    let (live, path) = (fixture.at("live.db"), fixture.at("a.db"));
     make(&live, &key());
     let profile = Profile::by_name("server").unwrap();
     let (db, _) = open_connection(&live, &key(), profile, false, true).unwrap();
@@ -105,12 +105,12 @@ fn no_mend_of_an_encrypted_file_opens_it_without_its_key() {
     )
     .unwrap();
     std::fs::copy(&live, &path).unwrap();
-    std::fs::copy(bed.at("live.db-journal"), bed.at("a.db-journal")).unwrap();
+    std::fs::copy(fixture.at("live.db-journal"), fixture.at("a.db-journal")).unwrap();
     let found = report(&path, &key());
     assert!(found.integrity.is_complete, "{found:#?}");
     let finding = the(&found, "hot_journal");
     for finding in &found.findings {
-        assert!(!matches!(finding.mend, doctor::Mend::Shell(_)), "{finding:?}");
+        assert!(!matches!(finding.mend, doctor::Fix::Shell(_)), "{finding:?}");
     }
     assert!(finding.mend.to_string().contains("lacks the key"), "{finding:?}");
 }

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use doctor::{Mend, Options, examine};
-use engine::Encryption;
+use doctor::{ExamineOptions, Fix, examine};
+use engine::FileEncryption;
 use rusqlite::{Connection, StatementStatus};
 
-use crate::bed::Bed;
+use crate::fixture::DoctorFixture;
 
 const SCHEMA: &str = "
     CREATE TABLE user (id INTEGER PRIMARY KEY, email TEXT, name TEXT, created_at INTEGER);
@@ -62,8 +62,8 @@ const QUERIES: [&str; 20] = [
 ];
 
 /// Steps of SQLite's virtual machine for the query, with those indexes, analysed.
-fn steps(bed: &Bed, from: &Path, indexes: &str, query: &str) -> i32 {
-    let path = bed.at("tried.db");
+fn steps(fixture: &DoctorFixture, from: &Path, indexes: &str, query: &str) -> i32 {
+    let path = fixture.at("tried.db");
     std::fs::copy(from, &path).unwrap();
     let db = Connection::open(&path).unwrap();
     db.execute_batch(&format!("{indexes}; ANALYZE")).unwrap();
@@ -82,13 +82,13 @@ fn of_expert(path: &Path, query: &str) -> String {
 }
 
 fn of_warren(path: &Path, query: &str) -> String {
-    let options = Options { queries: vec![query.to_owned()], ..Options::default() };
-    let options = Options { budget: std::time::Duration::from_mins(5), ..options };
-    let report = examine(path, &Encryption::None, &options).unwrap();
+    let options = ExamineOptions { queries: vec![query.to_owned()], ..ExamineOptions::default() };
+    let options = ExamineOptions { time_limit: std::time::Duration::from_mins(5), ..options };
+    let report = examine(path, &FileEncryption::None, &options).unwrap();
     let finding = report.findings.iter().find(|finding| finding.code == "query_index_missing");
     finding.map_or_else(String::new, |finding| match &finding.mend {
-        Mend::Sql(sql) => sql.clone(),
-        mend => panic!("{mend:?}"),
+        Fix::Sql(sql) => sql.clone(),
+        fix => panic!("{fix:?}"),
     })
 }
 
@@ -96,12 +96,12 @@ fn of_warren(path: &Path, query: &str) -> String {
 /// few steps where it reads an index backwards; and at least five cost a tenth less.
 #[test]
 fn the_advice_is_never_worse_than_sqlites_own() {
-    let bed = Bed::new();
-    let path = bed.make("app.db", SCHEMA);
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("app.db", SCHEMA);
     let mut better = 0;
     for query in QUERIES {
         let (ours, theirs) = (of_warren(&path, query), of_expert(&path, query));
-        let taken = |indexes: &str| steps(&bed, &path, indexes, query);
+        let taken = |indexes: &str| steps(&fixture, &path, indexes, query);
         let (none, with_ours, with_theirs) = (taken(""), taken(&ours), taken(&theirs));
         println!("{none:>8} {with_theirs:>8} {with_ours:>8}  {query}\n  {theirs}\n  {ours}");
         let limit = with_theirs + with_theirs / 50 + 10;

@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use doctor::Mend;
+use doctor::Fix;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, Case, codes, report, sql_on};
+use crate::fixture::{DoctorFixture, FaultCase, codes, report, sql_on};
 use crate::integrity;
 
-pub(crate) const CASES: &[Case] = &[
-    Case {
+pub(crate) const CASES: &[FaultCase] = &[
+    FaultCase {
         code: "auto_vacuum_off",
         fault: |path| rows_and_delete(path, "", "id > 1000"),
         control: |path| rows_and_delete(path, "PRAGMA auto_vacuum = INCREMENTAL;", "id > 1000"),
         check: |finding| assert!(finding.fields["free_bytes"].as_u64() > Some(1_500_000)),
     },
-    Case {
+    FaultCase {
         code: "blob_before_columns",
         fault: |path| mails(path, "body BLOB, flags INTEGER, folder TEXT"),
         control: |path| mails(path, "flags INTEGER, folder TEXT, body BLOB"),
@@ -32,19 +32,19 @@ pub(crate) const CASES: &[Case] = &[
             assert!(time("as_is_us") > 0.0 && time("small_first_us") > 0.0, "{finding:?}");
         },
     },
-    Case {
+    FaultCase {
         code: "descending_ignored",
         fault: |path| legacy(path, "CREATE INDEX i ON t (x DESC)"),
         control: |path| legacy(path, "CREATE INDEX i ON t (x)"),
         check: |finding| assert_eq!(finding.fields["indexes"], json!(["i"])),
     },
-    Case {
+    FaultCase {
         code: "foreign_key_mismatch",
         fault: |path| parents(path, "p (id INTEGER, x)", 10),
         control: |path| parents(path, "p (id INTEGER UNIQUE, x)", 10),
         check: |finding| assert_eq!(finding.fields["table"], "c"),
     },
-    Case {
+    FaultCase {
         code: "foreign_key_unindexed",
         fault: |path| parents(path, "p (id INTEGER PRIMARY KEY, x)", 20_000),
         control: |path| {
@@ -57,7 +57,7 @@ pub(crate) const CASES: &[Case] = &[
             assert_near(&fields["rows_estimated"], 20_000.0, 0.1);
         },
     },
-    Case {
+    FaultCase {
         code: "foreign_key_violated",
         fault: |path| {
             healthy(path);
@@ -73,7 +73,7 @@ pub(crate) const CASES: &[Case] = &[
             assert!(finding.evidence[0].contains("row 6 "), "{finding:?}");
         },
     },
-    Case {
+    FaultCase {
         code: "fragmented",
         fault: |path| rows_and_delete(path, "", "id > 1000"),
         control: |path| rows_and_delete(path, "", "id > 4500"),
@@ -83,7 +83,7 @@ pub(crate) const CASES: &[Case] = &[
             assert!((0.7..0.9).contains(&share), "{finding:?}");
         },
     },
-    Case {
+    FaultCase {
         code: "identity_unset",
         fault: |path| sql_on(path, "CREATE TABLE schema_migrations (version TEXT)"),
         control: |path| {
@@ -94,7 +94,7 @@ pub(crate) const CASES: &[Case] = &[
             assert_eq!(finding.fields["unset"], json!(["application_id", "user_version"]));
         },
     },
-    Case {
+    FaultCase {
         code: "index_collation",
         fault: |path| with_healthy(path, "CREATE INDEX i ON author (name COLLATE NOCASE)"),
         control: |path| with_healthy(path, "CREATE INDEX i ON author (name)"),
@@ -103,7 +103,7 @@ pub(crate) const CASES: &[Case] = &[
             assert_eq!(finding.fields["column_collation"], "BINARY");
         },
     },
-    Case {
+    FaultCase {
         code: "index_duplicate",
         fault: |path| with_healthy(path, "CREATE UNIQUE INDEX i ON author (id)"),
         control: |path| with_healthy(path, "CREATE INDEX i ON author (id) WHERE name > 'b'"),
@@ -112,10 +112,10 @@ pub(crate) const CASES: &[Case] = &[
                 (&finding.fields["index"], &finding.fields["table"]),
                 (&json!("i"), &json!("author"))
             );
-            assert_eq!(finding.mend, Mend::Sql("DROP INDEX i;".to_owned()));
+            assert_eq!(finding.mend, Fix::Sql("DROP INDEX i;".to_owned()));
         },
     },
-    Case {
+    FaultCase {
         code: "index_prefix",
         fault: |path| {
             with_healthy(path, &format!("{MORE_BOOKS}; CREATE INDEX i ON book (author)"));
@@ -123,7 +123,7 @@ pub(crate) const CASES: &[Case] = &[
         control: |path| with_healthy(path, &format!("{MORE_BOOKS}; CREATE INDEX i ON book (year)")),
         check: |finding| assert_eq!(finding.fields["instead"], "book_author"),
     },
-    Case {
+    FaultCase {
         code: "index_single_value",
         fault: |path| {
             with_healthy(
@@ -142,13 +142,13 @@ pub(crate) const CASES: &[Case] = &[
         },
         check: |finding| assert_eq!(finding.fields["rows_in_statistics"], json!(5000.0)),
     },
-    Case {
+    FaultCase {
         code: "page_size_small",
         fault: |path| rows_and_delete(path, "PRAGMA page_size = 1024;", "id < 0"),
         control: |path| rows_and_delete(path, "PRAGMA page_size = 8192;", "id < 0"),
         check: |finding| assert_eq!(finding.fields["page_bytes"], 1024),
     },
-    Case {
+    FaultCase {
         code: "pages_half_empty",
         fault: |path| rows_and_delete(path, "", "id % 7 < 4"),
         control: |path| rows_and_delete(path, "", "id % 7 < 2"),
@@ -157,7 +157,7 @@ pub(crate) const CASES: &[Case] = &[
             assert!((0.38..0.48).contains(&fill), "{finding:?}");
         },
     },
-    Case {
+    FaultCase {
         code: "statistics_absent",
         fault: |path| {
             with_healthy(
@@ -170,7 +170,7 @@ pub(crate) const CASES: &[Case] = &[
         },
         check: |finding| assert_eq!(finding.fields["tables"], json!(["book"])),
     },
-    Case {
+    FaultCase {
         code: "statistics_stale",
         fault: |path| with_healthy(path, &format!("ANALYZE; {MORE_BOOKS}")),
         control: |path| with_healthy(path, &format!("{MORE_BOOKS}; ANALYZE")),
@@ -306,8 +306,8 @@ fn parents(path: &Path, parent: &str, children: u32) {
 
 #[test]
 fn a_healthy_file_gets_none() {
-    let bed = Bed::new();
-    let path = bed.at("healthy.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("healthy.db");
     healthy(&path);
     let report = report(&path);
     assert_eq!(codes(&report), [] as [&str; 0], "{report:#?}");
@@ -333,7 +333,7 @@ fn every_code_of_the_catalogue_is_tested() {
 
 #[test]
 fn of_two_indexes_that_are_the_same_the_one_that_does_more_stays() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let cases = [
         ("CREATE UNIQUE INDEX a ON author (name); CREATE INDEX b ON author (name)", vec!["b"]),
         ("CREATE UNIQUE INDEX b ON author (name); CREATE INDEX a ON author (name)", vec!["a"]),
@@ -347,7 +347,7 @@ fn of_two_indexes_that_are_the_same_the_one_that_does_more_stays() {
         ),
     ];
     for (index, (sql, expected)) in cases.iter().enumerate() {
-        let path = bed.at(&index.to_string());
+        let path = fixture.at(&index.to_string());
         with_healthy(&path, &format!("{MORE_BOOKS}; {sql}"));
         let report = report(&path);
         let found = report.findings.iter().filter(|it| it.code.starts_with("index_"));

@@ -4,21 +4,26 @@
 use std::fs;
 use std::path::Path;
 
-use doctor::{Options, Wanted, fix, undo_fix};
-use engine::{Encryption, Key, Passphrase, Profile, open_connection};
+use doctor::{ExamineOptions, FixSelection, fix, undo_fix};
+use engine::{DatabaseKey, FileEncryption, Passphrase, Profile, open_connection};
 use rusqlite::Connection;
 
-use crate::bed::{Bed, Shell, codes, report, sql_on};
 use crate::findings::healthy;
+use crate::fixture::{DoctorFixture, SqliteShell, codes, report, sql_on};
 
-fn fixed(path: &Path, encryption: &Encryption, code: &str) -> doctor::Result<doctor::Fixed> {
-    let wanted = if code == "all" { Wanted::All } else { Wanted::Code(code.to_owned()) };
-    fix(path, encryption, &Options::default(), &wanted, false)
+fn fixed(
+    path: &Path,
+    encryption: &FileEncryption,
+    code: &str,
+) -> doctor::Result<doctor::FixReport> {
+    let wanted =
+        if code == "all" { FixSelection::All } else { FixSelection::Code(code.to_owned()) };
+    fix(path, encryption, &ExamineOptions::default(), &wanted, false)
 }
 
 /// Half a transaction and its journal, under this key.
-fn killed(bed: &Bed, encryption: &Encryption) -> std::path::PathBuf {
-    let (live, path) = (bed.at("live.db"), bed.at("a.db"));
+fn killed(fixture: &DoctorFixture, encryption: &FileEncryption) -> std::path::PathBuf {
+    let (live, path) = (fixture.at("live.db"), fixture.at("a.db"));
     let (db, _) = open_connection(&live, encryption, Profile::SERVER, false, true).unwrap();
     db.execute_batch(
         "PRAGMA journal_mode = DELETE; CREATE TABLE t (x);
@@ -28,65 +33,65 @@ fn killed(bed: &Bed, encryption: &Encryption) -> std::path::PathBuf {
     )
     .unwrap();
     fs::copy(&live, &path).unwrap();
-    fs::copy(bed.at("live.db-journal"), bed.at("a.db-journal")).unwrap();
+    fs::copy(fixture.at("live.db-journal"), fixture.at("a.db-journal")).unwrap();
     path
 }
 
 #[test]
 fn a_hot_journal_is_rolled_back_with_the_key() {
-    let key = Encryption::Key { key: Key::from_bytes([7; 32]), cipher: None };
+    let key = FileEncryption::Key { key: DatabaseKey::from_bytes([7; 32]), cipher: None };
     let phrase =
-        Encryption::Passphrase { passphrase: Passphrase::new(b"hasen".to_vec()), cipher: None };
-    for encryption in [key, phrase, Encryption::None] {
-        let bed = Bed::new();
-        let path = killed(&bed, &encryption);
+        FileEncryption::Passphrase { passphrase: Passphrase::new(b"hasen".to_vec()), cipher: None };
+    for encryption in [key, phrase, FileEncryption::None] {
+        let fixture = DoctorFixture::new();
+        let path = killed(&fixture, &encryption);
         let before = fs::read(&path).unwrap();
         let done = fixed(&path, &encryption, "hot_journal").unwrap();
         assert!(done.report.integrity.is_complete && done.is_rehearsed, "{done:#?}");
         assert!(!codes(&done.report).contains(&"hot_journal"), "{done:#?}");
-        assert!(!bed.at("a.db-journal").exists());
+        assert!(!fixture.at("a.db-journal").exists());
         let (db, _) = open_connection(&path, &encryption, Profile::SERVER, true, false).unwrap();
         let sum: i64 = db.query_row("SELECT sum(x) FROM t", [], |row| row.get(0)).unwrap();
         assert_eq!(sum, 200_010_000);
         drop(db);
 
         undo_fix(&path).unwrap();
-        assert!(fs::read(&path).unwrap() == before && bed.at("a.db-journal").exists());
+        assert!(fs::read(&path).unwrap() == before && fixture.at("a.db-journal").exists());
     }
 }
 
 #[test]
 fn all_is_fixed_in_one_go_and_the_size_is_told() {
-    let bed = Bed::new();
-    let path = bed.make(
+    let fixture = DoctorFixture::new();
+    let path = fixture.make(
         "a.db",
         "CREATE TABLE t (x); CREATE INDEX i ON t (x); CREATE INDEX j ON t (x);
          CREATE TABLE big (x); INSERT INTO big VALUES (zeroblob(9000000)); DROP TABLE big",
     );
-    let done = fixed(&path, &Encryption::None, "all").unwrap();
+    let done = fixed(&path, &FileEncryption::None, "all").unwrap();
     let ran: Vec<&str> = done.fixes.iter().map(|fix| fix.sql.as_str()).collect();
     assert_eq!(ran, ["DROP INDEX j;", "PRAGMA auto_vacuum = INCREMENTAL;\nVACUUM;"]);
     assert_eq!(codes(&done.report), [] as [&str; 0]);
     assert!(done.bytes_before > 9_000_000 && done.bytes_after < Some(100_000), "{done:#?}");
-    let again = fixed(&path, &Encryption::None, "all").unwrap();
+    let again = fixed(&path, &FileEncryption::None, "all").unwrap();
     assert!(again.fixes.is_empty() && again.undo.is_none());
 }
 
 #[test]
 fn nothing_is_fixed_beside_a_program_or_in_a_file_that_is_broken_otherwise() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
     sql_on(&path, "CREATE INDEX again ON book (author, year)");
-    let shell = Shell::start(&path, "SELECT count(*) FROM book;");
-    let error = fixed(&path, &Encryption::None, "index_duplicate").unwrap_err();
+    let shell = SqliteShell::start(&path, "SELECT count(*) FROM book;");
+    let error = fixed(&path, &FileEncryption::None, "index_duplicate").unwrap_err();
     assert!(error.code() == "in_use" && error.to_string().contains("sqlite3"), "{error}");
     drop(shell);
 
     let mut bytes = fs::read(&path).unwrap();
     bytes[4096 * 9..][..100].fill(0xaa);
     fs::write(&path, &bytes).unwrap();
-    let error = fixed(&path, &Encryption::None, "index_duplicate").unwrap_err();
+    let error = fixed(&path, &FileEncryption::None, "index_duplicate").unwrap_err();
     assert_eq!(error.code(), "not_fixable");
     assert!(fs::read(&path).unwrap() == bytes);
 }
@@ -94,8 +99,8 @@ fn nothing_is_fixed_beside_a_program_or_in_a_file_that_is_broken_otherwise() {
 /// What only the file's own program can do: its collation orders the index that is made anew.
 #[test]
 fn a_fix_that_fails_leaves_everything_as_it_was() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     let db = Connection::open(&path).unwrap();
     db.create_collation("own", |a: &str, b: &str| a.cmp(b)).unwrap();
     db.execute_batch(
@@ -106,8 +111,8 @@ fn a_fix_that_fails_leaves_everything_as_it_was() {
     drop(db);
     assert!(codes(&report(&path)).contains(&"fragmented"));
     let before = fs::read(&path).unwrap();
-    let error = fixed(&path, &Encryption::None, "fragmented").unwrap_err();
+    let error = fixed(&path, &FileEncryption::None, "fragmented").unwrap_err();
     assert_eq!(error.code(), "fix_failed", "{error}");
     assert!(fs::read(&path).unwrap() == before);
-    assert!(!bed.at("a.db.undo-1").exists());
+    assert!(!fixture.at("a.db.undo-1").exists());
 }

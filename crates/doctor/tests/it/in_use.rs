@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::process::Command;
 use std::thread;
 
-use doctor::{Severity, holders};
+use doctor::{Severity, file_holders};
 
-use crate::bed::{Bed, Shell, codes, mend, report, the};
+use crate::fixture::{DoctorFixture, SqliteShell, codes, mend, report, the};
 
 /// 20 MB in a table `t`.
 const ROWS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
@@ -18,11 +18,11 @@ const FOLDERS: usize = 60_000;
 
 #[test]
 fn who_keeps_the_write_lock_is_named() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     for journal in ["DELETE", "WAL"] {
         let sql = format!("PRAGMA journal_mode = {journal}; CREATE TABLE t (x)");
-        let path = bed.make(journal, &sql);
-        let mut shell = Shell::start(&path, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1);");
+        let path = fixture.make(journal, &sql);
+        let mut shell = SqliteShell::start(&path, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1);");
         let held = report(&path);
         let finding = the(&held, "database_locked");
         assert_eq!(finding.severity, Severity::Error);
@@ -40,26 +40,26 @@ fn who_keeps_the_write_lock_is_named() {
 
 #[test]
 fn a_reader_that_stays_is_named_where_it_holds_writers_up() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let read = "BEGIN; SELECT count(*) FROM t;";
-    let path = bed.make("rollback", "CREATE TABLE t (x)");
-    let shell = Shell::start(&path, read);
+    let path = fixture.make("rollback", "CREATE TABLE t (x)");
+    let shell = SqliteShell::start(&path, read);
     let finding = the(&report(&path), "database_locked");
     assert_eq!(finding.fields["process"]["pid"], shell.pid(), "{finding:?}");
     assert_eq!(finding.fields["locks"], serde_json::json!(["shared"]));
 
-    let path = bed.make("wal", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
-    let _shell = Shell::start(&path, read);
+    let path = fixture.make("wal", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let _shell = SqliteShell::start(&path, read);
     assert!(!codes(&report(&path)).contains(&"database_locked"));
 }
 
 #[test]
 fn a_file_that_is_written_now_says_who_and_skips_the_rest() {
-    let bed = Bed::new();
-    let path = bed.make("a.db", "CREATE TABLE t (x)");
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a.db", "CREATE TABLE t (x)");
     // More pages than the cache holds: they are written before the commit.
     let sql = format!("PRAGMA cache_size = 2; BEGIN; {ROWS}");
-    let _shell = Shell::start(&path, &sql);
+    let _shell = SqliteShell::start(&path, &sql);
     let report = report(&path);
     assert_eq!(codes(&report)[0], "database_locked");
     assert!(report.skipped.iter().any(|skipped| skipped.why.contains("locked")), "{report:#?}");
@@ -67,10 +67,10 @@ fn a_file_that_is_written_now_says_who_and_skips_the_rest() {
 
 #[test]
 fn a_reader_that_pins_the_wal_is_named() {
-    let bed = Bed::new();
-    let path = bed.make("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
-    let mut reader = Shell::start(&path, "SELECT 1;");
-    let mut writer = Shell::start(&path, ROWS);
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let mut reader = SqliteShell::start(&path, "SELECT 1;");
+    let mut writer = SqliteShell::start(&path, ROWS);
     // The WAL has gone into the file: its reader pins nothing.
     reader.run("BEGIN; SELECT count(*) FROM t;");
     assert!(!codes(&report(&path)).contains(&"wal_pinned"));
@@ -86,38 +86,38 @@ fn a_reader_that_pins_the_wal_is_named() {
 
 #[test]
 fn a_wal_that_nobody_checkpoints_is_found() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let sql = "PRAGMA journal_mode = WAL; CREATE TABLE t (x);";
-    let path = bed.make("a.db", sql);
-    let _shell = Shell::start(&path, &format!("PRAGMA wal_autocheckpoint = 0; {ROWS}"));
+    let path = fixture.make("a.db", sql);
+    let _shell = SqliteShell::start(&path, &format!("PRAGMA wal_autocheckpoint = 0; {ROWS}"));
     let finding = the(&report(&path), "wal_large");
     assert_eq!(finding.fields["is_copied"], false);
     // A reader of the newest state pins nothing.
-    let reader = Shell::start(&path, "BEGIN; SELECT count(*) FROM t;");
+    let reader = SqliteShell::start(&path, "BEGIN; SELECT count(*) FROM t;");
     let found = codes(&report(&path));
     assert!(found.contains(&"wal_large") && !found.contains(&"wal_pinned"), "{found:?}");
     drop(reader);
     assert!(finding.fields["wal_bytes"].as_u64() > Some(20_000_000), "{finding:?}");
 
-    let path = bed.make("b.db", sql);
-    let _shell = Shell::start(&path, "INSERT INTO t VALUES (1);");
+    let path = fixture.make("b.db", sql);
+    let _shell = SqliteShell::start(&path, "INSERT INTO t VALUES (1);");
     assert!(!codes(&report(&path)).contains(&"wal_large"));
 }
 
 #[test]
 fn what_a_killed_process_left_is_found() {
-    let bed = Bed::new();
-    let path = bed.make("wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
-    let shell = Shell::start(&path, "INSERT INTO t VALUES (1);");
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let shell = SqliteShell::start(&path, "INSERT INTO t VALUES (1);");
     assert!(!codes(&report(&path)).contains(&"wal_left_behind"));
     drop(shell);
     let finding = the(&report(&path), "wal_left_behind");
-    assert_eq!(finding.fields["wal_bytes"], fs::metadata(bed.at("wal.db-wal")).unwrap().len());
+    assert_eq!(finding.fields["wal_bytes"], fs::metadata(fixture.at("wal.db-wal")).unwrap().len());
 
-    let path = bed.make("journal.db", &format!("CREATE TABLE t (x); {ROWS}"));
+    let path = fixture.make("journal.db", &format!("CREATE TABLE t (x); {ROWS}"));
     // More pages than the cache holds are written before the commit.
     let spill = "PRAGMA cache_size = 10; BEGIN; UPDATE t SET x = x || '!';";
-    let shell = Shell::start(&path, spill);
+    let shell = SqliteShell::start(&path, spill);
     assert!(!codes(&report(&path)).contains(&"hot_journal"));
     drop(shell);
     let found = report(&path);
@@ -126,7 +126,7 @@ fn what_a_killed_process_left_is_found() {
     // The content is looked at as it will be, and not rolled back by us.
     assert!(found.skipped.is_empty() && found.integrity.is_complete, "{found:#?}");
     assert!(finding.evidence.iter().any(|it| it.contains("tried in memory")), "{finding:?}");
-    assert!(fs::metadata(bed.at("journal.db-journal")).unwrap().len() > 1_000_000);
+    assert!(fs::metadata(fixture.at("journal.db-journal")).unwrap().len() > 1_000_000);
     mend(&path, &finding.mend);
     assert!(!codes(&report(&path)).contains(&"hot_journal"));
 }
@@ -134,15 +134,15 @@ fn what_a_killed_process_left_is_found() {
 /// As browsers have their files: nothing is wrong, and nobody is to be ended.
 #[test]
 fn a_program_that_keeps_its_file_for_itself_is_no_fault() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     for journal in ["DELETE", "TRUNCATE", "WAL"] {
         let sql = format!("PRAGMA journal_mode = {journal}; CREATE TABLE t (x)");
-        let path = bed.make(journal, &sql);
+        let path = fixture.make(journal, &sql);
         let sql = format!(
             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = {journal};
              INSERT INTO t VALUES (1);"
         );
-        let shell = Shell::start(&path, &sql);
+        let shell = SqliteShell::start(&path, &sql);
         let report = report(&path);
         let finding = the(&report, "exclusive_mode");
         assert_eq!(finding.fields["process"]["pid"], shell.pid(), "{finding:?}");
@@ -154,18 +154,18 @@ fn a_program_that_keeps_its_file_for_itself_is_no_fault() {
 
 #[test]
 fn a_wal_that_was_deleted_under_its_program_is_saved() {
-    let bed = Bed::new();
-    let path = bed.make("a b.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
-    let shell = Shell::start(&path, "INSERT INTO t VALUES (1), (2);");
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a b.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let shell = SqliteShell::start(&path, "INSERT INTO t VALUES (1), (2);");
     for suffix in ["-wal", "-shm"] {
-        fs::remove_file(bed.at(&format!("a b.db{suffix}"))).unwrap();
+        fs::remove_file(fixture.at(&format!("a b.db{suffix}"))).unwrap();
         let report = report(&path);
         let finding = the(&report, "wal_deleted");
         assert_eq!(finding.fields["process"]["pid"], shell.pid(), "{finding:?}");
         assert!(!codes(&report).contains(&"database_locked"), "{report:#?}");
         let line = finding.mend.to_string();
         assert!(Command::new("sh").args(["-ec", &line]).status().unwrap().success(), "{line}");
-        let db = rusqlite::Connection::open(bed.at("a b.db.rescued")).unwrap();
+        let db = rusqlite::Connection::open(fixture.at("a b.db.rescued")).unwrap();
         let count: i64 = db.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
         assert_eq!(count, 2);
     }
@@ -173,16 +173,16 @@ fn a_wal_that_was_deleted_under_its_program_is_saved() {
 
 #[test]
 fn a_rollback_journal_is_named_by_how_many_use_it() {
-    let bed = Bed::new();
-    let path = bed.make("a.db", "CREATE TABLE t (x)");
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a.db", "CREATE TABLE t (x)");
     let modes = || {
         let found = codes(&report(&path));
         ["not_wal", "rollback_journal_shared"].map(|code| found.contains(&code))
     };
     assert_eq!(modes(), [false, false]);
-    let mut one = Shell::start(&path, "SELECT * FROM t;");
+    let mut one = SqliteShell::start(&path, "SELECT * FROM t;");
     assert_eq!(modes(), [true, false]);
-    let two = Shell::start(&path, "SELECT * FROM t;");
+    let two = SqliteShell::start(&path, "SELECT * FROM t;");
     assert_eq!(modes(), [false, true]);
     drop(two);
     one.run("PRAGMA journal_mode = WAL; SELECT * FROM t;");
@@ -191,8 +191,8 @@ fn a_rollback_journal_is_named_by_how_many_use_it() {
 
 #[test]
 fn a_child_that_is_just_being_started_is_not_a_holder() {
-    let bed = Bed::new();
-    let path = bed.make("open.db", "CREATE TABLE t (x)");
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("open.db", "CREATE TABLE t (x)");
     // A child has this open, too, until its program runs, and it looks for that in every folder.
     let open = File::open(&path).unwrap();
     let folders = "x:".repeat(FOLDERS) + "/usr/bin:/bin";
@@ -200,7 +200,7 @@ fn a_child_that_is_just_being_started_is_not_a_holder() {
         let start = || Command::new("true").env("PATH", &folders).status().unwrap();
         let children = scope.spawn(move || (0..CHILDREN).all(|_| start().success()));
         while !children.is_finished() {
-            let found = holders(&path);
+            let found = file_holders(&path);
             assert!(found.is_empty(), "{found:?}");
         }
         assert!(children.join().unwrap());

@@ -5,17 +5,17 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use doctor::{Mend, Options, Severity, examine};
-use engine::Encryption;
+use doctor::{ExamineOptions, Fix, Severity, examine};
+use engine::FileEncryption;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use serde_json::json;
 
-use crate::bed::{Bed, Case, Shell, codes, mend, report, sql_on, the};
 use crate::findings::healthy;
+use crate::fixture::{DoctorFixture, FaultCase, SqliteShell, codes, mend, report, sql_on, the};
 
-pub(crate) const CASES: &[Case] = &[
-    Case {
+pub(crate) const CASES: &[FaultCase] = &[
+    FaultCase {
         code: "constraint_violated",
         fault: |path| {
             checked(path);
@@ -24,13 +24,13 @@ pub(crate) const CASES: &[Case] = &[
         control: checked,
         check: |finding| assert_eq!(finding.fields["name"], "t"),
     },
-    Case {
+    FaultCase {
         code: "foreign_key_parent_absent",
         fault: |path| sql_on(path, "CREATE TABLE c (p REFERENCES p); INSERT INTO c VALUES (0)"),
         control: referred,
         check: |finding| assert_eq!(finding.fields["parents"], json!(["p"])),
     },
-    Case {
+    FaultCase {
         code: "index_broken",
         fault: |path| {
             needles(path);
@@ -39,10 +39,10 @@ pub(crate) const CASES: &[Case] = &[
         control: needles,
         check: |finding| {
             assert_eq!(finding.fields["index"], "i");
-            assert_eq!(finding.mend, Mend::Sql("REINDEX i;".to_owned()));
+            assert_eq!(finding.mend, Fix::Sql("REINDEX i;".to_owned()));
         },
     },
-    Case {
+    FaultCase {
         code: "page_broken",
         fault: |path| {
             healthy(path);
@@ -55,13 +55,13 @@ pub(crate) const CASES: &[Case] = &[
             assert!(finding.evidence.iter().any(|line| line.contains("page 10")), "{finding:?}");
         },
     },
-    Case {
+    FaultCase {
         code: "sequence_exhausted",
         fault: |path| counted(path, i64::MAX),
         control: |path| counted(path, i64::MAX - 1),
         check: |finding| assert_eq!(finding.fields["table"], "t"),
     },
-    Case {
+    FaultCase {
         code: "trigger_broken",
         fault: |path| {
             audited(path);
@@ -73,7 +73,7 @@ pub(crate) const CASES: &[Case] = &[
             assert!(finding.what.starts_with("UPDATE on t fails"), "{finding:?}");
         },
     },
-    Case {
+    FaultCase {
         code: "unique_violated",
         fault: |path| {
             sql_on(
@@ -87,7 +87,7 @@ pub(crate) const CASES: &[Case] = &[
         control: |path| sql_on(path, "CREATE TABLE t (x UNIQUE); INSERT INTO t VALUES (1), (2)"),
         check: |finding| assert_eq!(finding.fields["table"], "t"),
     },
-    Case {
+    FaultCase {
         code: "view_broken",
         fault: |path| {
             viewed(path);
@@ -96,7 +96,7 @@ pub(crate) const CASES: &[Case] = &[
         control: viewed,
         check: |finding| assert_eq!(finding.fields["view"], "v"),
     },
-    Case {
+    FaultCase {
         code: "virtual_table_broken",
         fault: |path| {
             searched(path);
@@ -179,8 +179,8 @@ fn is_ok(path: &Path) -> bool {
 /// Ordinary inserts would take that page for theirs.
 #[test]
 fn a_page_that_is_in_use_and_free_is_found() {
-    let bed = Bed::new();
-    let path = bed.make(
+    let fixture = DoctorFixture::new();
+    let path = fixture.make(
         "a.db",
         "CREATE TABLE t (x); CREATE TABLE u (x); INSERT INTO u VALUES (zeroblob(40000));
          INSERT INTO t VALUES (1); DELETE FROM u",
@@ -196,10 +196,10 @@ fn a_page_that_is_in_use_and_free_is_found() {
 
 #[test]
 fn an_r_tree_out_of_step_is_found() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let sql =
         "CREATE VIRTUAL TABLE r USING rtree (id, a, b); INSERT INTO r VALUES (1, 2, 3), (2, 3, 4)";
-    let path = bed.make("a.db", sql);
+    let path = fixture.make("a.db", sql);
     assert!(report(&path).integrity.is_complete);
     sql_on(&path, "DELETE FROM r_rowid WHERE rowid = 2");
     assert_eq!(the(&report(&path), "virtual_table_broken").fields["module"], "rtree");
@@ -208,7 +208,7 @@ fn an_r_tree_out_of_step_is_found() {
 /// The restored backup of a file, beside the WAL that the file had.
 #[test]
 fn a_wal_of_another_file_is_not_called_a_broken_file() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let rows = |count: u32| {
         format!(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, x); CREATE INDEX i ON t (x);
@@ -216,9 +216,9 @@ fn a_wal_of_another_file_is_not_called_a_broken_file() {
              INSERT INTO t SELECT i, printf('%0100d', i * 7919 % 10007) FROM n;"
         )
     };
-    let backup = bed.make("backup.db", &rows(3_000));
-    let path = bed.make("a.db", &format!("PRAGMA journal_mode = WAL; {}", rows(9_000)));
-    drop(Shell::start(
+    let backup = fixture.make("backup.db", &rows(3_000));
+    let path = fixture.make("a.db", &format!("PRAGMA journal_mode = WAL; {}", rows(9_000)));
+    drop(SqliteShell::start(
         &path,
         "PRAGMA wal_autocheckpoint = 0; UPDATE t SET x = x || 'y' WHERE id % 9 = 0;",
     ));
@@ -230,19 +230,19 @@ fn a_wal_of_another_file_is_not_called_a_broken_file() {
     let foreign = report(&path);
     let finding = the(&foreign, "companion_foreign");
     assert_eq!(finding.fields["companion"], "a.db-wal");
-    assert!(matches!(finding.mend, Mend::Advice(_)), "{finding:?}");
+    assert!(matches!(finding.mend, Fix::Advice(_)), "{finding:?}");
     assert!(!codes(&foreign).iter().any(|code| ["page_broken", "wal_left_behind"].contains(code)));
-    fs::remove_file(bed.at("a.db-wal")).unwrap();
-    fs::remove_file(bed.at("a.db-shm")).unwrap();
+    fs::remove_file(fixture.at("a.db-wal")).unwrap();
+    fs::remove_file(fixture.at("a.db-shm")).unwrap();
     assert!(is_ok(&path));
 }
 
 #[test]
 fn what_neither_the_file_nor_its_wal_has_is_missed() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
-    drop(Shell::start(&path, "UPDATE author SET name = 'x' WHERE id = 7;"));
+    drop(SqliteShell::start(&path, "UPDATE author SET name = 'x' WHERE id = 7;"));
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(file.metadata().unwrap().len() / 2 / 4096 * 4096).unwrap();
     let found = report(&path);
@@ -253,20 +253,20 @@ fn what_neither_the_file_nor_its_wal_has_is_missed() {
 
 #[test]
 fn another_name_of_the_file_is_told() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
-    fs::hard_link(&path, bed.at("b.db")).unwrap();
+    fs::hard_link(&path, fixture.at("b.db")).unwrap();
     let finding = the(&report(&path), "hard_linked");
     assert!(finding.fields["other_names"].to_string().contains("b.db"), "{finding:?}");
 
     // Half a transaction, whose journal has the other name.
     sql_on(&path, "PRAGMA journal_mode = DELETE");
-    drop(Shell::start(
+    drop(SqliteShell::start(
         &path,
         "PRAGMA cache_size = 2; BEGIN; UPDATE book SET title = title || '!';",
     ));
-    let other = report(&bed.at("b.db"));
+    let other = report(&fixture.at("b.db"));
     assert!(!codes(&other).contains(&"page_broken"), "{other:#?}");
     assert!(other.skipped.iter().any(|skipped| skipped.why.contains("another of its names")));
     mend(&path, &the(&report(&path), "hot_journal").mend);
@@ -275,11 +275,11 @@ fn another_name_of_the_file_is_told() {
 
 #[test]
 fn a_pipe_beside_the_file_holds_nobody_up() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
     for suffix in ["-journal", "-wal"] {
-        let pipe = bed.at(&format!("a.db{suffix}"));
+        let pipe = fixture.at(&format!("a.db{suffix}"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let found = report(&path);
         let finding = the(&found, "companion_irregular");
@@ -294,18 +294,19 @@ fn a_pipe_beside_the_file_holds_nobody_up() {
 }
 
 /// With so many milliseconds.
-fn report_within(path: &Path, budget: u64) -> doctor::Report {
-    let options = Options { budget: Duration::from_millis(budget), ..Options::default() };
-    examine(path, &Encryption::None, &options).unwrap()
+fn report_within(path: &Path, budget: u64) -> doctor::DoctorReport {
+    let options =
+        ExamineOptions { time_limit: Duration::from_millis(budget), ..ExamineOptions::default() };
+    examine(path, &FileEncryption::None, &options).unwrap()
 }
 
 /// Neither many tables nor a small budget is a fault of the file.
 #[test]
 fn time_is_never_a_fault() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let tables = (0..4_000).map(|index| format!("CREATE TABLE t{index} (a, b UNIQUE)"));
     let tables = tables.collect::<Vec<_>>().join(";");
-    let path = bed.make("a.db", &format!("BEGIN; {tables}; COMMIT"));
+    let path = fixture.make("a.db", &format!("BEGIN; {tables}; COMMIT"));
     for budget in [1, 10, 50, 200] {
         let found = report_within(&path, budget);
         assert_eq!(codes(&found), [] as [&str; 0], "{budget} ms: {found:#?}");
@@ -319,8 +320,8 @@ fn time_is_never_a_fault() {
 /// What only the file's own program has: a collation (Anki's), a function, a tokenizer.
 #[test]
 fn what_this_sqlite_has_not_is_said_and_no_fault() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     let db = Connection::open(&path).unwrap();
     db.create_collation("unicase", |a: &str, b: &str| b.cmp(a)).unwrap();
     db.execute_batch(
@@ -347,8 +348,8 @@ fn what_this_sqlite_has_not_is_said_and_no_fault() {
 /// References to what is in no file of ours, and 0 for none: Fossil's files.
 #[test]
 fn references_as_documentation_are_no_error() {
-    let bed = Bed::new();
-    let path = bed.make(
+    let fixture = DoctorFixture::new();
+    let path = fixture.make(
         "a.fossil",
         "PRAGMA foreign_keys = OFF; CREATE TABLE blob (rid INTEGER PRIMARY KEY, x);
          CREATE TABLE delta (rid INTEGER PRIMARY KEY, srcid INTEGER NOT NULL REFERENCES blob);
@@ -358,15 +359,15 @@ fn references_as_documentation_are_no_error() {
     let found = report(&path);
     assert_eq!(found.severity(), Some(Severity::Warning), "{found:#?}");
     let finding = the(&found, "foreign_key_violated");
-    assert!(matches!(finding.mend, Mend::Advice(_)), "{finding:?}");
+    assert!(matches!(finding.mend, Fix::Advice(_)), "{finding:?}");
     the(&found, "foreign_key_parent_absent");
 }
 
 /// An index that a view names, and one that a foreign key needs.
 #[test]
 fn an_index_that_is_needed_is_not_dropped() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
     sql_on(
         &path,
@@ -384,7 +385,7 @@ fn an_index_that_is_needed_is_not_dropped() {
     let mut dropped = Vec::new();
     for finding in needless {
         match &finding.mend {
-            Mend::Advice(text) => assert!(text.contains("v names the index"), "{text}"),
+            Fix::Advice(text) => assert!(text.contains("v names the index"), "{text}"),
             executable => dropped.push(executable),
         }
     }

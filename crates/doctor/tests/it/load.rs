@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use doctor::{Finding, Options, Report, Workload, examine};
-use engine::Encryption;
+use doctor::{DoctorFinding, DoctorReport, ExamineOptions, QueryLog, examine};
+use engine::FileEncryption;
 
-use crate::bed::{Bed, Shell, sql_on};
+use crate::fixture::{DoctorFixture, SqliteShell, sql_on};
 
 const SCHEMA: &str = "
     CREATE TABLE item (id INTEGER PRIMARY KEY, owner INTEGER, title TEXT, at INTEGER, done INTEGER);
@@ -18,27 +18,31 @@ const SCHEMA: &str = "
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
     INSERT INTO tag SELECT i * 7 % 5000, 'tag ' || (i * 13 % 311) FROM n;";
 
-fn report(path: &Path, log: &str) -> Report {
-    let mut workload = Workload::default();
+fn report(path: &Path, log: &str) -> DoctorReport {
+    let mut workload = QueryLog::default();
     workload.read(log.as_bytes()).unwrap();
     let budget = std::time::Duration::from_mins(2);
-    let options = Options { workload: Some(workload), budget, ..Options::default() };
-    examine(path, &Encryption::None, &options).unwrap()
+    let options = ExamineOptions {
+        workload: Some(workload),
+        time_limit: budget,
+        ..ExamineOptions::default()
+    };
+    examine(path, &FileEncryption::None, &options).unwrap()
 }
 
-fn missing(report: &Report) -> Vec<String> {
+fn missing(report: &DoctorReport) -> Vec<String> {
     let found = report.findings.iter().filter(|it| it.code == "query_index_missing");
     found.map(|finding| finding.mend.to_string()).collect()
 }
 
-fn finding<'a>(report: &'a Report, mend: &str) -> &'a Finding {
-    report.findings.iter().find(|it| it.mend.to_string() == mend).unwrap()
+fn finding<'a>(report: &'a DoctorReport, fix: &str) -> &'a DoctorFinding {
+    report.findings.iter().find(|it| it.mend.to_string() == fix).unwrap()
 }
 
 #[test]
 fn one_index_serves_what_several_queries_want() {
-    let bed = Bed::new();
-    let path = bed.make("a.db", SCHEMA);
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a.db", SCHEMA);
     let mut log = String::new();
     for i in 0..20 {
         writeln!(log, "SELECT * FROM item WHERE owner = {i};").unwrap();
@@ -50,9 +54,9 @@ fn one_index_serves_what_several_queries_want() {
     let before = std::fs::read(&path).unwrap();
     let found = report(&path, &log);
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    let mend = "CREATE INDEX item_owner_at ON item (owner, at);";
-    assert_eq!(missing(&found), [mend], "{found:#?}");
-    let fields = &finding(&found, mend).fields;
+    let fix = "CREATE INDEX item_owner_at ON item (owner, at);";
+    assert_eq!(missing(&found), [fix], "{found:#?}");
+    let fields = &finding(&found, fix).fields;
     assert_eq!(fields["queries"].as_array().unwrap().len(), 3);
     assert_eq!((&fields["calls"], &fields["writes_count"]), (&60.into(), &0.into()));
     assert!(fields["saved_share"].as_f64().unwrap() > 0.8, "{fields:#?}");
@@ -66,7 +70,7 @@ fn one_index_serves_what_several_queries_want() {
     assert_eq!((query.calls, &query.indexes[..]), (20, &["item_owner_at".to_owned()][..]));
     assert!(query.steps_after.unwrap() < query.steps_before.unwrap() / 10, "{query:?}");
 
-    sql_on(&path, mend);
+    sql_on(&path, fix);
     let again = report(&path, &log);
     assert!(missing(&again).is_empty(), "{again:#?}");
 }
@@ -74,30 +78,30 @@ fn one_index_serves_what_several_queries_want() {
 /// What is asked once and written a thousand times as often.
 #[test]
 fn an_index_that_costs_more_than_it_saves_is_not_advised() {
-    let bed = Bed::new();
-    let path = bed.make("a.db", SCHEMA);
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a.db", SCHEMA);
     let insert = "INSERT INTO item (owner, at) VALUES (1, 2);\n";
     let read = "SELECT * FROM item WHERE owner = 7;\n";
     let seldom = report(&path, &format!("{}{read}", insert.repeat(2_000)));
     assert!(missing(&seldom).is_empty(), "{seldom:#?}");
     let often = report(&path, &format!("{}{}", insert.repeat(2_000), read.repeat(2_000)));
-    let mend = "CREATE INDEX item_owner ON item (owner);";
-    assert_eq!(missing(&often), [mend]);
-    assert_eq!(finding(&often, mend).fields["writes_count"], 2_000);
+    let fix = "CREATE INDEX item_owner ON item (owner);";
+    assert_eq!(missing(&often), [fix]);
+    assert_eq!(finding(&often, fix).fields["writes_count"], 2_000);
 }
 
 #[test]
 fn times_of_the_log_rank_and_a_value_that_never_changes_makes_an_index_partial() {
-    let bed = Bed::new();
-    let path = bed.make("a.db", SCHEMA);
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a.db", SCHEMA);
     let log = "  Item Load (40.0ms)  SELECT * FROM item WHERE done = 0 ORDER BY at\n\
                \x20 Item Load (60.0ms)  SELECT * FROM item WHERE done = 0 ORDER BY at\n\
                \x20 Tag Load (900.0ms)  SELECT * FROM tag WHERE name = ?  [[\"name\", \"tag 7\"]]\n";
     let found = report(&path, log);
     let partial = "CREATE INDEX item_at ON item (at) WHERE done = 0;";
-    let mut mends = missing(&found);
-    mends.sort();
-    assert_eq!(mends, [partial, "CREATE INDEX tag_name ON tag (name);"], "{found:#?}");
+    let mut fixes = missing(&found);
+    fixes.sort();
+    assert_eq!(fixes, [partial, "CREATE INDEX tag_name ON tag (name);"], "{found:#?}");
     let load = found.load.unwrap();
     assert!(load.is_timed);
     assert_eq!(load.queries[0].logged_us, Some(900_000.0));
@@ -111,10 +115,10 @@ fn times_of_the_log_rank_and_a_value_that_never_changes_makes_an_index_partial()
 /// Statements of a log are never carried out, whatever they are.
 #[test]
 fn a_log_from_strangers_does_nothing() {
-    let bed = Bed::new();
-    let path = bed.make("a.db", SCHEMA);
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a.db", SCHEMA);
     let before = std::fs::read(&path).unwrap();
-    let target = bed.at("b.db");
+    let target = fixture.at("b.db");
     let log = format!(
         "DELETE FROM item;\nUPDATE item SET owner = 1;\n\
          SELECT load_extension('x');\nSELECT * FROM item; DROP TABLE item;\n\
@@ -123,11 +127,15 @@ fn a_log_from_strangers_does_nothing() {
          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n;\n",
         target.display()
     );
-    let mut workload = Workload::default();
+    let mut workload = QueryLog::default();
     workload.read(log.as_bytes()).unwrap();
     let budget = std::time::Duration::from_secs(5);
-    let options = Options { workload: Some(workload), budget, ..Options::default() };
-    let found = examine(&path, &Encryption::None, &options).unwrap();
+    let options = ExamineOptions {
+        workload: Some(workload),
+        time_limit: budget,
+        ..ExamineOptions::default()
+    };
+    let found = examine(&path, &FileEncryption::None, &options).unwrap();
     assert!(found.load.is_some_and(|load| load.shapes_count > 3));
     assert!(!target.exists());
     assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -136,15 +144,15 @@ fn a_log_from_strangers_does_nothing() {
 /// A server's file, which nothing may be tried on.
 #[test]
 fn of_a_file_in_use_the_planner_tells_what_an_index_would_serve() {
-    let bed = Bed::new();
-    let path = bed.make("a.db", &format!("PRAGMA journal_mode = WAL; {SCHEMA}"));
-    let _shell = Shell::start(&path, "SELECT count(*) FROM item;");
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a.db", &format!("PRAGMA journal_mode = WAL; {SCHEMA}"));
+    let _shell = SqliteShell::start(&path, "SELECT count(*) FROM item;");
     let log =
         "SELECT * FROM item WHERE owner = 1\nSELECT * FROM item WHERE owner = 1 ORDER BY at\n";
     let found = report(&path, log);
-    let mend = "CREATE INDEX item_owner_at ON item (owner, at);";
-    assert_eq!(missing(&found), [mend], "{found:#?}");
-    let fields = &finding(&found, mend).fields;
+    let fix = "CREATE INDEX item_owner_at ON item (owner, at);";
+    assert_eq!(missing(&found), [fix], "{found:#?}");
+    let fields = &finding(&found, fix).fields;
     assert_eq!(fields["queries"].as_array().unwrap().len(), 2, "{fields:#?}");
     assert!(!fields.contains_key("saved_share"), "{fields:#?}");
     assert!(found.skipped.iter().any(|it| it.what.starts_with("the load with")), "{found:#?}");

@@ -2,12 +2,12 @@
 //! it does to files in use: nothing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod bed;
 mod connection;
 mod encrypted;
 mod expert;
 mod findings;
 mod fixes;
+mod fixture;
 mod in_use;
 mod integrity;
 mod load;

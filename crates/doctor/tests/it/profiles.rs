@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use doctor::Severity;
 use rusqlite::Connection;
 
-use crate::bed::{Bed, report};
+use crate::fixture::{DoctorFixture, report};
 
 /// SQLite's files in a folder and those in it.
 fn databases(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -35,9 +35,9 @@ fn is_ok(path: &Path, copy: &Path) -> bool {
 
 #[test]
 fn of_a_browsers_profile_nothing_false_is_said() {
-    let bed = Bed::new();
-    let profile = bed.at("profile");
-    let page = bed.at("page.html");
+    let fixture = DoctorFixture::new();
+    let profile = fixture.at("profile");
+    let page = fixture.at("page.html");
     fs::write(
         &page,
         "<title>a page</title><script>localStorage.a = 1; document.cookie = 'a=1'</script>",
@@ -55,7 +55,7 @@ fn of_a_browsers_profile_nothing_false_is_said() {
     for path in found {
         let before = fs::read(&path).unwrap();
         let report = report(&path);
-        assert!(is_ok(&path, &bed.at("copy")), "{}", path.display());
+        assert!(is_ok(&path, &fixture.at("copy")), "{}", path.display());
         assert!(report.severity() < Some(Severity::Error), "{report:#?}");
         assert!(report.integrity.is_complete, "{report:#?}");
         assert!(fs::read(&path).unwrap() == before, "{}", path.display());

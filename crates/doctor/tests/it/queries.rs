@@ -2,30 +2,30 @@
 
 use std::path::Path;
 
-use doctor::{Mend, Options, Report, examine};
-use engine::Encryption;
+use doctor::{DoctorReport, ExamineOptions, Fix, examine};
+use engine::FileEncryption;
 
-use crate::bed::{Bed, codes, sql_on, the};
 use crate::findings::healthy;
+use crate::fixture::{DoctorFixture, codes, sql_on, the};
 
-fn report(path: &Path, query: &str) -> Report {
-    let options = Options { queries: vec![query.to_owned()], ..Options::default() };
-    examine(path, &Encryption::None, &options).unwrap()
+fn report(path: &Path, query: &str) -> DoctorReport {
+    let options = ExamineOptions { queries: vec![query.to_owned()], ..ExamineOptions::default() };
+    examine(path, &FileEncryption::None, &options).unwrap()
 }
 
 /// Asserts which index is proposed, and that it does what is said once it is there.
 #[track_caller]
 fn check_missing(query: &str, expected: &str) {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
     let found = report(&path, query);
     let finding = the(&found, "query_index_missing");
-    let Mend::Sql(mend) = &finding.mend else { panic!("{finding:?}") };
-    assert_eq!(mend, expected, "{finding:?}");
+    let Fix::Sql(fix) = &finding.mend else { panic!("{finding:?}") };
+    assert_eq!(fix, expected, "{finding:?}");
     let plan = finding.fields["plan_after"].clone();
 
-    sql_on(&path, &format!("{mend} ANALYZE;"));
+    sql_on(&path, &format!("{fix} ANALYZE;"));
     let db = rusqlite::Connection::open(&path).unwrap();
     let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
     let real: Vec<String> =
@@ -59,8 +59,8 @@ fn the_index_that_the_planner_would_take_is_proposed() {
 /// A generated column, an expression, a LIKE, an order that goes both ways.
 #[test]
 fn an_index_has_the_shape_of_its_query() {
-    let bed = Bed::new();
-    let path = bed.make(
+    let fixture = DoctorFixture::new();
+    let path = fixture.make(
         "a.db",
         "CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, at INTEGER, data TEXT,
                             kind AS (json_extract(data, '$.kind')));
@@ -90,7 +90,7 @@ fn an_index_has_the_shape_of_its_query() {
     ] {
         let found = report(&path, query);
         let finding = the(&found, "query_index_missing");
-        assert_eq!(finding.mend, Mend::Sql(format!("CREATE INDEX {expected};")), "{query}");
+        assert_eq!(finding.mend, Fix::Sql(format!("CREATE INDEX {expected};")), "{query}");
         // Tried on the file, which has no such index afterwards.
         let number = |name: &str| finding.fields[name].as_f64().unwrap();
         assert!(number("steps_after") < number("steps_before") / 5.0, "{finding:?}");
@@ -100,8 +100,8 @@ fn an_index_has_the_shape_of_its_query() {
 
 #[test]
 fn blobs_and_texts_that_are_none_are_no_trouble() {
-    let bed = Bed::new();
-    let path = bed.make(
+    let fixture = DoctorFixture::new();
+    let path = fixture.make(
         "a.db",
         "CREATE TABLE t (id INTEGER PRIMARY KEY, a BLOB, b TEXT, c INTEGER);
          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
@@ -110,14 +110,14 @@ fn blobs_and_texts_that_are_none_are_no_trouble() {
     let found = report(&path, "SELECT id FROM t WHERE a = ?1 AND b = ?2 AND c IS NULL");
     let finding = the(&found, "query_index_missing");
     // Of these three only `a` tells rows apart.
-    assert_eq!(finding.mend, Mend::Sql("CREATE INDEX t_a ON t (a);".to_owned()));
+    assert_eq!(finding.mend, Fix::Sql("CREATE INDEX t_a ON t (a);".to_owned()));
     assert!(found.skipped.is_empty(), "{found:#?}");
 }
 
 #[test]
 fn queries_that_are_well_served_get_none() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
     for query in [
         "SELECT * FROM book WHERE author = ?1 ORDER BY year",
@@ -132,8 +132,8 @@ fn queries_that_are_well_served_get_none() {
 
 #[test]
 fn a_scan_that_no_index_helps_is_told_as_such() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
     for query in
         ["SELECT sum(length(title)) FROM book", "SELECT * FROM book WHERE title LIKE '%7%'"]
@@ -145,12 +145,13 @@ fn a_scan_that_no_index_helps_is_told_as_such() {
 
 #[test]
 fn a_query_that_is_none_is_refused() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
     for query in ["SELEC 1", "SELECT * FROM nowhere", ""] {
-        let options = Options { queries: vec![query.to_owned()], ..Options::default() };
-        let error = examine(&path, &Encryption::None, &options).unwrap_err();
+        let options =
+            ExamineOptions { queries: vec![query.to_owned()], ..ExamineOptions::default() };
+        let error = examine(&path, &FileEncryption::None, &options).unwrap_err();
         assert_eq!(error.code(), "invalid_query", "{query}");
     }
 }

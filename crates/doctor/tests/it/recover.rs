@@ -6,16 +6,16 @@ mod subject;
 
 use std::path::Path;
 
-use doctor::{Error, RecoverOptions, Recovered, recover};
-use engine::{Cipher, Encryption, Key};
+use doctor::{Error, RecoverOptions, RecoverReport, recover};
+use engine::{Cipher, DatabaseKey, FileEncryption};
 use rusqlite::Connection;
 
-use crate::bed::{Bed, Shell};
+use crate::fixture::{DoctorFixture, SqliteShell};
 use subject::{ciphers, connect, dump, fill, folder, key, key_of, make};
 
 /// Recovers into `out`, and says that nothing else of the folder changed.
 #[track_caller]
-fn recovered(path: &Path, encryption: &Encryption) -> (Recovered, Connection) {
+fn recovered(path: &Path, encryption: &FileEncryption) -> (RecoverReport, Connection) {
     let before = folder(path);
     let out = path.with_extension("out");
     let report = recover(path, encryption, &out, RecoverOptions::default(), |_| {});
@@ -27,14 +27,14 @@ fn recovered(path: &Path, encryption: &Encryption) -> (Recovered, Connection) {
 }
 
 #[track_caller]
-fn is_whole(report: &Recovered) {
+fn is_whole(report: &RecoverReport) {
     assert!(report.is_complete() && report.is_sound(), "{report:#?}");
     assert!(report.collations.is_empty() && report.pages.unreadable == 0, "{report:#?}");
 }
 
 #[test]
 fn of_a_whole_file_everything_is_saved() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let settings = [
         "",
         "PRAGMA page_size = 512; PRAGMA auto_vacuum = FULL",
@@ -43,10 +43,10 @@ fn of_a_whole_file_everything_is_saved() {
         "PRAGMA journal_mode = WAL",
     ];
     for (number, settings) in settings.into_iter().enumerate() {
-        let path = bed.at(&format!("{number}.db"));
-        make(&path, &Encryption::None, settings);
-        let expected = dump(&connect(&path, &Encryption::None));
-        let (report, db) = recovered(&path, &Encryption::None);
+        let path = fixture.at(&format!("{number}.db"));
+        make(&path, &FileEncryption::None, settings);
+        let expected = dump(&connect(&path, &FileEncryption::None));
+        let (report, db) = recovered(&path, &FileEncryption::None);
         is_whole(&report);
         subject::compare(&dump(&db), &expected, settings);
     }
@@ -54,10 +54,10 @@ fn of_a_whole_file_everything_is_saved() {
 
 #[test]
 fn of_a_whole_encrypted_file_everything_is_saved_under_its_key() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     for (name, encryption) in ciphers() {
         for settings in ["", "PRAGMA page_size = 1024", "PRAGMA journal_mode = WAL"] {
-            let path = bed.at(&format!("{name} {settings}.db").replace(' ', "_"));
+            let path = fixture.at(&format!("{name} {settings}.db").replace(' ', "_"));
             make(&path, &encryption, settings);
             let expected = dump(&connect(&path, &encryption));
             let (report, db) = recovered(&path, &encryption);
@@ -70,25 +70,25 @@ fn of_a_whole_encrypted_file_everything_is_saved_under_its_key() {
 
 #[test]
 fn a_new_file_without_a_key_is_made_where_that_is_asked_for() {
-    let bed = Bed::new();
-    let (path, out) = (bed.at("a.db"), bed.at("out.db"));
+    let fixture = DoctorFixture::new();
+    let (path, out) = (fixture.at("a.db"), fixture.at("out.db"));
     make(&path, &key(), "");
     let options = RecoverOptions { decrypts: true, ..RecoverOptions::default() };
     let report = recover(&path, &key(), &out, options, |_| {}).unwrap();
     is_whole(&report);
     assert_eq!((report.cipher, report.target_cipher), ("chacha20", "none"));
     let expected = dump(&connect(&path, &key()));
-    subject::compare(&dump(&connect(&out, &Encryption::None)), &expected, "decrypted");
+    subject::compare(&dump(&connect(&out, &FileEncryption::None)), &expected, "decrypted");
 }
 
 #[test]
 fn what_a_kill_left_is_recovered_first() {
-    let bed = Bed::new();
-    let all = ciphers().into_iter().chain([("none", Encryption::None)]);
+    let fixture = DoctorFixture::new();
+    let all = ciphers().into_iter().chain([("none", FileEncryption::None)]);
     for (name, encryption) in all {
         for journal in ["DELETE", "WAL"] {
-            let path = bed.at(&format!("{name}-{journal}.db"));
-            let live = bed.at(&format!("{name}-{journal}-live.db"));
+            let path = fixture.at(&format!("{name}-{journal}.db"));
+            let live = fixture.at(&format!("{name}-{journal}-live.db"));
             let db = connect(&live, &encryption);
             db.execute_batch(&format!("PRAGMA journal_mode = {journal}")).unwrap();
             fill(&db, 2_000);
@@ -128,7 +128,7 @@ fn what_a_kill_left_is_recovered_first() {
             drop(saved);
             std::fs::remove_file(path.with_extension("out")).unwrap();
             drop(db);
-            for entry in std::fs::read_dir(bed.at("")).unwrap() {
+            for entry in std::fs::read_dir(fixture.at("")).unwrap() {
                 std::fs::remove_file(entry.unwrap().path()).unwrap();
             }
         }
@@ -137,47 +137,47 @@ fn what_a_kill_left_is_recovered_first() {
 
 #[test]
 fn a_key_that_reads_nothing_is_refused_and_leaves_nothing() {
-    let bed = Bed::new();
-    let refused = |path: &Path, encryption: &Encryption| {
+    let fixture = DoctorFixture::new();
+    let refused = |path: &Path, encryption: &FileEncryption| {
         let before = folder(path);
         let out = path.with_extension("out");
         let error = recover(path, encryption, &out, RecoverOptions::default(), |_| {}).unwrap_err();
         assert!(folder(path) == before, "{error}");
         error.code()
     };
-    let path = bed.at("a.db");
+    let path = fixture.at("a.db");
     make(&path, &key(), "");
-    let other = |cipher| Encryption::Key { key: Key::from_bytes([9; 32]), cipher };
+    let other = |cipher| FileEncryption::Key { key: DatabaseKey::from_bytes([9; 32]), cipher };
     for cipher in [None].into_iter().chain(Cipher::ALL.map(Some)) {
         assert_eq!(refused(&path, &other(cipher)), "wrong_key", "{cipher:?}");
     }
     assert_eq!(refused(&path, &key_of(Cipher::Aes256Cbc)), "wrong_key");
-    assert_eq!(refused(&path, &Encryption::None), "nothing_recovered");
-    let plain = bed.at("plain.db");
-    make(&plain, &Encryption::None, "");
+    assert_eq!(refused(&path, &FileEncryption::None), "nothing_recovered");
+    let plain = fixture.at("plain.db");
+    make(&plain, &FileEncryption::None, "");
     assert_eq!(refused(&plain, &key()), "wrong_key");
-    let text = bed.at("text.db");
+    let text = fixture.at("text.db");
     std::fs::write(&text, "no database\n".repeat(4_000)).unwrap();
-    assert_eq!(refused(&text, &Encryption::None), "nothing_recovered");
-    let empty = bed.at("empty.db");
+    assert_eq!(refused(&text, &FileEncryption::None), "nothing_recovered");
+    let empty = fixture.at("empty.db");
     std::fs::write(&empty, "").unwrap();
-    assert_eq!(refused(&empty, &Encryption::None), "nothing_recovered");
+    assert_eq!(refused(&empty, &FileEncryption::None), "nothing_recovered");
 }
 
 #[test]
 fn no_other_file_is_replaced_and_no_open_one_is_read() {
-    let bed = Bed::new();
-    let (path, out) = (bed.at("a.db"), bed.at("out.db"));
-    make(&path, &Encryption::None, "");
+    let fixture = DoctorFixture::new();
+    let (path, out) = (fixture.at("a.db"), fixture.at("out.db"));
+    make(&path, &FileEncryption::None, "");
     let options = RecoverOptions::default();
-    let try_it = || recover(&path, &Encryption::None, &out, options, |_| {});
-    for taken in [out.clone(), bed.at("out.db-wal")] {
+    let try_it = || recover(&path, &FileEncryption::None, &out, options, |_| {});
+    for taken in [out.clone(), fixture.at("out.db-wal")] {
         std::fs::write(&taken, "mine").unwrap();
         assert!(matches!(try_it().unwrap_err(), Error::Exists(path) if path == taken));
         assert_eq!(std::fs::read(&taken).unwrap(), b"mine");
         std::fs::remove_file(taken).unwrap();
     }
-    let shell = Shell::start(&path, "BEGIN; SELECT count(*) FROM plain;");
+    let shell = SqliteShell::start(&path, "BEGIN; SELECT count(*) FROM plain;");
     assert_eq!(try_it().unwrap_err().code(), "in_use");
     drop(shell);
     is_whole(&try_it().unwrap());
@@ -186,9 +186,9 @@ fn no_other_file_is_replaced_and_no_open_one_is_read() {
 /// A schema is a program: this one tries to write a file of its own.
 #[test]
 fn what_the_schema_says_opens_no_other_file() {
-    let bed = Bed::new();
-    let (path, evil) = (bed.at("a.db"), bed.at("evil.db"));
-    let db = connect(&path, &Encryption::None);
+    let fixture = DoctorFixture::new();
+    let (path, evil) = (fixture.at("a.db"), fixture.at("evil.db"));
+    let db = connect(&path, &FileEncryption::None);
     db.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1); PRAGMA writable_schema = ON")
         .unwrap();
     let sql = format!(
@@ -198,6 +198,12 @@ fn what_the_schema_says_opens_no_other_file() {
     let root = "SELECT 'table', 'u', 'u', rootpage, ?1 FROM sqlite_schema";
     db.execute(&format!("INSERT INTO sqlite_schema {root}"), [sql]).unwrap();
     db.close().unwrap();
-    drop(recover(&path, &Encryption::None, &bed.at("out.db"), RecoverOptions::default(), |_| {}));
-    assert!(!evil.exists() && !bed.at("evil.db2").exists());
+    drop(recover(
+        &path,
+        &FileEncryption::None,
+        &fixture.at("out.db"),
+        RecoverOptions::default(),
+        |_| {},
+    ));
+    assert!(!evil.exists() && !fixture.at("evil.db2").exists());
 }

@@ -4,28 +4,28 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use doctor::{Error, Options, examine};
-use engine::Encryption;
+use doctor::{Error, ExamineOptions, examine};
+use engine::FileEncryption;
 
-use crate::bed::{Bed, codes, report};
 use crate::findings::healthy;
+use crate::fixture::{DoctorFixture, codes, report};
 
 fn refusal(path: &Path) -> Error {
-    examine(path, &Encryption::None, &Options::default()).unwrap_err()
+    examine(path, &FileEncryption::None, &ExamineOptions::default()).unwrap_err()
 }
 
 #[test]
 fn what_is_no_database_is_refused() {
-    let bed = Bed::new();
-    assert_eq!(refusal(&bed.at("missing.db")).code(), "not_found");
-    fs::create_dir(bed.at("folder")).unwrap();
-    assert_eq!(refusal(&bed.at("folder")).code(), "not_a_file");
+    let fixture = DoctorFixture::new();
+    assert_eq!(refusal(&fixture.at("missing.db")).code(), "not_found");
+    fs::create_dir(fixture.at("folder")).unwrap();
+    assert_eq!(refusal(&fixture.at("folder")).code(), "not_a_file");
     assert_eq!(refusal(Path::new("/dev/null")).code(), "not_a_file");
     for (name, bytes) in [("text", b"hello".repeat(2000)), ("random", noise(100_000))] {
-        fs::write(bed.at(name), bytes).unwrap();
-        assert_eq!(refusal(&bed.at(name)).code(), "not_a_database", "{name}");
+        fs::write(fixture.at(name), bytes).unwrap();
+        assert_eq!(refusal(&fixture.at(name)).code(), "not_a_database", "{name}");
     }
-    let locked = bed.at("locked.db");
+    let locked = fixture.at("locked.db");
     healthy(&locked);
     fs::set_permissions(&locked, Permissions::from_mode(0o000)).unwrap();
     // Root may read everything.
@@ -36,9 +36,9 @@ fn what_is_no_database_is_refused() {
 
 #[test]
 fn a_file_that_was_cut_off_or_emptied_is_told_as_such() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     for (size, code) in [(0, None), (10, None), (5_000, Some("file_truncated"))] {
-        let path = bed.at(&format!("{size}.db"));
+        let path = fixture.at(&format!("{size}.db"));
         healthy(&path);
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(size).unwrap();
         match code {
@@ -51,14 +51,14 @@ fn a_file_that_was_cut_off_or_emptied_is_told_as_such() {
 
 #[test]
 fn a_list_of_free_pages_that_is_wrong_is_found() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     let (count_at, first_at) = (36, 32);
     for (name, at, value) in
         [("many", count_at, 60), ("few", count_at, 3), ("lost", first_at, 9_999)]
     {
-        let path = bed.at(name);
+        let path = fixture.at(name);
         healthy(&path);
-        crate::bed::sql_on(&path, "DELETE FROM book");
+        crate::fixture::sql_on(&path, "DELETE FROM book");
         assert!(codes(&report(&path)).iter().all(|code| *code != "page_broken"));
         let mut bytes = fs::read(&path).unwrap();
         bytes[at..][..4].copy_from_slice(&u32::to_be_bytes(value));

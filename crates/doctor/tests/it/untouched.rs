@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::bed::{Bed, Shell, codes, report};
 use crate::findings::healthy;
+use crate::fixture::{DoctorFixture, SqliteShell, codes, report};
 
 /// Content and times of everything in a folder, and its own.
 fn state(folder: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
@@ -22,7 +22,7 @@ fn state(folder: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
 }
 
 #[track_caller]
-fn check_untouched(path: &Path) -> doctor::Report {
+fn check_untouched(path: &Path) -> doctor::DoctorReport {
     let before = state(path.parent().unwrap());
     let report = report(path);
     let after = state(path.parent().unwrap());
@@ -35,11 +35,11 @@ fn check_untouched(path: &Path) -> doctor::Report {
 #[test]
 fn files_that_nobody_uses_stay_as_they_are() {
     for journal in ["DELETE", "WAL"] {
-        let bed = Bed::new();
-        let path = bed.at("a.db");
+        let fixture = DoctorFixture::new();
+        let path = fixture.at("a.db");
         healthy(&path);
         let sql = format!("PRAGMA journal_mode = {journal}; DELETE FROM book WHERE id % 3 = 0");
-        crate::bed::sql_on(&path, &sql);
+        crate::fixture::sql_on(&path, &sql);
         check_untouched(&path);
     }
 }
@@ -47,11 +47,11 @@ fn files_that_nobody_uses_stay_as_they_are() {
 #[test]
 fn files_in_use_stay_as_they_are() {
     for journal in ["DELETE", "TRUNCATE", "PERSIST", "WAL"] {
-        let bed = Bed::new();
-        let path = bed.at("a.db");
+        let fixture = DoctorFixture::new();
+        let path = fixture.at("a.db");
         healthy(&path);
         let sql = format!("PRAGMA journal_mode = {journal}; DELETE FROM book WHERE id % 3 = 0;");
-        let _shell = Shell::start(&path, &sql);
+        let _shell = SqliteShell::start(&path, &sql);
         let report = check_untouched(&path);
         assert_eq!(report.about.opened, Some("shared"), "{report:#?}");
         assert_eq!(report.about.processes.len(), 1, "{report:#?}");
@@ -61,14 +61,17 @@ fn files_in_use_stay_as_they_are() {
 
 #[test]
 fn what_a_killed_process_left_stays_for_the_next_to_recover() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
     healthy(&path);
-    drop(Shell::start(&path, "PRAGMA wal_autocheckpoint = 0; DELETE FROM book WHERE id > 10;"));
-    assert!(bed.at("a.db-wal").exists() && bed.at("a.db-shm").exists());
+    drop(SqliteShell::start(
+        &path,
+        "PRAGMA wal_autocheckpoint = 0; DELETE FROM book WHERE id > 10;",
+    ));
+    assert!(fixture.at("a.db-wal").exists() && fixture.at("a.db-shm").exists());
     let report = check_untouched(&path);
     assert_eq!(report.about.opened, Some("overlay"));
-    fs::remove_file(bed.at("a.db-shm")).unwrap();
+    fs::remove_file(fixture.at("a.db-shm")).unwrap();
     let report = check_untouched(&path);
     assert!(report.skipped.is_empty() && report.integrity.is_complete, "{report:#?}");
 }

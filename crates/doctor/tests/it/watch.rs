@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use doctor::Watch;
+use doctor::FileWatcher;
 
-use crate::bed::{Bed, Shell, sql_on};
+use crate::fixture::{DoctorFixture, SqliteShell, sql_on};
 
 const INTERVAL: Duration = Duration::from_millis(10);
 
 #[test]
 fn commits_are_counted_in_either_journal() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     for journal in ["DELETE", "WAL"] {
         let sql = format!("PRAGMA journal_mode = {journal}; CREATE TABLE t (x)");
-        let path = bed.make(journal, &sql);
+        let path = fixture.make(journal, &sql);
         // The WAL's index goes with the last connection.
-        let mut shell = Shell::start(&path, "SELECT count(*) FROM t;");
-        let mut watch = Watch::new(&path).unwrap();
+        let mut shell = SqliteShell::start(&path, "SELECT count(*) FROM t;");
+        let mut watch = FileWatcher::new(&path).unwrap();
         assert_eq!(watch.observe(INTERVAL).unwrap().commits_count, Some(0), "{journal}");
         shell.run("INSERT INTO t VALUES (1); INSERT INTO t VALUES (2);");
         let watched = watch.observe(INTERVAL).unwrap();
@@ -28,13 +28,13 @@ fn commits_are_counted_in_either_journal() {
 
 #[test]
 fn who_writes_and_who_keeps_an_old_snapshot_is_named() {
-    let bed = Bed::new();
-    let path = bed.make("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
-    let reader = Shell::start(&path, "BEGIN; SELECT count(*) FROM t;");
-    let mut watch = Watch::new(&path).unwrap();
+    let fixture = DoctorFixture::new();
+    let path = fixture.make("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    let reader = SqliteShell::start(&path, "BEGIN; SELECT count(*) FROM t;");
+    let mut watch = FileWatcher::new(&path).unwrap();
     watch.observe(INTERVAL).unwrap();
     sql_on(&path, "INSERT INTO t VALUES (1)");
-    let writer = Shell::start(&path, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1);");
+    let writer = SqliteShell::start(&path, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1);");
     let watched = watch.observe(INTERVAL).unwrap();
     let of = |pid: u32| {
         let pid = i32::try_from(pid).unwrap();

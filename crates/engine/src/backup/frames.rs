@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::compact::beside;
+use crate::compact_copy::with_suffix;
 use crate::error::{Error, Result, io};
 
 const WAL_HEADER_BYTES: usize = 32;
@@ -24,7 +24,7 @@ pub(super) fn read_wal_header(database: &Path, wal: &File) -> Result<Option<WalH
     match wal.read_exact_at(&mut header, 0) {
         Ok(()) => Ok(Some(header)),
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(io(&beside(database, "-wal"))(error)),
+        Err(error) => Err(io(&with_suffix(database, "-wal"))(error)),
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn read_frames<E: From<Error>>(
     wal: &File,
     mut on_frame: impl FnMut(u64) -> Result<(), E>,
 ) -> Result<CommittedFrames, E> {
-    let path = beside(database, "-wal");
+    let path = with_suffix(database, "-wal");
     let Some(header) = read_wal_header(database, wal)? else {
         return Ok(CommittedFrames::default());
     };

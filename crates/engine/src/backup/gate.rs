@@ -19,9 +19,9 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::clock;
-use crate::compact::beside;
+use crate::compact_copy::with_suffix;
 use crate::error::{Result, io};
-use crate::swap::is_unsupported;
+use crate::replace_file::is_unsupported;
 
 use super::heartbeat;
 
@@ -33,22 +33,22 @@ const CHECKPOINT_WAIT_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Entered by whoever moves a WAL into its file; closed while somebody copies both.
-pub(crate) struct WalGate {
+pub(crate) struct WalLock {
     database: PathBuf,
     wal: Arc<File>,
     stalled_after: Duration,
-    state: Mutex<GateState>,
+    state: Mutex<WalLockState>,
 }
 
 #[derive(Default)]
-struct GateState {
+struct WalLockState {
     /// How many are inside; a `flock` is one for all of this process.
     inside_count: u32,
     /// The copy that was in the way at the last attempt to enter.
-    copy: Option<CopyInTheWay>,
+    copy: Option<WaitedForCopy>,
 }
 
-struct CopyInTheWay {
+struct WaitedForCopy {
     /// `None`: it has written none, because it has just begun, or may not.
     heartbeat: Option<SystemTime>,
     heartbeat_seen_at: Instant,
@@ -57,16 +57,16 @@ struct CopyInTheWay {
 }
 
 /// The WAL may be moved until this is dropped.
-pub(crate) struct WalPass(Option<Arc<WalGate>>);
+pub(crate) struct CheckpointGuard(Option<Arc<WalLock>>);
 
-impl WalPass {
+impl CheckpointGuard {
     /// For a database that has no WAL.
-    pub(crate) fn without_wal() -> Self {
+    pub(crate) fn for_missing_wal() -> Self {
         Self(None)
     }
 }
 
-impl WalGate {
+impl WalLock {
     pub(crate) fn new(database: &Path, wal: Arc<File>) -> Arc<Self> {
         Self::with_patience(database, wal, STALLED_AFTER)
     }
@@ -77,13 +77,16 @@ impl WalGate {
     }
 
     /// `None`: a copy is being made, and goes on.
-    pub(crate) fn enter(self: &Arc<Self>) -> Option<WalPass> {
+    pub(crate) fn try_lock_for_checkpoint(self: &Arc<Self>) -> Option<CheckpointGuard> {
         let mut state = self.state();
-        if state.inside_count == 0 && self.is_locked(&mut state) && state.stalled().is_none() {
+        if state.inside_count == 0
+            && self.try_lock_file(&mut state)
+            && state.stalled_copier().is_none()
+        {
             return None;
         }
         state.inside_count += 1;
-        Some(WalPass(Some(Arc::clone(self))))
+        Some(CheckpointGuard(Some(Arc::clone(self))))
     }
 
     /// The command and process of a copy that was in the way, and has stalled. Looks again whether
@@ -91,25 +94,25 @@ impl WalGate {
     pub(crate) fn stalled_copy(&self) -> Option<Arc<str>> {
         let mut state = self.state();
         state.copy.as_ref()?;
-        if state.inside_count == 0 && !self.is_locked(&mut state) {
+        if state.inside_count == 0 && !self.try_lock_file(&mut state) {
             self.unlock();
         }
-        state.stalled()
+        state.stalled_copier()
     }
 
     /// Whether a copy has the lock; else this process has it then.
-    fn is_locked(&self, state: &mut GateState) -> bool {
+    fn try_lock_file(&self, state: &mut WalLockState) -> bool {
         // Where there are no such locks, a copy has none either.
         let is_locked = matches!(self.wal.try_lock(), Err(TryLockError::WouldBlock));
         if is_locked {
-            self.look_at_copy(state);
+            self.check_heartbeat(state);
         } else {
             state.copy = None;
         }
         is_locked
     }
 
-    fn look_at_copy(&self, state: &mut GateState) {
+    fn check_heartbeat(&self, state: &mut WalLockState) {
         let (now, heartbeat) = (clock::now(), heartbeat::time_of_last(&self.database));
         match &mut state.copy {
             Some(copy) if copy.heartbeat == heartbeat => {
@@ -121,7 +124,7 @@ impl WalGate {
                 }
             }
             copy => {
-                *copy = Some(CopyInTheWay { heartbeat, heartbeat_seen_at: now, stalled: None });
+                *copy = Some(WaitedForCopy { heartbeat, heartbeat_seen_at: now, stalled: None });
             }
         }
     }
@@ -132,18 +135,18 @@ impl WalGate {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, GateState> {
+    fn state(&self) -> MutexGuard<'_, WalLockState> {
         self.state.lock().expect("no code panics while it holds this lock")
     }
 }
 
-impl GateState {
-    fn stalled(&self) -> Option<Arc<str>> {
+impl WalLockState {
+    fn stalled_copier(&self) -> Option<Arc<str>> {
         self.copy.as_ref()?.stalled.clone()
     }
 }
 
-impl Drop for WalPass {
+impl Drop for CheckpointGuard {
     fn drop(&mut self) {
         let Some(gate) = &self.0 else { return };
         let mut state = gate.state();
@@ -156,8 +159,8 @@ impl Drop for WalPass {
 
 /// Opens the WAL and closes its gate, until the file is dropped; waits for a checkpoint that is
 /// under way. `None` if there is no WAL.
-pub(super) fn close_gate(database: &Path) -> Result<Option<File>> {
-    let path = beside(database, "-wal");
+pub(super) fn lock_for_copy(database: &Path) -> Result<Option<File>> {
+    let path = with_suffix(database, "-wal");
     let wal = match File::open(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         wal => wal.map_err(io(&path))?,
@@ -181,91 +184,93 @@ pub(super) fn close_gate(database: &Path) -> Result<Option<File>> {
 mod tests {
     use std::fs;
 
-    use super::super::Heartbeat;
+    use super::super::CopyHeartbeat;
     use super::*;
 
-    struct Rig {
+    struct GateFixture {
         _directory: tempfile::TempDir,
         database: PathBuf,
     }
 
-    impl Rig {
+    impl GateFixture {
         fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             let database = directory.path().join("a.db");
-            fs::write(beside(&database, "-wal"), "").unwrap();
+            fs::write(with_suffix(&database, "-wal"), "").unwrap();
             Self { _directory: directory, database }
         }
 
-        fn gate(&self, stalled_after: Duration) -> Arc<WalGate> {
-            let wal = File::options().read(true).write(true).open(beside(&self.database, "-wal"));
-            WalGate::with_patience(&self.database, Arc::new(wal.unwrap()), stalled_after)
+        fn wal_lock(&self, stalled_after: Duration) -> Arc<WalLock> {
+            let wal =
+                File::options().read(true).write(true).open(with_suffix(&self.database, "-wal"));
+            WalLock::with_patience(&self.database, Arc::new(wal.unwrap()), stalled_after)
         }
 
-        fn copy(&self) -> File {
-            close_gate(&self.database).unwrap().unwrap()
+        fn begin_copy(&self) -> File {
+            lock_for_copy(&self.database).unwrap().unwrap()
         }
     }
 
     #[test]
     fn a_checkpoint_waits_for_copies_that_go_on() {
-        let rig = Rig::new();
-        let gate = rig.gate(Duration::MAX);
-        let (one, other) = (rig.copy(), rig.copy());
-        assert!(gate.enter().is_none());
+        let rig = GateFixture::new();
+        let gate = rig.wal_lock(Duration::MAX);
+        let (one, other) = (rig.begin_copy(), rig.begin_copy());
+        assert!(gate.try_lock_for_checkpoint().is_none());
         drop(one);
-        assert!(gate.enter().is_none());
+        assert!(gate.try_lock_for_checkpoint().is_none());
         drop(other);
-        let passes = (gate.enter().unwrap(), gate.enter().unwrap());
-        assert!(File::open(beside(&rig.database, "-wal")).unwrap().try_lock_shared().is_err());
+        let passes =
+            (gate.try_lock_for_checkpoint().unwrap(), gate.try_lock_for_checkpoint().unwrap());
+        assert!(File::open(with_suffix(&rig.database, "-wal")).unwrap().try_lock_shared().is_err());
         drop(passes);
-        drop(rig.copy());
+        drop(rig.begin_copy());
         assert_eq!(gate.stalled_copy(), None);
     }
 
     #[test]
     fn nobody_waits_for_a_copy_that_has_stalled() {
-        let rig = Rig::new();
-        let gate = rig.gate(Duration::from_millis(1));
-        let copy = rig.copy();
-        assert!(gate.enter().is_none(), "it may have just begun");
+        let rig = GateFixture::new();
+        let gate = rig.wal_lock(Duration::from_millis(1));
+        let copy = rig.begin_copy();
+        assert!(gate.try_lock_for_checkpoint().is_none(), "it may have just begun");
         thread::park_timeout(Duration::from_millis(2));
         assert_eq!(gate.stalled_copy().as_deref(), Some("an unknown process"));
-        drop((gate.enter().unwrap(), gate.enter().unwrap()));
+        drop((gate.try_lock_for_checkpoint().unwrap(), gate.try_lock_for_checkpoint().unwrap()));
         drop(copy);
         assert_eq!(gate.stalled_copy(), None);
-        let copy = rig.copy();
-        assert!(gate.enter().is_none(), "this is another one");
+        let copy = rig.begin_copy();
+        assert!(gate.try_lock_for_checkpoint().is_none(), "this is another one");
         drop(copy);
-        assert!(gate.enter().is_some());
+        assert!(gate.try_lock_for_checkpoint().is_some());
     }
 
     #[test]
     fn a_heartbeat_shows_that_a_copy_goes_on_and_names_it() {
-        let rig = Rig::new();
-        let gate = rig.gate(Duration::ZERO);
-        let _copy = rig.copy();
-        let mut heartbeat = Heartbeat::begin(&rig.database, "a test");
-        let file = beside(&rig.database, crate::compact::HEARTBEAT_SUFFIX);
+        let rig = GateFixture::new();
+        let gate = rig.wal_lock(Duration::ZERO);
+        let _copy = rig.begin_copy();
+        let mut heartbeat = CopyHeartbeat::begin(&rig.database, "a test");
+        let file = with_suffix(&rig.database, crate::compact_copy::HEARTBEAT_SUFFIX);
         for second in 1..5 {
             heartbeat.beat();
             // As if a second had passed.
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
             File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
-            assert!(gate.enter().is_none());
-            assert_eq!(gate.state().stalled(), None);
+            assert!(gate.try_lock_for_checkpoint().is_none());
+            assert_eq!(gate.state().stalled_copier(), None);
         }
         let name = format!("a test, process {}", std::process::id());
         assert_eq!(gate.stalled_copy().as_deref(), Some(&*name));
-        assert!(gate.enter().is_some());
+        assert!(gate.try_lock_for_checkpoint().is_some());
         drop(heartbeat);
         assert!(!file.exists());
     }
 
     #[test]
     fn what_a_heartbeat_says_is_not_believed_blindly() {
-        let rig = Rig::new();
-        let file = beside(&rig.database, crate::compact::HEARTBEAT_SUFFIX);
+        let rig = GateFixture::new();
+        let file = with_suffix(&rig.database, crate::compact_copy::HEARTBEAT_SUFFIX);
         assert_eq!(&*heartbeat::copier_of(&rig.database), "an unknown process");
         for text in ["", "\n", "\u{1b}[2J\n", "\u{fffd}\0\n"] {
             fs::write(&file, text).unwrap();
@@ -277,7 +282,7 @@ mod tests {
         fs::create_dir(&file).unwrap();
         assert_eq!(&*heartbeat::copier_of(&rig.database), "an unknown process");
         // Neither a copy nor an opening fails for it.
-        drop(Heartbeat::begin(&rig.database, "a test"));
+        drop(CopyHeartbeat::begin(&rig.database, "a test"));
         super::super::remove_heartbeat(&rig.database);
     }
 }

@@ -13,20 +13,20 @@ use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
-use crate::compact::{HEARTBEAT_SUFFIX, beside, open_regular};
-use crate::swap::remove_if_there;
+use crate::compact_copy::{HEARTBEAT_SUFFIX, open_regular, with_suffix};
+use crate::replace_file::remove_if_there;
 
 /// More of the file is not read.
 const TEXT_BYTES_MAX: u64 = 256;
 
 /// The copy's side. Removes the file when it is dropped.
-pub(super) struct Heartbeat<'a> {
+pub(super) struct CopyHeartbeat<'a> {
     database: &'a Path,
     copier: &'a str,
     is_written: bool,
 }
 
-impl<'a> Heartbeat<'a> {
+impl<'a> CopyHeartbeat<'a> {
     /// `copier`: the command that copies.
     pub(super) fn begin(database: &'a Path, copier: &'a str) -> Self {
         let mut heartbeat = Self { database, copier, is_written: false };
@@ -47,7 +47,7 @@ impl<'a> Heartbeat<'a> {
 
     fn write(&self) -> std::io::Result<()> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let path = beside(self.database, HEARTBEAT_SUFFIX);
+        let path = with_suffix(self.database, HEARTBEAT_SUFFIX);
         let mut options = File::options();
         // By its name each time: another copy of the same database may have removed it.
         let options = options.write(true).create(true).truncate(true).mode(0o600);
@@ -56,7 +56,7 @@ impl<'a> Heartbeat<'a> {
     }
 }
 
-impl Drop for Heartbeat<'_> {
+impl Drop for CopyHeartbeat<'_> {
     fn drop(&mut self) {
         if self.is_written {
             remove_heartbeat(self.database);
@@ -66,20 +66,20 @@ impl Drop for Heartbeat<'_> {
 
 /// Removes what a copy that was killed has left. One that goes on writes it again.
 pub(crate) fn remove_heartbeat(database: &Path) {
-    if let Err(error) = remove_if_there(&beside(database, HEARTBEAT_SUFFIX)) {
+    if let Err(error) = remove_if_there(&with_suffix(database, HEARTBEAT_SUFFIX)) {
         tracing::debug!(%error, "removing a heartbeat");
     }
 }
 
 /// When a copy of this database was last seen to go on, by the clock of the file system.
 pub(super) fn time_of_last(database: &Path) -> Option<SystemTime> {
-    beside(database, HEARTBEAT_SUFFIX).symlink_metadata().ok()?.modified().ok()
+    with_suffix(database, HEARTBEAT_SUFFIX).symlink_metadata().ok()?.modified().ok()
 }
 
 /// The command and the process that copy this database, as the last heartbeat says.
 pub(super) fn copier_of(database: &Path) -> Arc<str> {
     let mut text = String::new();
-    let read = open_regular(&beside(database, HEARTBEAT_SUFFIX))
+    let read = open_regular(&with_suffix(database, HEARTBEAT_SUFFIX))
         .and_then(|file| file.take(TEXT_BYTES_MAX).read_to_string(&mut text));
     let line = text.lines().next().unwrap_or_default();
     let is_known = read.is_ok() && !line.is_empty() && !line.contains(char::is_control);

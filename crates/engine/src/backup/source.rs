@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use crate::clock;
-use crate::compact::beside;
+use crate::compact_copy::with_suffix;
 use crate::error::{Result, io};
 
 use super::frames::{WalHeader, read_wal_header};
-use super::gate::close_gate;
+use super::gate::lock_for_copy;
 
 /// A file system's clock ticks a hundred times a second on Linux, or more often. A file that was
 /// left alone for two ticks gets another time with its next change.
@@ -21,16 +21,16 @@ const TICKS: Duration = Duration::from_millis(20);
 const COARSE_TICKS: Duration = Duration::from_secs(4);
 
 /// A database with its WAL. The WAL's gate is closed until this is dropped.
-pub(super) struct Source<'a> {
+pub(super) struct CopySource<'a> {
     pub(super) path: &'a Path,
     pub(super) file: File,
     pub(super) wal: Option<File>,
-    state: State,
+    commits: CommitLocation,
 }
 
 /// Where commits are, and what is different once they are elsewhere.
 #[derive(Debug, PartialEq, Eq)]
-enum State {
+enum CommitLocation {
     /// In the WAL until it is started again, which gives it another header. Until then whatever
     /// changes in the file is in the WAL, too.
     InWal(WalHeader),
@@ -38,43 +38,43 @@ enum State {
     InFile { bytes: u64, changed_at: SystemTime },
 }
 
-impl<'a> Source<'a> {
+impl<'a> CopySource<'a> {
     /// Waits for a checkpoint that is under way.
     pub(super) fn open(path: &'a Path) -> Result<Self> {
-        let wal = close_gate(path)?;
+        let wal = lock_for_copy(path)?;
         let file = File::open(path).map_err(io(path))?;
         let header = wal.as_ref().map(|wal| read_wal_header(path, wal)).transpose()?.flatten();
         let state = match header {
-            Some(header) => State::InWal(header),
-            None => State::settled(path, &file)?,
+            Some(header) => CommitLocation::InWal(header),
+            None => CommitLocation::settled(path, &file)?,
         };
-        Ok(Self { path, file, wal, state })
+        Ok(Self { path, file, wal, commits: state })
     }
 
     /// Whether all that was read since the beginning is of one state: neither file was replaced,
     /// and what was committed is still where it was.
     pub(super) fn is_unchanged(&self) -> Result<bool> {
-        let wal_path = beside(self.path, "-wal");
+        let wal_path = with_suffix(self.path, "-wal");
         let (Some(file), wal) = (metadata(self.path)?, metadata(&wal_path)?) else {
             return Ok(false);
         };
         let is_named = is_same(&file, &self.file.metadata().map_err(io(self.path))?);
-        let is_state = match (&self.state, &self.wal, wal) {
-            (State::InWal(header), Some(opened), Some(wal)) => {
+        let is_state = match (&self.commits, &self.wal, wal) {
+            (CommitLocation::InWal(header), Some(opened), Some(wal)) => {
                 is_same(&wal, &opened.metadata().map_err(io(&wal_path))?)
                     && read_wal_header(self.path, opened)?.as_ref() == Some(header)
             }
-            (State::InWal(_), ..) => false,
-            (State::InFile { .. }, _, wal) => {
+            (CommitLocation::InWal(_), ..) => false,
+            (CommitLocation::InFile { .. }, _, wal) => {
                 wal.is_none_or(|wal| wal.len() == 0)
-                    && State::in_file(self.path, &file)? == self.state
+                    && CommitLocation::in_file(self.path, &file)? == self.commits
             }
         };
         Ok(is_named && is_state)
     }
 }
 
-impl State {
+impl CommitLocation {
     /// Waits until the file's time is old enough to change with its next change.
     fn settled(path: &Path, file: &File) -> Result<Self> {
         let state = Self::in_file(path, &file.metadata().map_err(io(path))?)?;

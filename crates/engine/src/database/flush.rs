@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::Database;
 use crate::error::{Error, Result};
-use crate::flush::FlushedWal;
+use crate::flush::FlushProof;
 use crate::job::UnflushedBatch;
 
 impl Database {
@@ -19,7 +19,7 @@ impl Database {
         // Never full, never closed; and a batch that is refused answers with an error.
         if matches!(self.flushes.push(batch), Ok(true)) {
             let this = self.this.upgrade().expect("who runs a batch holds it");
-            self.surroundings.flushing.push(this);
+            self.context.flush_queue.push(this);
         }
     }
 
@@ -40,14 +40,14 @@ impl Database {
                         ended
                     }
                 };
-                self.surroundings.courier.deliver(ended);
+                self.context.completions.notify(ended);
             }
         }
-        self.flushes.end_turn()
+        self.flushes.unschedule()
     }
 
     /// One that succeeds after another has failed proves nothing.
-    fn flush_wal(&self) -> Result<FlushedWal, Arc<str>> {
+    fn flush_wal(&self) -> Result<FlushProof, Arc<str>> {
         if let Some(cause) = self.poison.cause() {
             return Err(cause);
         }

@@ -2,15 +2,15 @@
 
 use crate::damage::DamagePolicy;
 use crate::migrate::Migration;
-use crate::open::Encryption;
+use crate::open::FileEncryption;
 use crate::profile::Profile;
 use crate::writer::WriterLimits;
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DatabaseOptions {
     /// The key, if it has one.
-    pub encryption: Encryption,
+    pub encryption: FileEncryption,
     /// Its settings.
     pub profile: &'static Profile,
     /// Its schema's history; empty if the caller looks after the schema.
@@ -30,10 +30,10 @@ pub struct Options {
     pub readers_count_max: usize,
 }
 
-impl Options {
+impl DatabaseOptions {
     /// The `server` profile, no migrations, an existing file that others may write to and that is
     /// not looked at for damage, default limits, four readers.
-    pub fn new(encryption: Encryption) -> Self {
+    pub fn new(encryption: FileEncryption) -> Self {
         Self {
             encryption,
             profile: Profile::SERVER,

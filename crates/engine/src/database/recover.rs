@@ -20,13 +20,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::open::{self, LeftWal};
+use crate::open::{self, WalRecovery};
 use crate::writer::Writer;
-use crate::{clock, swap};
+use crate::{clock, replace_file};
 
-use super::maintain::Turn;
-use super::shrink::FlushTurn;
-use super::{Database, Surroundings};
+use super::idle_maintenance::WriterPause;
+use super::replace_file::FlushPause;
+use super::{Database, EngineContext};
 
 /// How long recovery waits for the batch and the flush that are under way.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -55,16 +55,16 @@ impl Database {
 
     /// The disk is full: gives the room that was kept for this to a checkpoint.
     pub(super) fn release_reserve(&self) {
-        let Surroundings { upkeep, reserve, .. } = &self.surroundings;
+        let EngineContext { scheduler, reserve, .. } = &self.context;
         if reserve.release() {
-            upkeep.refill(Arc::clone(reserve));
+            scheduler.refill(Arc::clone(reserve));
         }
         if self.checkpoints.request_reset() {
-            upkeep.checkpoint(Weak::clone(&self.this));
+            scheduler.checkpoint(Weak::clone(&self.this));
         }
     }
 
-    /// Tries to recover. Called by the upkeep thread.
+    /// Tries to recover. Called by the scheduler's thread.
     pub(crate) fn recover(&self) {
         if !self.poison.is_set() {
             return;
@@ -82,15 +82,15 @@ impl Database {
 
     fn recover_later(&self) {
         let time = clock::now() + self.poison.next_delay();
-        self.surroundings.upkeep.recover_at(time, Weak::clone(&self.this));
+        self.context.scheduler.recover_at(time, Weak::clone(&self.this));
     }
 
     pub(super) fn try_recover(&self) -> Result<()> {
         let _run = self.maintenance.begin().ok_or(Error::Closed)?;
-        let _passes = self.checkpoints.keep_off().ok_or(Error::Closed)?;
-        let _turn = self.wait_for(|| self.queue.begin_turn().then(|| Turn(self)))?;
-        let _flushes = self.wait_for(|| self.flushes.begin_turn().then(|| FlushTurn(self)))?;
-        let _held = self.hold_readers();
+        let _passes = self.checkpoints.suspend().ok_or(Error::Closed)?;
+        let _turn = self.wait_for(|| self.queue.try_schedule().then(|| WriterPause(self)))?;
+        let _flushes = self.wait_for(|| self.flushes.try_schedule().then(|| FlushPause(self)))?;
+        let _held = self.pause_readers();
         if !self.readers.close_idle() {
             // A long read has the file open.
             return Err(Error::Busy);
@@ -99,12 +99,12 @@ impl Database {
         if let Some(writer) = slot.take() {
             writer.close_as_is()?;
         }
-        let mut no_swap = swap::DirectoryLock::shared(&self.path)?;
+        let mut no_swap = replace_file::DirectoryLock::shared(&self.path)?;
         let is_damaged = self.damage.found().is_some();
-        match open::move_left_wal(&self.path, &self.encryption, self.cipher) {
-            Ok(LeftWal::Moved) => {}
-            Ok(LeftWal::InUse) => return Err(Error::Busy),
-            // It is put aside together with the file.
+        match open::recover_abandoned_wal(&self.path, &self.encryption, self.cipher) {
+            Ok(WalRecovery::Recovered) => {}
+            Ok(WalRecovery::InUse) => return Err(Error::Busy),
+            // It is quarantined together with the file.
             Err(error) if is_damaged && error.is_damage() => {}
             Err(error) => return Err(error),
         }
@@ -123,7 +123,7 @@ impl Database {
         let connection =
             open::connect(&self.path, &self.encryption, self.cipher, self.profile, false)?;
         open::check_writable(&self.path, &connection)?;
-        let writer = Writer::new(connection, self.surroundings.cache_total.share())?;
+        let writer = Writer::new(connection, self.context.cache_total.share())?;
         if let Some(wal) = &self.wal_file {
             wal.reopen()?;
         }

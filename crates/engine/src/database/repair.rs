@@ -1,18 +1,18 @@
 //! A damaged database is repaired as one that recovers: while nobody has the file open.
 //!
 //! # Invariants
-//! - What was found damaged is looked at again, alone, before the file is put aside: a memory or a
-//!   disk that failed for a moment costs no rows.
+//! - What was found damaged is looked at again, alone, before the file is quarantined: a memory or
+//!   a disk that failed for a moment costs no rows.
 //!
 //! # Not here
 //! - How the file is made anew → `crate::repair`.
 
 use crate::damage::{self, DamagePolicy};
 use crate::error::{Error, Result};
-use crate::maintenance::Counters;
+use crate::maintenance::MaintenanceCounters;
 use crate::readers::SNAPSHOT_AGE_MAX;
-use crate::repair::Repair;
-use crate::swap::DirectoryLock;
+use crate::repair::FileRepair;
+use crate::replace_file::DirectoryLock;
 use crate::{clock, open};
 
 use super::Database;
@@ -23,11 +23,11 @@ impl Database {
     ///
     /// [`Error::Busy`] if another program has the file open; else what is said of a maintenance.
     pub fn repair_damage(&self) -> Result<Option<String>> {
-        self.look_for_damage();
+        self.scan_for_damage();
         let found = self.damage.found().map(|found| found.to_string());
         if found.is_some() {
-            if !Repair::is_possible(&self.path) {
-                return Err(Error::PutAsideBefore { path: self.path.clone() });
+            if !FileRepair::is_possible(&self.path) {
+                return Err(Error::AlreadyQuarantined { path: self.path.clone() });
             }
             self.try_recover()?;
         }
@@ -36,12 +36,12 @@ impl Database {
 
     /// Nobody has the file open.
     pub(super) fn repair(&self) -> Result<()> {
-        let Self { path, encryption, profile, migrations, surroundings, .. } = self;
+        let Self { path, encryption, profile, migrations, context, .. } = self;
         let DamagePolicy::Repair(finish) = &self.damage.policy else { return Ok(()) };
-        let directory = DirectoryLock::alone(path, clock::now() + SNAPSHOT_AGE_MAX)?;
+        let directory = DirectoryLock::exclusive(path, clock::now() + SNAPSHOT_AGE_MAX)?;
         if self.is_still_damaged()? {
-            Repair { path, encryption, profile, migrations, finish }.run(&directory)?;
-            surroundings.maintained.add_repaired();
+            FileRepair { path, encryption, profile, migrations, finish }.run(&directory)?;
+            context.maintenance_totals.add_repaired();
             self.maintenance.counters.add_repaired();
         } else {
             tracing::info!(path = %path.display(), "what seemed to be damaged reads back now");
@@ -59,20 +59,21 @@ impl Database {
     }
 }
 
-/// For a file that does not open. [`Error::PutAsideBefore`] if a damaged file was put aside before.
+/// For a file that does not open. [`Error::AlreadyQuarantined`] if a damaged file was quarantined
+/// before.
 pub(super) fn repair_unopened(
-    repair: &Repair<'_>,
+    repair: &FileRepair<'_>,
     error: &Error,
-    counters: &Counters,
+    counters: &MaintenanceCounters,
 ) -> Result<()> {
     let path = repair.path.display();
-    if !Repair::is_possible(repair.path) {
+    if !FileRepair::is_possible(repair.path) {
         tracing::error!(%path, %error, "a damaged file was put aside before; nothing is repaired");
-        return Err(Error::PutAsideBefore { path: repair.path.to_owned() });
+        return Err(Error::AlreadyQuarantined { path: repair.path.to_owned() });
     }
     tracing::error!(%path, %error, "a database does not open");
     counters.add_damaged();
-    repair.run(&DirectoryLock::alone(repair.path, clock::now() + SNAPSHOT_AGE_MAX)?)?;
+    repair.run(&DirectoryLock::exclusive(repair.path, clock::now() + SNAPSHOT_AGE_MAX)?)?;
     counters.add_repaired();
     Ok(())
 }

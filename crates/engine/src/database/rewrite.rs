@@ -2,13 +2,13 @@
 //! is on no page of it any more.
 //!
 //! # Not here
-//! - The same as a part of maintenance, to give room back → `maintain.rs`.
+//! - The same as a part of maintenance, to give room back → `idle_maintenance.rs`.
 
 use crate::error::{Error, Result};
-use crate::maintenance::Maintained;
+use crate::maintenance::MaintenanceRun;
 
 use super::Database;
-use super::maintain::is_way_given;
+use super::idle_maintenance::is_lock_contention;
 
 /// A write that comes meanwhile makes the copy worthless: under continuous writing all of these fail
 /// within some milliseconds each.
@@ -18,18 +18,18 @@ impl Database {
     /// Writes the file anew: what was deleted or replaced is in neither it nor its WAL afterwards.
     ///
     /// [`Error::Busy`] if writes, a long read or another program stood in the way every time,
-    /// [`Error::NoRoom`] if the disk has no room for a copy.
+    /// [`Error::NotEnoughSpace`] if the disk has no room for a copy.
     pub fn rewrite(&self) -> Result<()> {
         for _ in 0..TRIES_MAX {
             let _run = self.maintenance.begin().ok_or(Error::Closed)?;
-            let mut done = Maintained::default();
+            let mut done = MaintenanceRun::default();
             let result = self.rewrite_once(&mut done);
             self.maintenance.end(done);
-            self.surroundings.maintained.add(done);
+            self.context.maintenance_totals.add(done);
             match result {
                 Ok(()) if done.is_compacted => return Ok(()),
                 Ok(()) => {}
-                Err(error) if is_way_given(&error) => {}
+                Err(error) if is_lock_contention(&error) => {}
                 Err(error) => return Err(error),
             }
             self.check_unpoisoned()?;
@@ -37,11 +37,11 @@ impl Database {
         Err(Error::Busy)
     }
 
-    fn rewrite_once(&self, done: &mut Maintained) -> Result<()> {
+    fn rewrite_once(&self, done: &mut MaintenanceRun) -> Result<()> {
         self.check_unpoisoned()?;
         let batches = self.batches();
         let db = self.connect_for_maintenance(batches)?;
-        if !self.means(&db)?.may_swap {
+        if !self.vacuum_capabilities(&db)?.may_swap {
             return Err(Error::Busy);
         }
         let pages = self.measure_on(&db)?;

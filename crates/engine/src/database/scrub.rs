@@ -15,12 +15,12 @@ use crate::cipher::Cipher;
 use crate::clock;
 use crate::damage::{self, DamagePolicy, ScrubProgress};
 use crate::error::{Result, sqlite};
-use crate::maintenance::Maintained;
+use crate::maintenance::MaintenanceRun;
 use crate::open;
-use crate::repair::Repair;
+use crate::repair::FileRepair;
 
 use super::Database;
-use super::maintain::INSTRUCTIONS_PER_LOOK;
+use super::idle_maintenance::INSTRUCTIONS_PER_LOOK;
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS scrub_progress (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -43,7 +43,12 @@ impl Database {
     }
 
     /// Reads what is due of the file, until a write comes.
-    pub(super) fn scrub(&self, db: &Connection, batches: u64, done: &mut Maintained) -> Result<()> {
+    pub(super) fn scrub(
+        &self,
+        db: &Connection,
+        batches: u64,
+        done: &mut MaintenanceRun,
+    ) -> Result<()> {
         if !self.damage.policy.looks() {
             return Ok(());
         }
@@ -62,7 +67,7 @@ impl Database {
         let mut read_count = due;
         let found = if self.is_authenticated() {
             let first = progress.next_page.clamp(1, pages_count);
-            let is_wanted = || self.is_wanted(batches);
+            let is_wanted = || self.is_preempted(batches);
             let read = damage::read_pages(db, first, due, pages_count, is_wanted)?;
             read_count = read.count;
             read.damaged.map(|page| damage::page_damage(page, pages_count))
@@ -87,15 +92,15 @@ impl Database {
         if self.damage.found().is_some() {
             self.repair_if_possible();
         } else if self.damage.suspect() {
-            self.surroundings.upkeep.look_for_damage(Weak::clone(&self.this));
+            self.context.scheduler.scan_for_damage(Weak::clone(&self.this));
         }
     }
 
-    /// Looks at the whole file. Called by the upkeep thread.
-    pub(crate) fn look_for_damage(&self) {
+    /// Looks at the whole file. Called by the scheduler's thread.
+    pub(crate) fn scan_for_damage(&self) {
         let Some(_run) = self.maintenance.begin() else { return };
         let found = self.find_damage();
-        self.damage.note_look();
+        self.damage.record_full_scan();
         let path = self.path.display();
         match found {
             _ if self.maintenance.is_closing() => {}
@@ -122,7 +127,7 @@ impl Database {
     fn note_damage(&self, found: &str) {
         let path = self.path.display();
         self.maintenance.counters.add_damaged();
-        self.surroundings.maintained.add_damaged();
+        self.context.maintenance_totals.add_damaged();
         self.damage.set_found(found);
         match &self.damage.policy {
             DamagePolicy::Repair(_) if self.repair_if_possible() => {}
@@ -135,12 +140,12 @@ impl Database {
         }
     }
 
-    /// Repairs what was found damaged, soon, unless that is under way, or a file was put aside
+    /// Repairs what was found damaged, soon, unless that is under way, or a file was quarantined
     /// before and is still there. Says whether it will be repaired.
     fn repair_if_possible(&self) -> bool {
         let Some(found) = self.damage.found() else { return false };
         let is_repairing = matches!(self.damage.policy, DamagePolicy::Repair(_));
-        if !is_repairing || !Repair::is_possible(&self.path) {
+        if !is_repairing || !FileRepair::is_possible(&self.path) {
             return false;
         }
         let (_, is_first) = self.poison.set(format!("damaged: {found}").into());
@@ -148,19 +153,19 @@ impl Database {
             let path = self.path.display();
             tracing::error!(%path, %found, "a database is damaged, and will be repaired");
             // Nothing that failed a moment ago is to be waited for.
-            self.surroundings.upkeep.recover_at(clock::now(), Weak::clone(&self.this));
+            self.context.scheduler.recover_at(clock::now(), Weak::clone(&self.this));
         }
         true
     }
 
     fn pages_due(&self, progress: ScrubProgress, pages_count: u32) -> u32 {
-        let period = self.surroundings.scrub_time;
+        let period = self.context.scrub_time;
         damage::pages_due(progress, pages_count, clock::unix_s(), period)
     }
 
     /// Left out when a write has come: then more is due the next time.
     fn write_progress(&self, db: &Connection, progress: ScrubProgress) -> Result<()> {
-        let Some(_turn) = self.take_turn() else { return Ok(()) };
+        let Some(_turn) = self.pause_writer() else { return Ok(()) };
         let write = || {
             let ScrubProgress { next_page, time_s } = progress;
             db.execute_batch(TABLE)?;

@@ -1,17 +1,18 @@
 use std::sync::Arc;
 
 use crate::{
-    Database, Databases, Durability, Encryption, Error, Limits, Migration, Options, Pending,
+    Database, DatabaseOptions, Databases, Durability, EngineLimits, Error, FileEncryption,
+    Migration, WriteFuture,
 };
 
-fn options() -> Options {
-    let mut options = Options::new(Encryption::None);
+fn options() -> DatabaseOptions {
+    let mut options = DatabaseOptions::new(FileEncryption::None);
     options.create = true;
     options.migrations = &[Migration { version: 1, sql: "CREATE TABLE t (x)" }];
     options
 }
 
-fn insert(database: &Database, x: i64) -> Pending<(), Error> {
+fn insert(database: &Database, x: i64) -> WriteFuture<(), Error> {
     database.write(Durability::Disk, move |db| {
         Ok(db.execute("INSERT INTO t VALUES (?1)", [x]).map(drop)?)
     })
@@ -27,7 +28,7 @@ fn sum(database: &Database) -> i64 {
 fn a_failed_commit_poisons_until_the_database_has_recovered() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(&path, options).unwrap();
     insert(&database, 1).wait().unwrap();
     database.writer().as_mut().unwrap().fail_commits();
@@ -50,7 +51,7 @@ fn a_failed_commit_poisons_until_the_database_has_recovered() {
 fn a_poisoned_database_that_is_closed_and_opened_takes_writes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(&path, options).unwrap();
     insert(&database, 1).wait().unwrap();
     database.poison("a flush failed");
@@ -67,7 +68,7 @@ fn a_poisoned_database_that_is_closed_and_opened_takes_writes() {
 fn a_database_recovers_when_the_long_read_that_has_it_open_ends() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(&path, options).unwrap();
     insert(&database, 1).wait().unwrap();
     let recovered = database.read::<_, Error>(|db| {
@@ -76,7 +77,7 @@ fn a_database_recovers_when_the_long_read_that_has_it_open_ends() {
         Ok(database.try_recover())
     });
     assert!(matches!(recovered.unwrap(), Err(Error::Busy)));
-    assert!(database.refuses_writes().is_some());
+    assert!(database.poison_cause().is_some());
     insert(&database, 2).wait().unwrap_err();
     database.try_recover().unwrap();
     insert(&database, 4).wait().unwrap();
@@ -87,7 +88,7 @@ fn a_database_recovers_when_the_long_read_that_has_it_open_ends() {
 fn what_recovers_has_nothing_left_in_its_wal() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(&path, options).unwrap();
     (0..100).for_each(|x| insert(&database, x).wait().unwrap());
     database.poison("a flush failed");
@@ -101,13 +102,13 @@ fn what_recovers_has_nothing_left_in_its_wal() {
 fn a_wal_that_was_left_is_moved_into_the_file_before_anything_is_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(&path, options).unwrap();
     (0..100).for_each(|x| insert(&database, x).wait().unwrap());
     // As a killed process leaves them.
     let killed = directory.path().join("killed.db");
     for suffix in ["", "-wal"] {
-        let file = |path: &std::path::Path| crate::compact::beside(path, suffix);
+        let file = |path: &std::path::Path| crate::compact_copy::with_suffix(path, suffix);
         std::fs::copy(file(&path), file(&killed)).unwrap();
     }
     let wal = directory.path().join("killed.db-wal");
@@ -121,7 +122,7 @@ fn a_wal_that_was_left_is_moved_into_the_file_before_anything_is_written() {
 fn a_batch_that_is_not_handed_over_to_be_flushed_is_not_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(&path, options).unwrap();
     database.flushes.close();
     let error = insert(&database, 1).wait().unwrap_err();
@@ -130,7 +131,7 @@ fn a_batch_that_is_not_handed_over_to_be_flushed_is_not_acknowledged() {
 
 fn wait_for_recovery(database: &Database) {
     let until = crate::clock::now() + std::time::Duration::from_mins(1);
-    while database.refuses_writes().is_some() {
+    while database.poison_cause().is_some() {
         assert!(crate::clock::now() < until, "it recovers by itself");
         std::thread::yield_now();
     }
@@ -142,17 +143,17 @@ fn a_busy_commit_is_rolled_back_and_does_not_poison() {
         name: "rollback-journal",
         about: "",
         base: &[],
-        changes: &[crate::Pragma {
+        changes: &[crate::PragmaSetting {
             name: "busy_timeout",
             value: "0",
             read_back: "0",
-            scope: crate::Scope::Always,
+            scope: crate::PragmaScope::Always,
         }],
     };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
-    let options = || Options { profile: &ROLLBACK_JOURNAL, ..options() };
+    let databases = Databases::start(EngineLimits::default()).unwrap();
+    let options = || DatabaseOptions { profile: &ROLLBACK_JOURNAL, ..options() };
     let database = databases.open(&path, options).unwrap();
     insert(&database, 1).wait().unwrap();
 
@@ -174,17 +175,17 @@ fn a_poisoned_database_moves_no_wal_into_its_file() {
         name: "small-wal",
         about: "",
         base: crate::Profile::SERVER.changes,
-        changes: &[crate::Pragma {
+        changes: &[crate::PragmaSetting {
             name: "wal_autocheckpoint",
             value: "10",
             read_back: "10",
-            scope: crate::Scope::Writing,
+            scope: crate::PragmaScope::Writing,
         }],
     };
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
-    let options = || Options { profile: &SMALL_WAL, ..options() };
+    let databases = Databases::start(EngineLimits::default()).unwrap();
+    let options = || DatabaseOptions { profile: &SMALL_WAL, ..options() };
     let database = databases.open(&path, options).unwrap();
     insert(&database, 1).wait().unwrap();
     database.maintain().unwrap();
@@ -197,7 +198,7 @@ fn a_poisoned_database_moves_no_wal_into_its_file() {
         database.writer().as_mut().unwrap().fail_commits();
         insert(&database, 0).wait().unwrap_err();
         // One that began before may still have to find that there is nothing it can copy.
-        drop(database.checkpoints.keep_off());
+        drop(database.checkpoints.suspend());
         Ok(std::fs::read(&path).unwrap())
     });
     let before = before.unwrap();
@@ -210,7 +211,7 @@ fn a_poisoned_database_moves_no_wal_into_its_file() {
 fn a_poisoned_database_is_not_maintained() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(&path, options).unwrap();
     insert(&database, 1).wait().unwrap();
     database.writer().as_mut().unwrap().fail_commits();
@@ -225,8 +226,8 @@ fn a_poisoned_database_is_not_maintained() {
 fn swap_after(write: impl FnOnce(&Database)) -> (Result<(), Error>, i64) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
-    let options = || Options { is_sole_writer: true, ..options() };
+    let databases = Databases::start(EngineLimits::default()).unwrap();
+    let options = || DatabaseOptions { is_sole_writer: true, ..options() };
     let database = databases.open(&path, options).unwrap();
     insert(&database, 1).wait().unwrap();
     let batches = database.batches();
@@ -234,7 +235,7 @@ fn swap_after(write: impl FnOnce(&Database)) -> (Result<(), Error>, i64) {
     let (copy, seen) = database.compact(&db, batches).unwrap();
     drop(db);
     write(&database);
-    let swapped = database.swap(copy, seen).map(drop);
+    let swapped = database.replace_file(copy, seen).map(drop);
     assert!(!directory.path().join("a.db.compacting").exists());
     insert(&database, 100).wait().unwrap();
     let seen = sum(&database);
@@ -266,7 +267,7 @@ fn a_copy_takes_the_files_place_only_if_nothing_was_written_since() {
 fn a_poisoned_database_is_not_swapped() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(&path, options).unwrap();
     insert(&database, 1).wait().unwrap();
     let batches = database.batches();
@@ -274,7 +275,7 @@ fn a_poisoned_database_is_not_swapped() {
     let (copy, seen) = database.compact(&db, batches).unwrap();
     drop(db);
     database.poison("a flush failed");
-    let swapped = database.swap(copy, seen).map(drop);
+    let swapped = database.replace_file(copy, seen).map(drop);
     assert!(matches!(swapped, Err(Error::Poisoned { .. })));
     assert_eq!(sum(&database), 1);
 }

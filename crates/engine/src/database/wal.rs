@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Database;
-use crate::backup::WalPass;
+use crate::backup::CheckpointGuard;
 use crate::error::sqlite;
 use crate::flush::WalFile;
 use crate::readers::SNAPSHOT_AGE_MAX;
@@ -15,15 +15,17 @@ use crate::{clock, open};
 
 impl Database {
     /// Before the WAL is moved into the file. `None`: a copy of both is being made.
-    pub(super) fn enter_gate(&self) -> Option<WalPass> {
-        self.wal_file.as_ref().map_or_else(|| Some(WalPass::without_wal()), WalFile::enter_gate)
+    pub(super) fn checkpoint_guard(&self) -> Option<CheckpointGuard> {
+        self.wal_file
+            .as_ref()
+            .map_or_else(|| Some(CheckpointGuard::for_missing_wal()), WalFile::checkpoint_guard)
     }
 
-    /// Copies the WAL into the file while the writer goes on. Called by the upkeep thread.
+    /// Copies the WAL into the file while the writer goes on. Called by the scheduler's thread.
     pub(crate) fn checkpoint(&self) {
-        let Some(_pass) = self.enter_gate() else {
+        let Some(_pass) = self.checkpoint_guard() else {
             // The next batch asks for another.
-            self.checkpoints.put_off();
+            self.checkpoints.defer_pass();
             return;
         };
         let open = || open::connect(&self.path, &self.encryption, self.cipher, self.profile, false);
@@ -42,7 +44,7 @@ impl Database {
             return;
         }
         // A copy is being made: the next pass asks for another.
-        let Some(_pass) = self.enter_gate() else { return };
+        let Some(_pass) = self.checkpoint_guard() else { return };
         let start = clock::now();
         // All but what readers look at just now, while they go on.
         let mut copied = self.checkpoints.catch_up(writer.connection());
@@ -50,8 +52,8 @@ impl Database {
         if copied.is_ok() {
             // A reader that looks into the WAL keeps its pages from being copied, and where readers
             // follow on each other, one always does.
-            self.readers.hold(held_at + SNAPSHOT_AGE_MAX);
-            copied = self.checkpoints.catch_up_held(writer.connection());
+            self.readers.pause(held_at + SNAPSHOT_AGE_MAX);
+            copied = self.checkpoints.catch_up_with_reads_paused(writer.connection());
             // Snapshots from here on lie in the file alone.
             self.epoch.fetch_add(1, Ordering::Release);
             self.readers.resume();

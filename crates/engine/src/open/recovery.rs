@@ -22,8 +22,8 @@ use rusqlite::Connection;
 use sqlite3mc_sys::FilteredConnection;
 
 use super::{
-    Cipher, Encryption, Error, Result, Secret, candidates, connect_overlay, io, open_overlay,
-    sqlite, wrong_key,
+    Cipher, Error, FileEncryption, KeyOrPassphrase, Result, candidates, connect_overlay, io,
+    open_overlay, sqlite, wrong_key,
 };
 
 /// A damaged file, open.
@@ -49,7 +49,7 @@ const PROBES_MAX: u32 = 256;
 ///
 /// Of a file that is not encrypted, the header may be damaged: SQLite's recovery extension replaces
 /// it while it begins, and until then the connection reads nothing.
-pub fn open_for_recovery(path: &Path, encryption: &Encryption) -> Result<RecoverySource> {
+pub fn open_for_recovery(path: &Path, encryption: &FileEncryption) -> Result<RecoverySource> {
     let path = path.canonicalize().map_err(io(path))?;
     let opened = open_overlay(&path, encryption).and_then(|(db, cipher)| {
         let page_size = prepare(&db)?;
@@ -100,7 +100,7 @@ fn without_header(path: &Path) -> Result<RecoverySource> {
 
 fn without_page_1(
     path: &Path,
-    secret: Secret<'_>,
+    secret: KeyOrPassphrase<'_>,
     named: Option<Cipher>,
 ) -> Result<RecoverySource> {
     let file = File::open(path).map_err(io(path))?;

@@ -14,14 +14,16 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, MAIN_DB};
 
-use super::{Encryption, NamedFile, connect_named, find_cipher, has_wal, open_alone, unlock};
+use super::{
+    FileEncryption, NamedFile, connect_named, find_cipher, has_wal, open_exclusive, unlock,
+};
 use crate::cipher::Cipher;
 use crate::error::{Error, Result, sqlite};
 use crate::profile::{self, Profile};
-use crate::swap::{is_busy, sync_directory, truncate};
+use crate::replace_file::{is_busy, sync_directory, truncate};
 
 /// A connection that writes, and has shown that it can.
-pub(crate) struct Writable {
+pub(crate) struct WritableConnection {
     pub(crate) connection: Connection,
     pub(crate) cipher: Option<Cipher>,
     /// Why the disk did not take the WAL that was left: the database can be read, and must recover
@@ -32,25 +34,25 @@ pub(crate) struct Writable {
 /// Opens the connection of a writer.
 pub(crate) fn open_writable(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     profile: &Profile,
     create: bool,
-) -> Result<Writable> {
+) -> Result<WritableConnection> {
     if encryption.secret().is_some() {
         profile::check_encryptable(profile)?;
     }
     let NamedFile { is_empty, _lock } = NamedFile::look(path, create)?;
     let cipher =
         if is_empty { encryption.default_cipher() } else { find_cipher(path, encryption)? };
-    let (left, wal_failure) = match move_left_wal(path, encryption, cipher) {
+    let (left, wal_failure) = match recover_abandoned_wal(path, encryption, cipher) {
         Ok(left) => (left, None),
         Err(error) if error.is_io() || matches!(error, Error::DiskFull { .. }) => {
-            (LeftWal::Moved, Some(error))
+            (WalRecovery::Recovered, Some(error))
         }
         Err(error) => return Err(error),
     };
     let connection = connect_named(path, encryption, cipher, profile, false)?;
-    if left == LeftWal::InUse {
+    if left == WalRecovery::InUse {
         // Whoever has the file open wrote this WAL; it is copied as far as that goes.
         copy_wal(&connection)?;
     }
@@ -58,14 +60,14 @@ pub(crate) fn open_writable(
     if is_empty {
         sync_directory(path)?;
     }
-    Ok(Writable { connection, cipher, wal_failure })
+    Ok(WritableConnection { connection, cipher, wal_failure })
 }
 
 /// What became of a WAL that this process has not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LeftWal {
+pub(crate) enum WalRecovery {
     /// There is none any more: its pages are in the file, and the disk has them.
-    Moved,
+    Recovered,
     /// Another connection has the file open.
     InUse,
 }
@@ -74,15 +76,15 @@ pub(crate) enum LeftWal {
 /// file, and makes both durable. It is recovered by its checksums: alone on the file, and with an
 /// index in memory, so that nothing of what another believed about it is taken over. A backup that
 /// copies both has to begin again: it is the one that can wait.
-pub(crate) fn move_left_wal(
+pub(crate) fn recover_abandoned_wal(
     path: &Path,
-    encryption: &Encryption,
+    encryption: &FileEncryption,
     cipher: Option<Cipher>,
-) -> Result<LeftWal> {
+) -> Result<WalRecovery> {
     if !has_wal(path) {
-        return Ok(LeftWal::Moved);
+        return Ok(WalRecovery::Recovered);
     }
-    let db = open_alone(path)?;
+    let db = open_exclusive(path)?;
     if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
         unlock(&db, secret, cipher).map_err(sqlite("key"))?;
     }
@@ -90,11 +92,11 @@ pub(crate) fn move_left_wal(
     // The first read takes the file and opens the WAL; a checkpoint before it does nothing.
     let read = db.query_row("PRAGMA schema_version", [], |_| Ok(()));
     match read {
-        Err(error) if is_busy(&error) => return Ok(LeftWal::InUse),
+        Err(error) if is_busy(&error) => return Ok(WalRecovery::InUse),
         read => read.map_err(sqlite("recovering the WAL"))?,
     }
     db.pragma_update(None, "synchronous", "FULL").map_err(sqlite("synchronous"))?;
-    Ok(if truncate(&db)? { LeftWal::Moved } else { LeftWal::InUse })
+    Ok(if truncate(&db)? { WalRecovery::Recovered } else { WalRecovery::InUse })
 }
 
 /// SQLite opens a file, or its WAL, for reading only where it may not be opened for writing,

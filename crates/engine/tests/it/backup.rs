@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use engine::{Database, Databases, Durability, Error, Limits, copy_file};
+use engine::{Database, Databases, Durability, EngineLimits, Error, copy_file};
 
-use crate::bank::{self, SMALL_WAL, Transfer};
+use crate::bank::{self, BankTransfer, SMALL_WAL};
 use crate::seed::{random, within_time};
 use crate::{encryption, options};
 
@@ -59,7 +59,7 @@ fn a_copy_beside_a_busy_writer_is_whole() {
     within_time(|| {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
-        let databases = Databases::start(Limits::default()).unwrap();
+        let databases = Databases::start(EngineLimits::default()).unwrap();
         let bank_options = || {
             options(|options| {
                 options.migrations = bank::SCHEMA;
@@ -108,7 +108,7 @@ fn write_until(database: &Database, answered: &Mutex<BTreeSet<i64>>, is_over: &A
     let mut ids = 1..;
     while !is_over.load(Ordering::SeqCst) {
         let submit = |id| {
-            let mut transfer = Transfer::random(id, &mut random);
+            let mut transfer = BankTransfer::random(id, &mut random);
             transfer.padding = 200;
             transfer.submit(database, Durability::Os)
         };
@@ -124,7 +124,7 @@ fn write_until(database: &Database, answered: &Mutex<BTreeSet<i64>>, is_over: &A
 fn while_a_copy_is_made_the_wal_stays_and_writes_go_on() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database =
         databases.open(&path, || options(|options| options.profile = SMALL_WAL)).unwrap();
     crate::insert(&database, 1).wait().unwrap();
@@ -212,7 +212,7 @@ fn a_wal_that_is_recovered_while_it_is_copied_is_copied_again() {
     for writes_again in [false, true] {
         let attempts = copy_meanwhile(true, |path| {
             // As a server that starts after a crash.
-            let databases = Databases::start(Limits::default()).unwrap();
+            let databases = Databases::start(EngineLimits::default()).unwrap();
             drop(databases.open(path, || options(|options| options.migrations = &[])).unwrap());
             databases.close(path).unwrap();
             if writes_again {

@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use engine::{Database, Durability, Error, Migration, Pending, Pragma, Profile, Scope, Sql};
+use engine::{
+    Database, Durability, Error, Migration, PragmaScope, PragmaSetting, Profile, StaticStatement,
+    WriteFuture,
+};
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rusqlite::Connection;
@@ -28,16 +31,16 @@ pub(crate) const SMALL_WAL: &Profile = &Profile {
     name: "small-wal",
     about: "",
     base: Profile::SERVER.changes,
-    changes: &[Pragma {
+    changes: &[PragmaSetting {
         name: "wal_autocheckpoint",
         value: "40",
         read_back: "40",
-        scope: Scope::Writing,
+        scope: PragmaScope::Writing,
     }],
 };
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Transfer {
+pub(crate) struct BankTransfer {
     pub(crate) id: i64,
     source: i64,
     target: i64,
@@ -48,10 +51,12 @@ pub(crate) struct Transfer {
     pub(crate) fails: bool,
 }
 
-static ADD: Sql = Sql::new("UPDATE account SET balance = balance + ?2 WHERE id = ?1");
-static ENTER: Sql = Sql::new("INSERT INTO ledger VALUES (?1, ?2, ?3, ?4, zeroblob(?5))");
+static ADD: StaticStatement =
+    StaticStatement::new("UPDATE account SET balance = balance + ?2 WHERE id = ?1");
+static ENTER: StaticStatement =
+    StaticStatement::new("INSERT INTO ledger VALUES (?1, ?2, ?3, ?4, zeroblob(?5))");
 
-impl Transfer {
+impl BankTransfer {
     pub(crate) fn random(id: i64, random: &mut StdRng) -> Self {
         let account = 0..ACCOUNTS;
         let (source, target) = (random.random_range(account.clone()), random.random_range(account));
@@ -59,7 +64,11 @@ impl Transfer {
     }
 
     /// Answers its id.
-    pub(crate) fn submit(self, database: &Database, durability: Durability) -> Pending<i64, Error> {
+    pub(crate) fn submit(
+        self,
+        database: &Database,
+        durability: Durability,
+    ) -> WriteFuture<i64, Error> {
         database.write(durability, move |db| {
             db.statement(&ADD)?.execute((self.source, -self.amount))?;
             let entry = (self.id, self.source, self.target, self.amount, self.padding);

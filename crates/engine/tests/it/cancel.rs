@@ -10,30 +10,31 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Database, Durability, Error, Pending};
+use engine::{Database, Durability, Error, WriteFuture};
 use rand::RngExt;
 use rand::rngs::StdRng;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::bank::{self, Transfer};
-use crate::seed::{Random, random, within_time};
-use crate::{Fixture, fixture, hold, insert};
+use crate::bank::{self, BankTransfer};
+use crate::seed::{ReplayableRng, random, within_time};
+use crate::{EngineFixture, fixture, hold, insert};
 
 /// Set in the child.
 const IS_CHILD: &str = "ENGINE_TEST_CANCEL_CHILD";
 
 /// Where the registry is started, which decides who answers.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum RuntimeKind {
     /// Outside any runtime.
     Thread,
     OneThreaded,
     ManyThreaded,
 }
 
-const PLACES: [Place; 3] = [Place::Thread, Place::OneThreaded, Place::ManyThreaded];
+const PLACES: [RuntimeKind; 3] =
+    [RuntimeKind::Thread, RuntimeKind::OneThreaded, RuntimeKind::ManyThreaded];
 
-impl Place {
+impl RuntimeKind {
     fn runtime(self) -> Option<Runtime> {
         let mut builder = match self {
             Self::Thread => return None,
@@ -44,7 +45,7 @@ impl Place {
     }
 }
 
-fn start(runtime: Option<&Runtime>) -> (Fixture, Arc<Database>) {
+fn start(runtime: Option<&Runtime>) -> (EngineFixture, Arc<Database>) {
     let _inside = runtime.map(Runtime::enter);
     let fixture = fixture();
     let database = fixture.open_with("a.db", |options| {
@@ -55,24 +56,24 @@ fn start(runtime: Option<&Runtime>) -> (Fixture, Arc<Database>) {
 }
 
 /// Transfers with ids from 1, by many tasks and threads.
-struct Load {
+struct TransferLoad {
     database: Arc<Database>,
     /// Held from the choice of an id until its transaction is in the queue: a task of a runtime
     /// that was shut down in the background may stand between the two.
     next_id: Mutex<i64>,
 }
 
-impl Load {
+impl TransferLoad {
     fn new(database: &Arc<Database>) -> Arc<Self> {
         Arc::new(Self { database: Arc::clone(database), next_id: Mutex::new(1) })
     }
 
-    fn submit(&self, random: &mut StdRng) -> (i64, Pending<i64, Error>) {
+    fn submit(&self, random: &mut StdRng) -> (i64, WriteFuture<i64, Error>) {
         let mut next_id = self.next_id.lock().unwrap();
         let id = *next_id;
         *next_id += 1;
         let durability = if random.random() { Durability::Os } else { Durability::Disk };
-        (id, Transfer::random(id, random).submit(&self.database, durability))
+        (id, BankTransfer::random(id, random).submit(&self.database, durability))
     }
 
     /// Submits one, and goes away at a random moment, or not.
@@ -134,7 +135,9 @@ impl Load {
 }
 
 /// `Err`: the answer is not there yet.
-fn poll_once(mut answer: Pending<i64, Error>) -> Result<Result<i64, Error>, Pending<i64, Error>> {
+fn poll_once(
+    mut answer: WriteFuture<i64, Error>,
+) -> Result<Result<i64, Error>, WriteFuture<i64, Error>> {
     match pin!(&mut answer).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Ok(answer),
         Poll::Pending => Err(answer),
@@ -157,7 +160,7 @@ fn callers_that_leave_lose_nothing_and_hold_up_nobody() {
             let mut random = random();
             let runtime = place.runtime();
             let (fixture, database) = start(runtime.as_ref());
-            let load = Load::new(&database);
+            let load = TransferLoad::new(&database);
             thread::scope(|scope| {
                 for _ in 0..2 {
                     let (load, mut random) = (&load, random.fork());
@@ -175,7 +178,7 @@ fn callers_that_leave_lose_nothing_and_hold_up_nobody() {
     });
 }
 
-fn run_tasks(runtime: &Runtime, load: &Arc<Load>, random: &mut Random) {
+fn run_tasks(runtime: &Runtime, load: &Arc<TransferLoad>, random: &mut ReplayableRng) {
     let tasks: Vec<_> = (0..8)
         .map(|_| {
             let (load, mut random) = (Arc::clone(load), random.fork());
@@ -196,12 +199,12 @@ fn run_tasks(runtime: &Runtime, load: &Arc<Load>, random: &mut Random) {
 #[test]
 fn a_runtime_that_ends_takes_no_answer_from_those_outside() {
     within_time(|| {
-        for place in [Place::OneThreaded, Place::ManyThreaded] {
+        for place in [RuntimeKind::OneThreaded, RuntimeKind::ManyThreaded] {
             for round in 0..20 {
                 let mut random = random();
                 let runtime = place.runtime().unwrap();
                 let (_fixture, database) = start(Some(&runtime));
-                let load = Load::new(&database);
+                let load = TransferLoad::new(&database);
                 let release = (round % 2 == 0).then(|| hold(&database));
                 let barrier = Barrier::new(3);
                 thread::scope(|scope| {
@@ -276,9 +279,9 @@ fn a_write_whose_database_nobody_holds_is_run() {
 }
 
 /// Panics when it is dropped.
-struct Explosive;
+struct PanicOnDrop;
 
-impl Drop for Explosive {
+impl Drop for PanicOnDrop {
     fn drop(&mut self) {
         // Without the hook, which would print it; two panics at once would abort.
         if !thread::panicking() {
@@ -308,17 +311,17 @@ fn child() {
         for place in PLACES {
             let runtime = place.runtime();
             let (fixture, database) = start(runtime.as_ref());
-            let load = Load::new(&database);
+            let load = TransferLoad::new(&database);
             let mut random = random();
             for fails in [false, true] {
                 let release = hold(&database);
-                let captured = Explosive;
+                let captured = PanicOnDrop;
                 drop(database.write::<_, Error, _>(Durability::Os, move |_| {
                     let _keep = &captured;
                     if fails { Err(Error::Busy) } else { Ok(()) }
                 }));
                 // It runs twice: the writer drops the first result, and whoever answers the second.
-                drop(database.write::<_, Error, _>(Durability::Os, |_| Ok(Explosive)));
+                drop(database.write::<_, Error, _>(Durability::Os, |_| Ok(PanicOnDrop)));
                 let answers: Vec<_> = (0..10).map(|_| load.submit(&mut random)).collect();
                 let failing = database.write::<(), Error, _>(Durability::Os, |db| {
                     db.execute("UPDATE account SET balance = 0", [])?;

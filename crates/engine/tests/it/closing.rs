@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 
-use engine::{Database, Databases, Error, Limits};
+use engine::{Database, Databases, EngineLimits, Error};
 
 use crate::bank::SMALL_WAL;
 use crate::seed::within_time;
@@ -20,7 +20,7 @@ const READERS: usize = 3;
 fn close_and_delete(round: usize, readers: usize) -> Vec<std::path::PathBuf> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let small = || options(|options| options.profile = SMALL_WAL);
     let database = databases.open(&path, small).unwrap();
     let next = AtomicI64::new(0);
@@ -98,7 +98,7 @@ fn a_database_that_is_closed_under_load_has_all_that_was_answered() {
     within_time(|| {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
-        let databases = Databases::start(Limits::default()).unwrap();
+        let databases = Databases::start(EngineLimits::default()).unwrap();
         let next = AtomicI64::new(0);
         let stored = AtomicI64::new(0);
         for round in 0..30 {

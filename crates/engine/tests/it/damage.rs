@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::{Fixture, encryption, fixture_with};
+use crate::{EngineFixture, encryption, fixture_with};
 use engine::{
-    DamagePolicy, Database, Durability, Encryption, Error, Limits, Maintained, Migration,
+    DamagePolicy, Database, Durability, EngineLimits, Error, FileEncryption, MaintenanceRun,
+    Migration,
 };
 
 const ROWS: i64 = 400;
@@ -34,16 +35,20 @@ fn repair() -> DamagePolicy {
     }))
 }
 
-fn scrubbing(scrub_time: Duration) -> Fixture {
-    fixture_with(Limits {
+fn scrubbing(scrub_time: Duration) -> EngineFixture {
+    fixture_with(EngineLimits {
         workers_count: 2,
         idle_time: Duration::MAX,
         scrub_time,
-        ..Limits::default()
+        ..EngineLimits::default()
     })
 }
 
-fn open(fixture: &Fixture, damage: DamagePolicy, encryption: Encryption) -> Arc<Database> {
+fn open(
+    fixture: &EngineFixture,
+    damage: DamagePolicy,
+    encryption: FileEncryption,
+) -> Arc<Database> {
     fixture.open_with("a.db", |options| {
         options.encryption = encryption;
         options.migrations = MIGRATIONS;
@@ -114,13 +119,13 @@ fn damaged(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Waits until a damaged file was put aside and the database takes writes.
+/// Waits until a damaged file was quarantined and the database takes writes.
 fn wait_for_repair(database: &Database) {
     let is_repaired = (0..ATTEMPTS_MAX).any(|_| {
         thread::park_timeout(ATTEMPT_INTERVAL);
-        damaged(database.path()).exists() && !database.health().refuses_writes
+        damaged(database.path()).exists() && !database.health().is_poisoned
     });
-    assert!(is_repaired, "{:?}", database.refuses_writes());
+    assert!(is_repaired, "{:?}", database.poison_cause());
 }
 
 #[test]
@@ -162,7 +167,7 @@ fn scrubbing_finds_damage_and_the_rows_that_can_be_read_are_carried_over() {
 /// runs until one has done what is wanted.
 fn maintain_until<T>(
     database: &Database,
-    mut wanted: impl FnMut(Result<Maintained, Error>) -> Option<T>,
+    mut wanted: impl FnMut(Result<MaintenanceRun, Error>) -> Option<T>,
 ) -> T {
     let found = (0..ATTEMPTS_MAX).find_map(|_| {
         let found = wanted(database.maintain());
@@ -276,14 +281,14 @@ fn a_file_that_does_not_open_is_put_aside_once() {
             options.damage = repair();
         })
     });
-    assert!(matches!(again, Err(Error::PutAsideBefore { .. })));
+    assert!(matches!(again, Err(Error::AlreadyQuarantined { .. })));
     assert_eq!(fs::read(&path).unwrap(), garbage);
 }
 
 #[test]
 fn without_a_repair_damage_is_told_and_writes_go_on() {
     let fixture = scrubbing(Duration::ZERO);
-    let database = open(&fixture, DamagePolicy::Report, Encryption::None);
+    let database = open(&fixture, DamagePolicy::Report, FileEncryption::None);
     fill(&database);
     database.maintain().unwrap();
     let path = database.path().to_owned();
@@ -292,7 +297,7 @@ fn without_a_repair_damage_is_told_and_writes_go_on() {
     while !database.health().is_damaged {
         drop(database.maintain());
     }
-    assert!(!database.health().refuses_writes);
+    assert!(!database.health().is_poisoned);
     assert!(!damaged(&path).exists());
     let write = database.write::<_, Error, _>(Durability::Disk, |db| {
         Ok(db.execute("UPDATE sum SET count = 0", [])?)

@@ -4,14 +4,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
-use engine::{Durability, Encryption, Error, Limits, open_connection};
+use engine::{Durability, EngineLimits, Error, FileEncryption, open_connection};
 
 use crate::{encryption, fixture, fixture_with, insert, number, options, sum, wait_for_all};
 
 #[test]
 fn fifty_databases_share_ten_handles_and_lose_nothing() {
-    let fixture =
-        fixture_with(Limits { workers_count: 2, open_count_max: 10, ..Limits::default() });
+    let fixture = fixture_with(EngineLimits {
+        workers_count: 2,
+        open_count_max: 10,
+        ..EngineLimits::default()
+    });
     for round in 1..=2 {
         for index in 0..50 {
             let database = fixture.open(&format!("{index}.db"));
@@ -28,7 +31,11 @@ fn fifty_databases_share_ten_handles_and_lose_nothing() {
 
 #[test]
 fn the_least_recently_used_is_closed_first() {
-    let fixture = fixture_with(Limits { workers_count: 1, open_count_max: 2, ..Limits::default() });
+    let fixture = fixture_with(EngineLimits {
+        workers_count: 1,
+        open_count_max: 2,
+        ..EngineLimits::default()
+    });
     let opened = |name: &str| {
         let calls = AtomicUsize::new(0);
         let path = fixture.directory.path().join(name);
@@ -48,7 +55,11 @@ fn the_least_recently_used_is_closed_first() {
 
 #[test]
 fn a_handle_in_use_is_not_closed_to_make_room() {
-    let fixture = fixture_with(Limits { workers_count: 1, open_count_max: 2, ..Limits::default() });
+    let fixture = fixture_with(EngineLimits {
+        workers_count: 1,
+        open_count_max: 2,
+        ..EngineLimits::default()
+    });
     let held = [fixture.open("a"), fixture.open("b")];
     let path = fixture.directory.path().join("c");
     let error = fixture.databases.open(&path, || options(|_| {})).err().unwrap();
@@ -63,7 +74,8 @@ fn a_handle_in_use_is_not_closed_to_make_room() {
 
 #[test]
 fn past_the_memory_budget_what_is_not_in_use_is_closed() {
-    let fixture = fixture_with(Limits { cache_bytes_max: 100_000, ..Limits::default() });
+    let fixture =
+        fixture_with(EngineLimits { cache_bytes_max: 100_000, ..EngineLimits::default() });
     for index in 0..20 {
         let database = fixture.open(&format!("{index}.db"));
         database
@@ -155,7 +167,7 @@ fn a_wrong_key_leaves_its_file_free() {
     insert(&fixture.open("a.db"), 1).wait().unwrap();
     let path = fixture.directory.path().join("a.db");
     fixture.databases.close(&path).unwrap();
-    let plain = || options(|options| options.encryption = Encryption::None);
+    let plain = || options(|options| options.encryption = FileEncryption::None);
     let error = fixture.databases.open(&path, plain).err().unwrap();
     assert!(matches!(error, Error::WrongKey { .. }), "{error}");
     assert_eq!(sum(&fixture.open("a.db")), 1);
@@ -206,20 +218,20 @@ fn an_answer_can_be_awaited() {
 fn what_databases_did_is_counted_also_when_they_are_closed() {
     let fixture = fixture();
     let path = fixture.directory.path().join("a.db");
-    assert!(fixture.databases.opened(&path).is_none());
+    assert!(fixture.databases.get_open(&path).is_none());
     for name in ["a.db", "b.db"] {
         let database = fixture.open(name);
         wait_for_all([insert(&database, 1), insert(&database, 2), insert(&database, 3)]);
     }
-    assert_eq!(fixture.databases.opened(&path).unwrap().path(), path.canonicalize().unwrap());
-    let both = fixture.databases.all_opened();
+    assert_eq!(fixture.databases.get_open(&path).unwrap().path(), path.canonicalize().unwrap());
+    let both = fixture.databases.list_open();
     assert_eq!(both.iter().filter(|database| database.upgrade().is_some()).count(), 2);
     let before = fixture.databases.totals();
     assert_eq!((before.transactions, before.failed, before.refused), (6, 0, 0));
     assert!((2..=6).contains(&before.batches), "{before:?}");
 
     fixture.databases.close(&path).unwrap();
-    assert!(fixture.databases.opened(&path).is_none(), "and it was not opened to be told");
+    assert!(fixture.databases.get_open(&path).is_none(), "and it was not opened to be told");
     assert_eq!(fixture.databases.open_count(), 1);
     assert_eq!(fixture.databases.totals().transactions, 6);
 }

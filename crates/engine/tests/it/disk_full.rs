@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Database, Databases, Durability, Error, Limits};
+use engine::{Database, Databases, Durability, EngineLimits, Error};
 use rand::RngExt;
 
-use crate::bank::{self, SMALL_WAL, Transfer};
-use crate::seed::{Random, random, within_time};
+use crate::bank::{self, BankTransfer, SMALL_WAL};
+use crate::seed::{ReplayableRng, random, within_time};
 use crate::{encryption, options};
 
 /// Set in the child: the database's path.
@@ -27,9 +27,9 @@ const DATABASE: &str = "ENGINE_TEST_DISK_FULL_DATABASE";
 const TMPFS_KB: u64 = 8_000;
 
 /// A tmpfs of its own, until dropped.
-pub(crate) struct Tmpfs(tempfile::TempDir);
+pub(crate) struct MountedTmpfs(tempfile::TempDir);
 
-impl Tmpfs {
+impl MountedTmpfs {
     /// `None`: not permitted here.
     pub(crate) fn mount() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
@@ -59,7 +59,7 @@ impl Tmpfs {
     }
 }
 
-impl Drop for Tmpfs {
+impl Drop for MountedTmpfs {
     fn drop(&mut self) {
         // Lazily: a child that another test has just forked may still hold our descriptors.
         let status = Command::new("umount").arg("-l").arg(self.0.path()).status().unwrap();
@@ -69,7 +69,7 @@ impl Drop for Tmpfs {
 
 /// What callers have heard.
 #[derive(Debug, Default)]
-struct Heard {
+struct WriteResults {
     stored: BTreeSet<i64>,
     /// `Poisoned`: they may be there or not.
     uncertain: BTreeSet<i64>,
@@ -77,7 +77,7 @@ struct Heard {
     failed: BTreeSet<i64>,
 }
 
-impl Heard {
+impl WriteResults {
     fn note(&mut self, id: i64, answer: Result<i64, Error>) {
         let set = match answer {
             Ok(answer) => {
@@ -105,17 +105,21 @@ impl Heard {
 }
 
 /// Producers write until they have heard some errors each.
-fn write_until_it_fails(database: &Database, next_id: &AtomicI64, random: &mut Random) -> Heard {
+fn write_until_it_fails(
+    database: &Database,
+    next_id: &AtomicI64,
+    random: &mut ReplayableRng,
+) -> WriteResults {
     const ERRORS: usize = 20;
     let padding_max = [100, 3_000, 30_000][random.random_range(0..3)];
     let produce = &|seed| {
         let mut random = crate::seed::seeded(seed);
-        let mut heard = Heard::default();
+        let mut heard = WriteResults::default();
         while heard.failed.len() + heard.uncertain.len() < ERRORS {
             let writes: Vec<_> = (0..random.random_range(1..10))
                 .map(|_| {
                     let id = next_id.fetch_add(1, Ordering::SeqCst);
-                    let mut transfer = Transfer::random(id, &mut random);
+                    let mut transfer = BankTransfer::random(id, &mut random);
                     transfer.padding = random.random_range(0..padding_max);
                     let durability = [Durability::Os, Durability::Disk][random.random_range(0..2)];
                     (id, transfer.submit(database, durability))
@@ -127,7 +131,7 @@ fn write_until_it_fails(database: &Database, next_id: &AtomicI64, random: &mut R
         }
         heard
     };
-    let mut all = Heard::default();
+    let mut all = WriteResults::default();
     thread::scope(|scope| {
         let seeds: [u64; 4] = random.random();
         let producers = seeds.map(|seed| scope.spawn(move || produce(seed)));
@@ -156,16 +160,16 @@ fn open(databases: &Databases, path: &Path) -> Result<Arc<Database>, Error> {
 fn a_disk_that_fills_up_loses_nothing_that_was_acknowledged() {
     within_time(|| {
         for free_kb in [600, 700, 900, 1_200, 2_000, 4_000] {
-            let Some(tmpfs) = Tmpfs::mount() else { return };
+            let Some(tmpfs) = MountedTmpfs::mount() else { return };
             fill_up(&tmpfs, free_kb);
         }
     });
 }
 
-fn fill_up(tmpfs: &Tmpfs, free_kb: u64) {
+fn fill_up(tmpfs: &MountedTmpfs, free_kb: u64) {
     let mut random = random();
     let path = tmpfs.0.path().join("a.db");
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = open(&databases, &path).unwrap();
     tmpfs.fill(free_kb);
     let next_id = AtomicI64::new(1);
@@ -182,12 +186,13 @@ fn fill_up(tmpfs: &Tmpfs, free_kb: u64) {
         database
     };
     // By itself, whatever has failed.
-    while database.refuses_writes().is_some() {
+    while database.poison_cause().is_some() {
         thread::park_timeout(Duration::from_millis(10));
     }
     for _ in 0..100 {
         let id = next_id.fetch_add(1, Ordering::SeqCst);
-        let answer = Transfer::random(id, &mut random).submit(&database, Durability::Disk).wait();
+        let answer =
+            BankTransfer::random(id, &mut random).submit(&database, Durability::Disk).wait();
         heard.note(id, Ok(answer.unwrap()));
     }
     heard.check(&database.read(|db| Ok::<_, Error>(bank::check(db))).unwrap());
@@ -201,7 +206,7 @@ fn a_file_that_may_not_grow_loses_nothing_that_was_acknowledged() {
     for limit_kb in [200, 1_000, 3_000] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
-        let databases = Databases::start(Limits::default()).unwrap();
+        let databases = Databases::start(EngineLimits::default()).unwrap();
         drop(open(&databases, &path).unwrap());
         databases.shutdown();
         // Blocks of 512 bytes; without a handler for the signal, write says EFBIG.
@@ -220,11 +225,11 @@ fn a_file_that_may_not_grow_loses_nothing_that_was_acknowledged() {
         };
         let (stored, uncertain, failed) = (read("stored"), read("uncertain"), read("failed"));
         assert!(!failed.is_empty() || !uncertain.is_empty());
-        let heard = Heard { stored, uncertain, failed };
-        let databases = Databases::start(Limits::default()).unwrap();
+        let heard = WriteResults { stored, uncertain, failed };
+        let databases = Databases::start(EngineLimits::default()).unwrap();
         let database = open(&databases, &path).unwrap();
         heard.check(&database.read(|db| Ok::<_, Error>(bank::check(db))).unwrap());
-        let transfer = Transfer::random(i64::MAX, &mut random());
+        let transfer = BankTransfer::random(i64::MAX, &mut random());
         transfer.submit(&database, Durability::Disk).wait().unwrap();
     }
 }
@@ -234,7 +239,7 @@ fn a_file_that_may_not_grow_loses_nothing_that_was_acknowledged() {
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = open(&databases, &path).unwrap();
     let heard = write_until_it_fails(&database, &AtomicI64::new(1), &mut random());
     drop(databases.close(&path));

@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use engine::{Database, Durability, Error, Pending, WriterLimits};
+use engine::{Database, Durability, Error, WriteFuture, WriterLimits};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
 use crate::seed::random;
-use crate::{Fixture, encryption, fixture, hold, number};
-use model::{Model, SCHEMA};
-use plan::{Deed, End, Failure, Plan, Seen};
+use crate::{EngineFixture, encryption, fixture, hold, number};
+use model::{SCHEMA, TableModel};
+use plan::{PlannedFailure, PlannedOutcome, PlannedWrite, TransactionPlan, TransactionReply};
 
 /// Of what the transactions are made.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mix {
+struct FailureMix {
     /// How many fail, or panic, after they may have written.
     failing: f64,
     /// How many fail if they are run a second time.
@@ -30,32 +30,33 @@ struct Mix {
     with_savepoints: f64,
 }
 
-impl Mix {
-    fn plan(self, id: i64, random: &mut StdRng) -> Plan {
+impl FailureMix {
+    fn plan(self, id: i64, random: &mut StdRng) -> TransactionPlan {
         let end = if random.random_bool(self.failing) {
-            [End::Fails, End::Panics, End::Orphan][random.random_range(0..3)]
+            [PlannedOutcome::Fails, PlannedOutcome::Panics, PlannedOutcome::Orphan]
+                [random.random_range(0..3)]
         } else if random.random_bool(self.failing_again) {
-            [End::FailsAgain, End::PanicsAgain][random.random_range(0..2)]
+            [PlannedOutcome::FailsAgain, PlannedOutcome::PanicsAgain][random.random_range(0..2)]
         } else if random.random_bool(0.05) {
-            End::FailsFirst
+            PlannedOutcome::FailsFirst
         } else {
-            End::Success
+            PlannedOutcome::Success
         };
-        let deed = if random.random_bool(self.with_savepoints) {
-            Deed::Savepoints { is_left_open: random.random() }
+        let planned = if random.random_bool(self.with_savepoints) {
+            PlannedWrite::Savepoints { is_left_open: random.random() }
         } else {
             match random.random_range(0..200) {
-                0 | 1 => Deed::Table,
-                2..10 => Deed::UserVersion,
-                10..20 => Deed::Blob,
-                20..40 => Deed::Family,
-                40..60 => Deed::Look,
-                60..80 => Deed::NoRow,
-                80..120 => Deed::BareTransfer,
-                _ => Deed::Transfer,
+                0 | 1 => PlannedWrite::Table,
+                2..10 => PlannedWrite::UserVersion,
+                10..20 => PlannedWrite::Blob,
+                20..40 => PlannedWrite::Family,
+                40..60 => PlannedWrite::Look,
+                60..80 => PlannedWrite::NoRow,
+                80..120 => PlannedWrite::BareTransfer,
+                _ => PlannedWrite::Transfer,
             }
         };
-        Plan::random(id, deed, end, random)
+        TransactionPlan::random(id, planned, end, random)
     }
 
     /// Runs `count` such transactions, and compares everything. Returns how often a closure ran.
@@ -64,12 +65,12 @@ impl Mix {
         let fixture = fixture();
         let database = open(&fixture, limits);
         let release = hold(&database);
-        let plans: Vec<Plan> =
+        let plans: Vec<TransactionPlan> =
             (1..=count).map(|id| self.plan(i64::try_from(id).unwrap(), &mut random)).collect();
         let answers: Vec<_> = plans.iter().map(|plan| submit(&database, plan)).collect();
         drop(release);
 
-        let mut model = Model::new();
+        let mut model = TableModel::new();
         let mut committed = 1;
         for (plan, answer) in plans.iter().zip(answers) {
             let answer = answer.wait();
@@ -88,43 +89,55 @@ impl Mix {
             false,
         )
         .unwrap();
-        assert_eq!(Model::read(&db), model, "{self:?}");
+        assert_eq!(TableModel::read(&db), model, "{self:?}");
         plans.iter().map(|plan| plan.runs.load(Ordering::SeqCst)).sum()
     }
 
-    fn check_answer(self, plan: &Plan, answer: &Result<Seen, Failure>, model: &mut Model) {
+    fn check_answer(
+        self,
+        plan: &TransactionPlan,
+        answer: &Result<TransactionReply, PlannedFailure>,
+        model: &mut TableModel,
+    ) {
         let runs = plan.runs.load(Ordering::SeqCst);
         let context = format!("{plan:?} of {self:?} heard {answer:?}");
         let mut after = model.clone();
-        if plan.end != End::FailsFirst {
+        if plan.end != PlannedOutcome::FailsFirst {
             plan.apply(&mut after);
         }
-        let seen = Seen { id: plan.id, run: runs, balance: after.balances[usize::from(plan.to)] };
+        let seen = TransactionReply {
+            id: plan.id,
+            run: runs,
+            balance: after.balances[usize::from(plan.to)],
+        };
         match (plan.end, answer) {
-            (End::Success, Ok(answer)) => {
+            (PlannedOutcome::Success, Ok(answer)) => {
                 assert_eq!(*answer, seen, "{context}");
                 *model = after;
             }
-            (End::Fails | End::FailsFirst, Err(Failure::Chosen(answer))) => {
+            (
+                PlannedOutcome::Fails | PlannedOutcome::FailsFirst,
+                Err(PlannedFailure::Chosen(answer)),
+            ) => {
                 assert_eq!((runs, answer.id), (1, plan.id), "{context}");
                 // What it saw may have been taken back, by a neighbour that failed again.
                 assert!(self.failing_again > 0.0 || *answer == seen, "{context}");
             }
-            (End::Panics, Err(Failure::Engine(Error::Panicked))) => {
+            (PlannedOutcome::Panics, Err(PlannedFailure::Engine(Error::Panicked))) => {
                 assert_eq!(runs, 1, "{context}");
             }
-            (End::Orphan, Err(Failure::Engine(Error::Sqlite { source, .. }))) => {
+            (PlannedOutcome::Orphan, Err(PlannedFailure::Engine(Error::Sqlite { source, .. }))) => {
                 let code = Some(rusqlite::ErrorCode::ConstraintViolation);
                 assert_eq!((runs, source.sqlite_error_code()), (1, code), "{context}");
             }
-            (End::FailsAgain | End::PanicsAgain, Ok(answer)) => {
+            (PlannedOutcome::FailsAgain | PlannedOutcome::PanicsAgain, Ok(answer)) => {
                 assert_eq!((*answer, runs), (seen, 1), "{context}");
                 *model = after;
             }
-            (End::FailsAgain, Err(Failure::Chosen(answer))) => {
+            (PlannedOutcome::FailsAgain, Err(PlannedFailure::Chosen(answer))) => {
                 assert_eq!((answer.id, answer.run, runs), (plan.id, 2, 2), "{context}");
             }
-            (End::PanicsAgain, Err(Failure::Engine(Error::Panicked))) => {
+            (PlannedOutcome::PanicsAgain, Err(PlannedFailure::Engine(Error::Panicked))) => {
                 assert_eq!(runs, 2, "{context}");
             }
             _ => unreachable!("{context}"),
@@ -139,14 +152,17 @@ const FULL_BATCHES: WriterLimits = WriterLimits {
     batch_time_max: Duration::from_mins(1),
 };
 
-fn open(fixture: &Fixture, limits: WriterLimits) -> Arc<Database> {
+fn open(fixture: &EngineFixture, limits: WriterLimits) -> Arc<Database> {
     fixture.open_with("a.db", |options| {
         options.migrations = &[SCHEMA];
         options.limits = limits;
     })
 }
 
-fn submit(database: &Database, plan: &Plan) -> Pending<Seen, Failure> {
+fn submit(
+    database: &Database,
+    plan: &TransactionPlan,
+) -> WriteFuture<TransactionReply, PlannedFailure> {
     let plan = plan.clone();
     let durability = if plan.id % 100 == 0 { Durability::Disk } else { Durability::Os };
     database.write(durability, move |db| plan.run(db))
@@ -158,7 +174,7 @@ const FAILING: [f64; 4] = [0.001, 0.01, 0.1, 0.5];
 fn whatever_fails_leaves_exactly_its_own_effects_out() {
     const COUNT: usize = 4_000;
     for failing in FAILING {
-        let runs = Mix { failing, ..Mix::default() }.check(COUNT, FULL_BATCHES);
+        let runs = FailureMix { failing, ..FailureMix::default() }.check(COUNT, FULL_BATCHES);
         // At one half, soon every transaction has an undo point of its own.
         assert!(failing < 0.01 || runs > COUNT + COUNT / 50, "{runs} runs at {failing}");
     }
@@ -172,7 +188,7 @@ fn so_it_does_in_batches_of_every_length() {
     let limits = [by_count(1), by_count(2), by_count(3), by_count(10), by_time(0), by_time(200)];
     for limits in limits {
         for failing in [0.02, 0.5] {
-            let mix = Mix { failing, failing_again: 0.02, with_savepoints: 0.002 };
+            let mix = FailureMix { failing, failing_again: 0.02, with_savepoints: 0.002 };
             mix.check(400, limits);
         }
     }
@@ -182,7 +198,7 @@ fn so_it_does_in_batches_of_every_length() {
 fn so_it_does_beside_savepoints_of_closures() {
     for failing in FAILING {
         for with_savepoints in [0.002, 0.2] {
-            Mix { failing, with_savepoints, failing_again: 0.01 }.check(1_000, FULL_BATCHES);
+            FailureMix { failing, with_savepoints, failing_again: 0.01 }.check(1_000, FULL_BATCHES);
         }
     }
 }
@@ -191,14 +207,15 @@ fn so_it_does_beside_savepoints_of_closures() {
 fn so_it_does_beside_closures_that_do_not_do_the_same_twice() {
     for failing in FAILING {
         for failing_again in [0.01, 0.3] {
-            Mix { failing, failing_again, ..Mix::default() }.check(2_000, FULL_BATCHES);
+            FailureMix { failing, failing_again, ..FailureMix::default() }
+                .check(2_000, FULL_BATCHES);
         }
     }
 }
 
 /// Makes it fail so often that each transaction gets an undo point of its own.
 fn fail_often(database: &Database) {
-    let fail = || -> Pending<(), Error> {
+    let fail = || -> WriteFuture<(), Error> {
         database.write(Durability::Os, |db| {
             db.execute("UPDATE account SET balance = 0", [])?;
             Err(Error::Busy)
@@ -218,7 +235,7 @@ fn the_first_savepoint_of_all_may_be_in_a_transaction_that_fails() {
         fail_often(&database);
         let before = database.stats();
         let release = hold(&database);
-        let answers = [1_i64, 2].map(|amount| -> Pending<(), Error> {
+        let answers = [1_i64, 2].map(|amount| -> WriteFuture<(), Error> {
             database.write(Durability::Os, move |db| {
                 db.execute("UPDATE account SET balance = balance + ?1 WHERE id = 0", [amount])?;
                 if amount == 1 {
@@ -251,7 +268,7 @@ fn a_savepoint_that_is_left_open_is_out_of_the_next_ones_reach() {
         "UPDATE account SET balance = balance + 4 WHERE id = 0",
         "RELEASE own",
     ]
-    .map(|sql| -> Pending<(), Error> {
+    .map(|sql| -> WriteFuture<(), Error> {
         database.write(Durability::Os, move |db| Ok(db.execute_batch(sql)?))
     });
     drop(release);
@@ -265,7 +282,8 @@ fn a_savepoint_that_is_left_open_is_out_of_the_next_ones_reach() {
 /// SQLite does not count what an INSERT does to the table of AUTOINCREMENT's counters.
 #[test]
 fn an_ignored_insert_that_moved_a_counter_is_taken_back() {
-    static IGNORED: engine::Sql = engine::Sql::new("INSERT OR IGNORE INTO t (x) VALUES (1)");
+    static IGNORED: engine::StaticStatement =
+        engine::StaticStatement::new("INSERT OR IGNORE INTO t (x) VALUES (1)");
     const SCHEMA: engine::Migration = engine::Migration {
         version: 1,
         sql: "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, x UNIQUE);

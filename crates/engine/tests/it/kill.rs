@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 
-use engine::{Database, Databases, Durability, Error, Limits, open_connection};
+use engine::{Database, Databases, Durability, EngineLimits, Error, open_connection};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use crate::bank::{self, SMALL_WAL, Transfer};
+use crate::bank::{self, BankTransfer, SMALL_WAL};
 use crate::seed::{random, seeded, within_time};
 use crate::{encryption, options};
 
@@ -44,7 +44,7 @@ fn what_was_acknowledged_outlives_a_hundred_kills() {
         for _ in 0..FILES {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("a.db");
-            let databases = Databases::start(Limits::default()).unwrap();
+            let databases = Databases::start(EngineLimits::default()).unwrap();
             drop(databases.open(&path, bank_options).unwrap());
             databases.shutdown();
             let mut acknowledged = BTreeSet::new();
@@ -68,12 +68,12 @@ fn check(path: &Path, kill: usize) -> BTreeSet<i64> {
         let (db, _) = open_connection(path, &encryption(), SMALL_WAL, false, false).unwrap();
         return bank::check(&db);
     }
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(path, bank_options).unwrap();
     database.write(Durability::Disk, |db| Ok::<_, Error>(bank::check(db))).wait().unwrap()
 }
 
-fn bank_options() -> engine::Options {
+fn bank_options() -> engine::DatabaseOptions {
     options(|options| {
         options.migrations = bank::SCHEMA;
         options.profile = SMALL_WAL;
@@ -93,7 +93,7 @@ fn run_and_kill(path: &Path, first_id: i64, random: &mut StdRng) -> Vec<i64> {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut child = Killed(child);
+    let mut child = KillOnDrop(child);
     let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
     let count_before = random.random_range(0..1_500);
     let mut heard: Vec<i64> = acknowledgements(&mut lines).take(count_before).collect();
@@ -108,9 +108,9 @@ fn run_and_kill(path: &Path, first_id: i64, random: &mut StdRng) -> Vec<i64> {
 }
 
 /// Killed when dropped, also if the test has failed.
-struct Killed(Child);
+struct KillOnDrop(Child);
 
-impl Drop for Killed {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         let status = self.0.wait().unwrap();
@@ -137,7 +137,8 @@ fn child() {
     let first_id = std::env::var_os(FIRST_ID).unwrap().to_str().unwrap().parse().unwrap();
     let mut random = seeded(u64::try_from(first_id).unwrap());
     say(String::new());
-    let databases = Databases::start(Limits { workers_count: 2, ..Limits::default() }).unwrap();
+    let databases =
+        Databases::start(EngineLimits { workers_count: 2, ..EngineLimits::default() }).unwrap();
     let database = databases.open(&path, bank_options).unwrap();
     let next_id = AtomicI64::new(first_id);
     let producing = Arc::new(());
@@ -169,7 +170,7 @@ fn produce(database: &Database, next_id: &AtomicI64, mut random: StdRng) {
     loop {
         let id = next_id.fetch_add(1, Ordering::SeqCst);
         let durability = if random.random() { Durability::Os } else { Durability::Disk };
-        let mut transfer = Transfer::random(id, &mut random);
+        let mut transfer = BankTransfer::random(id, &mut random);
         transfer.fails = fails(id);
         match transfer.submit(database, durability).wait() {
             Ok(answer) => say(format!("{ACKNOWLEDGED}{answer}.")),

@@ -5,31 +5,36 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use engine::{Durability, Error, Limits};
+use engine::{Durability, EngineLimits, Error};
 use rand::RngExt;
 
-use crate::bank::{self, Transfer};
+use crate::bank::{self, BankTransfer};
 use crate::seed::{random, within_time};
 use crate::{fixture, fixture_with, hold};
 
 const PRODUCERS: usize = 16;
 
 #[derive(Default)]
-struct Outcome {
+struct LoadOutcome {
     stored: BTreeSet<i64>,
     failed: u64,
     refused: u64,
 }
 
 /// One in ten fails after it wrote. Each answer is waited for, after `burst` others were submitted.
-fn produce(database: &engine::Database, next_id: &AtomicI64, seed: u64, burst: usize) -> Outcome {
+fn produce(
+    database: &engine::Database,
+    next_id: &AtomicI64,
+    seed: u64,
+    burst: usize,
+) -> LoadOutcome {
     let mut random = crate::seed::seeded(seed);
-    let mut outcome = Outcome::default();
+    let mut outcome = LoadOutcome::default();
     for _ in 0..100 {
         let writes: Vec<_> = (0..burst)
             .map(|_| {
                 let id = next_id.fetch_add(1, Ordering::SeqCst);
-                let mut transfer = Transfer::random(id, &mut random);
+                let mut transfer = BankTransfer::random(id, &mut random);
                 transfer.fails = random.random_ratio(1, 10);
                 (transfer, transfer.submit(database, Durability::Os))
             })
@@ -56,9 +61,9 @@ fn produce(database: &engine::Database, next_id: &AtomicI64, seed: u64, burst: u
     outcome
 }
 
-fn check(queue_count_max: usize, batch_count_max: usize) -> Outcome {
+fn check(queue_count_max: usize, batch_count_max: usize) -> LoadOutcome {
     let mut random = random();
-    let fixture = fixture_with(Limits { workers_count: 3, ..Limits::default() });
+    let fixture = fixture_with(EngineLimits { workers_count: 3, ..EngineLimits::default() });
     let database = fixture.open_with("a.db", |options| {
         options.migrations = bank::SCHEMA;
         options.limits.queue_count_max = queue_count_max;
@@ -74,7 +79,7 @@ fn check(queue_count_max: usize, batch_count_max: usize) -> Outcome {
             .collect();
         producers.into_iter().map(|producer| producer.join().unwrap()).collect::<Vec<_>>()
     });
-    let mut all = Outcome::default();
+    let mut all = LoadOutcome::default();
     for mut outcome in outcomes {
         all.stored.append(&mut outcome.stored);
         all.failed += outcome.failed;

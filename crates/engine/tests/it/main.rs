@@ -24,38 +24,41 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 
-use engine::{Database, Databases, Durability, Encryption, Error, Key, Limits, Options};
+use engine::{
+    Database, DatabaseKey, DatabaseOptions, Databases, Durability, EngineLimits, Error,
+    FileEncryption,
+};
 use rusqlite::Connection;
 
 /// A registry with two workers in a directory of its own.
-struct Fixture {
+struct EngineFixture {
     databases: Databases,
     directory: tempfile::TempDir,
 }
 
-fn fixture() -> Fixture {
-    fixture_with(Limits { workers_count: 2, ..Limits::default() })
+fn fixture() -> EngineFixture {
+    fixture_with(EngineLimits { workers_count: 2, ..EngineLimits::default() })
 }
 
-fn fixture_with(limits: Limits) -> Fixture {
+fn fixture_with(limits: EngineLimits) -> EngineFixture {
     let databases = Databases::start(limits).unwrap();
-    Fixture { databases, directory: tempfile::tempdir().unwrap() }
+    EngineFixture { databases, directory: tempfile::tempdir().unwrap() }
 }
 
-impl Fixture {
+impl EngineFixture {
     /// An encrypted database with one table, `t (id INTEGER PRIMARY KEY, x UNIQUE)`.
     fn open(&self, name: &str) -> Arc<Database> {
         self.open_with(name, |_| {})
     }
 
-    fn open_with(&self, name: &str, change: impl FnOnce(&mut Options)) -> Arc<Database> {
+    fn open_with(&self, name: &str, change: impl FnOnce(&mut DatabaseOptions)) -> Arc<Database> {
         let path = self.directory.path().join(name);
         self.databases.open(&path, || options(change)).unwrap()
     }
 }
 
-fn options(change: impl FnOnce(&mut Options)) -> Options {
-    let mut options = Options::new(Encryption::Key { key: key(), cipher: None });
+fn options(change: impl FnOnce(&mut DatabaseOptions)) -> DatabaseOptions {
+    let mut options = DatabaseOptions::new(FileEncryption::Key { key: key(), cipher: None });
     options.create = true;
     options.is_sole_writer = true;
     options.migrations = &[engine::Migration {
@@ -66,15 +69,15 @@ fn options(change: impl FnOnce(&mut Options)) -> Options {
     options
 }
 
-fn key() -> Key {
-    Key::from_bytes([7; 32])
+fn key() -> DatabaseKey {
+    DatabaseKey::from_bytes([7; 32])
 }
 
-fn encryption() -> Encryption {
-    Encryption::Key { key: key(), cipher: None }
+fn encryption() -> FileEncryption {
+    FileEncryption::Key { key: key(), cipher: None }
 }
 
-fn insert(database: &Database, x: i64) -> engine::Pending<(), Error> {
+fn insert(database: &Database, x: i64) -> engine::WriteFuture<(), Error> {
     database.write(Durability::Os, move |db| {
         db.prepare_cached("INSERT INTO t (x) VALUES (?1)")?.execute([x])?;
         Ok(())
@@ -96,7 +99,7 @@ fn hold(database: &Database) -> Sender<()> {
 }
 
 /// Waits for all of them; each must have succeeded.
-fn wait_for_all(writes: impl IntoIterator<Item = engine::Pending<(), Error>>) {
+fn wait_for_all(writes: impl IntoIterator<Item = engine::WriteFuture<(), Error>>) {
     for write in writes {
         write.wait().unwrap();
     }

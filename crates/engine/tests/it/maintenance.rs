@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::thread;
 
 use engine::{
-    Database, Durability, Error, Limits, Maintained, Options, Pragma, Profile, Scope,
-    open_connection,
+    Database, DatabaseOptions, Durability, EngineLimits, Error, MaintenanceRun, PragmaScope,
+    PragmaSetting, Profile, open_connection,
 };
 use rusqlite::Connection;
 
-use crate::disk_full::Tmpfs;
+use crate::disk_full::MountedTmpfs;
 use crate::seed::within_time;
-use crate::{Fixture, encryption, fixture, fixture_with, hold, insert, number};
+use crate::{EngineFixture, encryption, fixture, fixture_with, hold, insert, number};
 
 /// About a page each.
 const ROW_BYTES: i64 = 3_900;
@@ -27,15 +27,15 @@ const WHOLE_ONLY: &Profile = &Profile {
     name: "whole-only",
     about: "",
     base: Profile::SERVER.changes,
-    changes: &[Pragma {
+    changes: &[PragmaSetting {
         name: "auto_vacuum",
         value: "NONE",
         read_back: "0",
-        scope: Scope::Creation,
+        scope: PragmaScope::Creation,
     }],
 };
 
-const NOTHING: Maintained = Maintained {
+const NOTHING: MaintenanceRun = MaintenanceRun {
     is_optimised: true,
     pages_returned: 0,
     is_compacted: false,
@@ -44,7 +44,11 @@ const NOTHING: Maintained = Maintained {
 };
 
 /// A database with rows, of which each with `id % 100 < percent` was deleted.
-fn fragmented(fixture: &Fixture, percent: i64, change: impl FnOnce(&mut Options)) -> Arc<Database> {
+fn fragmented(
+    fixture: &EngineFixture,
+    percent: i64,
+    change: impl FnOnce(&mut DatabaseOptions),
+) -> Arc<Database> {
     let database = fixture.open_with("a.db", change);
     fragment(&database, percent);
     database
@@ -89,15 +93,15 @@ fn bytes(path: &Path) -> u64 {
 
 /// Maintains it, as often as it takes: the worker that has answered the last write may still be in
 /// its turn, and maintenance waits some milliseconds for it, and then leaves out what needs one.
-fn maintain_in_turn(database: &Database) -> Result<Maintained, Error> {
+fn maintain_in_turn(database: &Database) -> Result<MaintenanceRun, Error> {
     const TRIES_COUNT_MAX: usize = 1_000;
-    let has_no_turn = |result: &_| matches!(result, Ok(Maintained { is_optimised: false, .. }));
+    let has_no_turn = |result: &_| matches!(result, Ok(MaintenanceRun { is_optimised: false, .. }));
     let mut results = (0..TRIES_COUNT_MAX).map(|_| database.maintain());
     results.find(|result| !has_no_turn(result)).unwrap_or(Err(Error::Busy))
 }
 
 /// Maintains it and checks that its content stays. Returns what was done.
-fn maintain(database: &Database) -> Maintained {
+fn maintain(database: &Database) -> MaintenanceRun {
     let before = content(database);
     assert_eq!(before.1, "ok");
     let done = maintain_in_turn(database).unwrap();
@@ -118,7 +122,7 @@ fn up_to_fifteen_percent_free_it_is_left_as_it_is() {
     assert_eq!(after.wal_bytes, 0);
     assert_eq!(bytes(database.path()), after.pages * after.page_bytes);
     // The second time there is no WAL to cut.
-    assert_eq!(maintain(&database), Maintained { is_truncated: false, ..NOTHING });
+    assert_eq!(maintain(&database), MaintenanceRun { is_truncated: false, ..NOTHING });
     let counted = database.health().maintenance;
     assert_eq!((counted.runs, counted.optimised, counted.truncated), (2, 2, 1));
     assert_eq!(counted, fixture.databases.maintenance());
@@ -199,7 +203,7 @@ fn nor_is_one_that_others_may_write_to_and_that_cannot_be_shortened() {
 
 #[test]
 fn without_room_on_the_disk_it_is_shortened_in_place_or_not_at_all() {
-    let Some(disk) = Tmpfs::mount() else { return };
+    let Some(disk) = MountedTmpfs::mount() else { return };
     for (profile, returns_pages) in [(WHOLE_ONLY, false), (Profile::SERVER, true)] {
         let fixture = fixture();
         let path = disk.path().join(format!("{returns_pages}.db"));
@@ -244,7 +248,7 @@ fn writes_go_first() {
         let release = hold(&database);
         // The writer is at work: nothing that writes is done, and nothing waits for it.
         let done = database.maintain().unwrap();
-        assert_eq!(done, Maintained::default());
+        assert_eq!(done, MaintenanceRun::default());
         drop(release);
         insert(&database, 7).wait().unwrap();
         assert!(maintain(&database).is_compacted);
@@ -289,7 +293,10 @@ fn nothing_is_lost_between_writers_and_maintenance() {
 #[test]
 fn an_idle_database_is_maintained_once_after_each_time_that_it_was_written_to() {
     within_time(|| {
-        let limits = Limits { idle_time: std::time::Duration::from_millis(1), ..Limits::default() };
+        let limits = EngineLimits {
+            idle_time: std::time::Duration::from_millis(1),
+            ..EngineLimits::default()
+        };
         let fixture = fixture_with(limits);
         let (a, b) = (fixture.open("a.db"), fixture.open("b.db"));
         let runs = |database: &Database| database.health().maintenance.runs;
@@ -313,7 +320,7 @@ fn an_idle_database_is_maintained_once_after_each_time_that_it_was_written_to() 
 
 #[test]
 fn a_database_that_was_never_idle_is_not_maintained() {
-    let limits = Limits { idle_time: std::time::Duration::MAX, ..Limits::default() };
+    let limits = EngineLimits { idle_time: std::time::Duration::MAX, ..EngineLimits::default() };
     let fixture = fixture_with(limits);
     let database = fixture.open("a.db");
     insert(&database, 1).wait().unwrap();

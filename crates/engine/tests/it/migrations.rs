@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use engine::{Databases, Durability, Error, Limits, Migration};
+use engine::{Databases, Durability, EngineLimits, Error, Migration};
 
 use crate::{encryption, fixture, number, options};
 
@@ -68,7 +68,7 @@ fn any_two_processes_may_open_a_fresh_database_at_once() {
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let options = || options(|options| options.migrations = &[ONE, TWO]);
     let database = databases.open(&path, options).unwrap();
     let insert = database.write::<_, Error, _>(Durability::Disk, |db| {

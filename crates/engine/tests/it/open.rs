@@ -4,33 +4,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::{
-    Cipher, Encryption, Error, Key, Passphrase, Pragma, Profile, Scope, Untouched, open_connection,
-    open_untouched,
+    Cipher, DatabaseKey, Error, FileEncryption, Passphrase, PragmaScope, PragmaSetting, Profile,
+    ReadOnlyMode, open_connection, open_read_only,
 };
 use rusqlite::{Connection, StatementStatus};
 
 use crate::{encryption, fixture, insert, key, number, starts_plain};
 
-fn with(cipher: Option<Cipher>) -> Encryption {
-    Encryption::Key { key: key(), cipher }
+fn with(cipher: Option<Cipher>) -> FileEncryption {
+    FileEncryption::Key { key: key(), cipher }
 }
 
-fn other_key(cipher: Option<Cipher>) -> Encryption {
-    Encryption::Key { key: Key::from_bytes([8; 32]), cipher }
+fn other_key(cipher: Option<Cipher>) -> FileEncryption {
+    FileEncryption::Key { key: DatabaseKey::from_bytes([8; 32]), cipher }
 }
 
 /// Makes a file with a row in it, and closes it.
-fn make(path: &Path, encryption: &Encryption) -> Option<Cipher> {
+fn make(path: &Path, encryption: &FileEncryption) -> Option<Cipher> {
     let (db, cipher) = open_connection(path, encryption, Profile::SERVER, false, true).unwrap();
     db.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (42)").unwrap();
     cipher
 }
 
-fn open(path: &Path, encryption: &Encryption) -> Result<(Connection, Option<Cipher>), Error> {
+fn open(path: &Path, encryption: &FileEncryption) -> Result<(Connection, Option<Cipher>), Error> {
     open_connection(path, encryption, Profile::SERVER, false, false)
 }
 
-fn check_wrong_key(path: &Path, encryption: &Encryption) {
+fn check_wrong_key(path: &Path, encryption: &FileEncryption) {
     let error = open(path, encryption).unwrap_err();
     assert!(matches!(&error, Error::WrongKey { path: told } if told == path), "{error}");
 }
@@ -49,7 +49,7 @@ fn each_cipher_opens_what_it_wrote_and_nothing_else_does() {
 
         check_wrong_key(&path, &other_key(Some(cipher)));
         check_wrong_key(&path, &other_key(None));
-        check_wrong_key(&path, &Encryption::None);
+        check_wrong_key(&path, &FileEncryption::None);
         for other in Cipher::ALL.into_iter().filter(|other| *other != cipher) {
             check_wrong_key(&path, &with(Some(other)));
         }
@@ -61,7 +61,7 @@ fn a_passphrase_opens_what_it_wrote_and_another_does_not() {
     let directory = tempfile::tempdir().unwrap();
     let with = |passphrase: &[u8], cipher| {
         let passphrase = Passphrase::new(passphrase.to_vec());
-        Encryption::Passphrase { passphrase, cipher }
+        FileEncryption::Passphrase { passphrase, cipher }
     };
     for cipher in Cipher::ALL {
         let path = directory.path().join(cipher.name());
@@ -72,7 +72,7 @@ fn a_passphrase_opens_what_it_wrote_and_another_does_not() {
         drop(db);
         check_wrong_key(&path, &with(b"igel", Some(cipher)));
         check_wrong_key(&path, &other_key(Some(cipher)));
-        check_wrong_key(&path, &Encryption::None);
+        check_wrong_key(&path, &FileEncryption::None);
     }
     let aes = directory.path().join(Cipher::Aes256Cbc.name());
     assert_eq!(open(&aes, &with(b"hasen", None)).unwrap().1, Some(Cipher::Aes256Cbc));
@@ -94,13 +94,13 @@ fn without_a_name_chacha20_is_made_and_aes256cbc_is_found() {
 fn a_key_for_a_plain_file_is_told_and_the_file_stays_plain() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("plain");
-    assert_eq!(make(&path, &Encryption::None), None);
+    assert_eq!(make(&path, &FileEncryption::None), None);
     for cipher in [None, Some(Cipher::Aegis)] {
         let error = open(&path, &with(cipher)).unwrap_err();
         assert!(matches!(error, Error::NotEncrypted { .. }), "{error}");
     }
     assert!(starts_plain(&path));
-    let (db, _) = open(&path, &Encryption::None).unwrap();
+    let (db, _) = open(&path, &FileEncryption::None).unwrap();
     assert_eq!(number(&db, "PRAGMA temp_store"), 1, "plain databases keep temporary files on disk");
 }
 
@@ -110,7 +110,7 @@ fn a_file_that_is_no_database_is_a_wrong_key_and_stays_as_it_is() {
     let path = directory.path().join("photo");
     let content = b"not a database, but longer than a page header ".repeat(200);
     fs::write(&path, &content).unwrap();
-    check_wrong_key(&path, &Encryption::None);
+    check_wrong_key(&path, &FileEncryption::None);
     check_wrong_key(&path, &with(None));
     assert_eq!(fs::read(&path).unwrap(), content);
 }
@@ -153,7 +153,7 @@ fn a_wrong_key_leaves_the_wal_of_a_crashed_file_alone() {
         let before = fs::read(wal(&path)).unwrap();
         check_wrong_key(&path, &other_key(Some(cipher)));
         check_wrong_key(&path, &other_key(None));
-        check_wrong_key(&path, &Encryption::None);
+        check_wrong_key(&path, &FileEncryption::None);
         assert_eq!(fs::read(wal(&path)).unwrap(), before, "{cipher}");
         let (db, _) = open(&path, &with(Some(cipher))).unwrap();
         assert_eq!(number(&db, "SELECT x FROM t"), 42, "{cipher}");
@@ -162,7 +162,7 @@ fn a_wrong_key_leaves_the_wal_of_a_crashed_file_alone() {
 
 /// What a kill in mid-checkpoint leaves: page 1 tells of pages that the file has not, because they
 /// are still in the WAL.
-fn killed_in_checkpoint(directory: &Path, encryption: &Encryption, name: &str) -> PathBuf {
+fn killed_in_checkpoint(directory: &Path, encryption: &FileEncryption, name: &str) -> PathBuf {
     let path = directory.join(format!("live {name}"));
     let killed = directory.join(format!("killed {name}"));
     let (db, _) = open_connection(&path, encryption, Profile::SERVER, false, true).unwrap();
@@ -185,10 +185,10 @@ fn killed_in_checkpoint(directory: &Path, encryption: &Encryption, name: &str) -
 fn a_file_that_was_killed_in_a_checkpoint_opens_with_its_wal() {
     let directory = tempfile::tempdir().unwrap();
     let ciphers = Cipher::ALL.into_iter().map(|cipher| (with(Some(cipher)), cipher.name()));
-    for (encryption, name) in ciphers.chain([(Encryption::None, "plain")]) {
+    for (encryption, name) in ciphers.chain([(FileEncryption::None, "plain")]) {
         let path = killed_in_checkpoint(directory.path(), &encryption, name);
         let before = fs::read(wal(&path)).unwrap();
-        if matches!(encryption, Encryption::Key { .. }) {
+        if matches!(encryption, FileEncryption::Key { .. }) {
             check_wrong_key(&path, &other_key(None));
         }
         assert_eq!(fs::read(wal(&path)).unwrap(), before, "{name}");
@@ -223,7 +223,7 @@ fn every_profile_takes_effect_on_a_plain_and_on_an_encrypted_file() {
     let directory = tempfile::tempdir().unwrap();
     for profile in Profile::ALL {
         let plain = directory.path().join(format!("{}.plain", profile.name));
-        check_profile(&plain, &Encryption::None, profile);
+        check_profile(&plain, &FileEncryption::None, profile);
         let encrypted = directory.path().join(format!("{}.encrypted", profile.name));
         if profile.pragmas().any(|p| p.name == "mmap_size" && p.value != "0") {
             let error =
@@ -242,12 +242,12 @@ fn every_profile_takes_effect_on_a_plain_and_on_an_encrypted_file() {
 
 /// Makes a file with `profile`, and reads each setting back from a writer and a reader that open it
 /// again.
-fn check_profile(path: &Path, encryption: &Encryption, profile: &Profile) {
+fn check_profile(path: &Path, encryption: &FileEncryption, profile: &Profile) {
     let (creator, cipher) = open_connection(path, encryption, profile, false, true).unwrap();
     creator.execute_batch("CREATE TABLE t (x)").unwrap();
     for read_only in [false, true] {
         let (db, _) = open_connection(path, encryption, profile, read_only, false).unwrap();
-        for pragma in profile.pragmas().filter(|p| !read_only || p.scope == Scope::Always) {
+        for pragma in profile.pragmas().filter(|p| !read_only || p.scope == PragmaScope::Always) {
             let wanted = match pragma.name {
                 "temp_store" if cipher.is_some() => "2",
                 _ => pragma.read_back,
@@ -274,12 +274,22 @@ fn a_page_size_is_set_when_the_file_is_made_and_left_alone_later() {
         about: "",
         base: &[],
         changes: &[
-            Pragma { name: "page_size", value: "8192", read_back: "8192", scope: Scope::Creation },
-            Pragma { name: "journal_mode", value: "WAL", read_back: "wal", scope: Scope::Writing },
+            PragmaSetting {
+                name: "page_size",
+                value: "8192",
+                read_back: "8192",
+                scope: PragmaScope::Creation,
+            },
+            PragmaSetting {
+                name: "journal_mode",
+                value: "WAL",
+                read_back: "wal",
+                scope: PragmaScope::Writing,
+            },
         ],
     };
     let directory = tempfile::tempdir().unwrap();
-    for (name, encryption) in [("plain", Encryption::None), ("encrypted", encryption())] {
+    for (name, encryption) in [("plain", FileEncryption::None), ("encrypted", encryption())] {
         let path = directory.path().join(name);
         let (db, _) = open_connection(&path, &encryption, &LARGE_PAGES, false, true).unwrap();
         db.execute_batch("CREATE TABLE t (x)").unwrap();
@@ -293,8 +303,8 @@ fn a_page_size_is_set_when_the_file_is_made_and_left_alone_later() {
 fn a_schema_with_a_double_quoted_string_still_loads() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("legacy");
-    make(&path, &Encryption::None);
-    let (db, _) = open(&path, &Encryption::None).unwrap();
+    make(&path, &FileEncryption::None);
+    let (db, _) = open(&path, &FileEncryption::None).unwrap();
     db.execute_batch(
         "PRAGMA writable_schema = ON;
          INSERT INTO sqlite_schema VALUES ('table', 'u', 'u', 0, 'CREATE TABLE u (x CHECK (x <> \"no\"))');
@@ -304,7 +314,7 @@ fn a_schema_with_a_double_quoted_string_still_loads() {
     )
     .unwrap();
     drop(db);
-    let (db, _) = open(&path, &Encryption::None).unwrap();
+    let (db, _) = open(&path, &FileEncryption::None).unwrap();
     assert_eq!(number(&db, "SELECT x FROM u"), 42);
     db.execute("INSERT INTO u VALUES ('no')", []).unwrap_err();
 }
@@ -320,8 +330,8 @@ fn an_untouched_file_stays_alone() {
         names.sort();
         names
     };
-    let open = |encryption: &Encryption, how| open_untouched(&path, encryption, how);
-    let (db, cipher) = open(&encryption(), Untouched::Immutable).unwrap();
+    let open = |encryption: &FileEncryption, how| open_read_only(&path, encryption, how);
+    let (db, cipher) = open(&encryption(), ReadOnlyMode::Immutable).unwrap();
     assert_eq!((number(&db, "SELECT x FROM t"), cipher), (42, Some(Cipher::ChaCha20)));
     db.execute_batch("DELETE FROM t").unwrap_err();
     drop(db);
@@ -331,15 +341,15 @@ fn an_untouched_file_stays_alone() {
     let (writer, _) = self::open(&path, &encryption()).unwrap();
     writer.execute_batch("UPDATE t SET x = 43").unwrap();
     let (before, wal) = (names(), fs::read(directory.path().join("a.db-wal")).unwrap());
-    let (db, _) = open(&encryption(), Untouched::Shared).unwrap();
+    let (db, _) = open(&encryption(), ReadOnlyMode::Shared).unwrap();
     assert_eq!(number(&db, "SELECT x FROM t"), 43);
     drop(db);
     assert_eq!(names(), before);
     assert!(fs::read(directory.path().join("a.db-wal")).unwrap() == wal);
     assert_eq!(number(&writer, "SELECT x FROM t"), 43);
 
-    for wrong in [other_key(None), Encryption::None] {
-        let error = open(&wrong, Untouched::Shared).unwrap_err();
+    for wrong in [other_key(None), FileEncryption::None] {
+        let error = open(&wrong, ReadOnlyMode::Shared).unwrap_err();
         assert!(matches!(error, Error::WrongKey { .. }), "{error}");
     }
 }

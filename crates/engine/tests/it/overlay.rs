@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use engine::{Cipher, Encryption, Error, Profile, Untouched, open_connection, open_untouched};
+use engine::{
+    Cipher, Error, FileEncryption, Profile, ReadOnlyMode, open_connection, open_read_only,
+};
 use rusqlite::Connection;
 
 use crate::{encryption, key, number};
 
-fn overlay(path: &Path, encryption: &Encryption) -> Connection {
-    open_untouched(path, encryption, Untouched::Overlay).unwrap().0
+fn overlay(path: &Path, encryption: &FileEncryption) -> Connection {
+    open_read_only(path, encryption, ReadOnlyMode::Overlay).unwrap().0
 }
 
 fn integrity(db: &Connection) -> String {
@@ -22,15 +24,15 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
-fn ciphers() -> Vec<(String, Encryption)> {
-    let with = |cipher| Encryption::Key { key: key(), cipher: Some(cipher) };
+fn ciphers() -> Vec<(String, FileEncryption)> {
+    let with = |cipher| FileEncryption::Key { key: key(), cipher: Some(cipher) };
     let encrypted = Cipher::ALL.into_iter().map(|cipher| (cipher.to_string(), with(cipher)));
-    encrypted.chain([("plain".to_owned(), Encryption::None)]).collect()
+    encrypted.chain([("plain".to_owned(), FileEncryption::None)]).collect()
 }
 
 /// What a kill leaves: in a folder of its own the file, and beside it a hot journal, or a WAL that
 /// no checkpoint has seen. `t` has 2,000 rows in either case.
-fn killed(folder: &Path, encryption: &Encryption, journal: &str) -> PathBuf {
+fn killed(folder: &Path, encryption: &FileEncryption, journal: &str) -> PathBuf {
     let (live, dead) = (folder.join("live"), folder.join("dead"));
     fs::create_dir_all(&live).unwrap();
     fs::create_dir_all(&dead).unwrap();
@@ -88,12 +90,12 @@ fn a_wrong_key_does_no_harm_either() {
             let folder = tempfile::tempdir().unwrap();
             let path = killed(folder.path(), &encryption, journal);
             let before = content(path.parent().unwrap());
-            let other = engine::Key::from_bytes([8; 32]);
+            let other = engine::DatabaseKey::from_bytes([8; 32]);
             let wrong = match &encryption {
-                Encryption::None => Encryption::Key { key: other, cipher: None },
-                _ => Encryption::None,
+                FileEncryption::None => FileEncryption::Key { key: other, cipher: None },
+                _ => FileEncryption::None,
             };
-            let error = open_untouched(&path, &wrong, Untouched::Overlay).unwrap_err();
+            let error = open_read_only(&path, &wrong, ReadOnlyMode::Overlay).unwrap_err();
             let is_expected = matches!(error, Error::WrongKey { .. } | Error::NotEncrypted { .. });
             assert!(is_expected, "{name} {journal}: {error}");
             assert!(content(path.parent().unwrap()) == before, "{name} {journal}");
@@ -107,7 +109,7 @@ fn no_other_file_is_opened_beside_it() {
     let path = folder.path().join("a.db");
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
     let before = content(folder.path());
-    let db = overlay(&path, &Encryption::None);
+    let db = overlay(&path, &FileEncryption::None);
     let other = folder.path().join("b.db");
     for sql in ["VACUUM INTO ?1", "ATTACH ?1 AS other"] {
         let error = db.execute(sql, [other.to_str().unwrap()]).unwrap_err();
@@ -130,7 +132,7 @@ fn checks_are_checked() {
     .unwrap();
     drop(db);
     assert_eq!(integrity(&overlay(&path, &encryption())), "CHECK constraint failed in t");
-    let (db, _) = open_untouched(&path, &encryption(), Untouched::Immutable).unwrap();
+    let (db, _) = open_read_only(&path, &encryption(), ReadOnlyMode::Immutable).unwrap();
     assert_eq!(integrity(&db), "ok");
 }
 
@@ -144,6 +146,6 @@ fn a_pipe_for_a_journal_is_not_waited_for() {
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
     }
-    let db = overlay(&path, &Encryption::None);
+    let db = overlay(&path, &FileEncryption::None);
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 0);
 }

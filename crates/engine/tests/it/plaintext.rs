@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use engine::{Encryption, Profile, open_connection};
+use engine::{FileEncryption, Profile, open_connection};
 use rusqlite::Connection;
 
 use crate::encryption;
@@ -21,11 +21,11 @@ const MARKER: &str = "a-marker-that-must-not-reach-the-disk";
 
 /// Set for the run under `strace`: the database's path.
 const DATABASE: &str = "ENGINE_TEST_PLAINTEXT_DATABASE";
-/// Set for the run under `strace`: a [`Case`]'s name.
+/// Set for the run under `strace`: a [`TracedCase`]'s name.
 const CASE: &str = "ENGINE_TEST_PLAINTEXT_CASE";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Case {
+enum TracedCase {
     /// What the engine does with an encrypted database.
     Ours,
     /// The same, but with temporary files.
@@ -36,15 +36,15 @@ enum Case {
 #[test]
 fn no_plaintext_is_written_by_vacuum_index_sort_and_statement_journal() {
     let directory = tempfile::tempdir().unwrap();
-    let ours = trace(directory.path(), Case::Ours);
+    let ours = trace(directory.path(), TracedCase::Ours);
     assert!(ours.writes > 1_000, "{ours:?}");
     assert_eq!((ours.with_marker, ours.temporary), (0, 0), "{ours:?}");
 
-    let files = trace(directory.path(), Case::TemporaryFiles);
+    let files = trace(directory.path(), TracedCase::TemporaryFiles);
     assert!(files.temporary > 100, "{files:?}");
     assert_eq!(files.with_marker, 0, "{files:?}");
 
-    let unencrypted = trace(directory.path(), Case::Unencrypted);
+    let unencrypted = trace(directory.path(), TracedCase::Unencrypted);
     assert!(unencrypted.temporary_with_marker > 100, "{unencrypted:?}");
 }
 
@@ -54,10 +54,10 @@ fn no_plaintext_is_written_by_vacuum_index_sort_and_statement_journal() {
 fn traced_workload() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
     let case = std::env::var_os(CASE).unwrap();
-    let is = |other: Case| *case == *format!("{other:?}");
-    let encryption = if is(Case::Unencrypted) { Encryption::None } else { encryption() };
+    let is = |other: TracedCase| *case == *format!("{other:?}");
+    let encryption = if is(TracedCase::Unencrypted) { FileEncryption::None } else { encryption() };
     let (db, _) = open_connection(&path, &encryption, Profile::SERVER, false, true).unwrap();
-    if is(Case::TemporaryFiles) {
+    if is(TracedCase::TemporaryFiles) {
         db.execute_batch("PRAGMA temp_store = FILE").unwrap();
     }
     // A cache of 200 KB makes everything spill that can.
@@ -86,14 +86,14 @@ fn workload(db: &Connection) {
 /// Counts of writes: all, those that hold the marker, those to temporary files, and those of both
 /// kinds.
 #[derive(Debug, Default)]
-struct Traced {
+struct TraceCounts {
     writes: usize,
     with_marker: usize,
     temporary: usize,
     temporary_with_marker: usize,
 }
 
-fn trace(directory: &Path, case: Case) -> Traced {
+fn trace(directory: &Path, case: TracedCase) -> TraceCounts {
     let trace = directory.join(format!("{case:?}.trace"));
     let database = directory.join(format!("{case:?}.db"));
     let temporary = directory.join("tmp");
@@ -114,10 +114,10 @@ fn trace(directory: &Path, case: Case) -> Traced {
     count(&trace, &temporary)
 }
 
-fn count(trace: &Path, temporary: &Path) -> Traced {
+fn count(trace: &Path, temporary: &Path) -> TraceCounts {
     let marker = hex(MARKER.as_bytes());
     let temporary = hex(temporary.as_os_str().as_encoded_bytes());
-    let mut traced = Traced::default();
+    let mut traced = TraceCounts::default();
     for line in BufReader::new(File::open(trace).unwrap()).lines() {
         let line = line.unwrap();
         // `-y` writes a descriptor as 4<path>, before the data, which is in quotes.

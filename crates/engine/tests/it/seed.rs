@@ -15,29 +15,29 @@ const SEED: &str = "ENGINE_TEST_SEED";
 const HANGS_AFTER: Duration = Duration::from_mins(4);
 
 /// A random number generator. If the test that holds it fails, it says how to replay it.
-pub(crate) struct Random {
+pub(crate) struct ReplayableRng {
     generator: StdRng,
     seed: u64,
 }
 
-pub(crate) fn random() -> Random {
+pub(crate) fn random() -> ReplayableRng {
     let given = std::env::var_os(SEED);
     let given = given.map(|seed| seed.to_str().unwrap().parse().unwrap());
     seeded(given.unwrap_or_else(|| getrandom::u64().unwrap()))
 }
 
-pub(crate) fn seeded(seed: u64) -> Random {
-    Random { generator: StdRng::seed_from_u64(seed), seed }
+pub(crate) fn seeded(seed: u64) -> ReplayableRng {
+    ReplayableRng { generator: StdRng::seed_from_u64(seed), seed }
 }
 
-impl Random {
+impl ReplayableRng {
     /// Another one for another thread; the same for the same seed.
     pub(crate) fn fork(&mut self) -> StdRng {
         StdRng::seed_from_u64(self.random())
     }
 }
 
-impl Deref for Random {
+impl Deref for ReplayableRng {
     type Target = StdRng;
 
     fn deref(&self) -> &StdRng {
@@ -45,13 +45,13 @@ impl Deref for Random {
     }
 }
 
-impl DerefMut for Random {
+impl DerefMut for ReplayableRng {
     fn deref_mut(&mut self) -> &mut StdRng {
         &mut self.generator
     }
 }
 
-impl Drop for Random {
+impl Drop for ReplayableRng {
     #[expect(clippy::print_stderr, reason = "the harness shows it with the failure")]
     fn drop(&mut self) {
         if thread::panicking() {

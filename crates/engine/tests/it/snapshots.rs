@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Database, Durability, Error, Sql, open_connection};
+use engine::{Database, Durability, Error, StaticStatement, open_connection};
 use rusqlite::Connection;
 
-use crate::bank::{self, SMALL_WAL, Transfer, WAL_LIMIT, is_balanced};
+use crate::bank::{self, BankTransfer, SMALL_WAL, WAL_LIMIT, is_balanced};
 use crate::seed::{random, within_time};
 use crate::{encryption, fixture, insert, number, sum};
 
@@ -47,8 +47,8 @@ fn wal_bytes(database: &Database) -> u64 {
 #[test]
 fn a_read_sees_each_write_that_was_answered_before_it_began() {
     const WRITES: i64 = 2_000;
-    static ADD: Sql = Sql::new("UPDATE t SET x = x + 1");
-    static READ: Sql = Sql::new("SELECT x FROM t");
+    static ADD: StaticStatement = StaticStatement::new("UPDATE t SET x = x + 1");
+    static READ: StaticStatement = StaticStatement::new("SELECT x FROM t");
     within_time(|| {
         let fixture = fixture();
         let database = fixture.open_with("a.db", |options| options.profile = SMALL_WAL);
@@ -192,7 +192,7 @@ fn the_wal_stays_short_under_load_with_readers() {
             while !is_short() {
                 // Flushed, as a checkpoint is: so a slow disk slows both.
                 let submit =
-                    |id| Transfer::random(id, &mut random).submit(&database, Durability::Disk);
+                    |id| BankTransfer::random(id, &mut random).submit(&database, Durability::Disk);
                 let writes: Vec<_> = ids.by_ref().take(BATCH).map(submit).collect();
                 for write in writes {
                     write.wait().unwrap();
@@ -216,7 +216,7 @@ fn reads_wait_only_for_the_end_of_a_reset() {
             let stats = database.stats();
             if stats.checkpoint_pauses >= RESETS {
                 // Nobody reads, so nothing was left to copy when reads were held.
-                assert_eq!(stats.pages_copied_held, 0, "{stats:?}");
+                assert_eq!(stats.pages_copied_with_reads_paused, 0, "{stats:?}");
                 break;
             }
         }

@@ -5,15 +5,15 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use engine::{Database, Durability, Error, Pending};
+use engine::{Database, Durability, Error, WriteFuture};
 use rusqlite::Connection;
 
-use crate::{Fixture, fixture, hold, insert, number, sum, wait_for_all};
+use crate::{EngineFixture, fixture, hold, insert, number, sum, wait_for_all};
 
 /// Queues `transaction` between two inserts of 1 and 4 in one batch. Returns what became of the
 /// three.
 fn between<T: Send + 'static>(
-    fixture: &Fixture,
+    fixture: &EngineFixture,
     transaction: impl Fn(&Connection) -> Result<T, Error> + Send + 'static,
 ) -> (Arc<Database>, [Result<(), Error>; 3]) {
     let database = fixture.open("a.db");
@@ -166,9 +166,9 @@ fn a_full_queue_is_busy_and_what_was_accepted_is_run() {
     let fixture = fixture();
     let database = fixture.open_with("a.db", |options| options.limits.queue_count_max = 3);
     let release = hold(&database);
-    let writes: Vec<Pending<(), Error>> = (0..5).map(|x| insert(&database, x)).collect();
+    let writes: Vec<WriteFuture<(), Error>> = (0..5).map(|x| insert(&database, x)).collect();
     drop(release);
-    let results: Vec<_> = writes.into_iter().map(Pending::wait).collect();
+    let results: Vec<_> = writes.into_iter().map(WriteFuture::wait).collect();
     assert!(results[..3].iter().all(Result::is_ok), "{results:?}");
     assert!(results[3..].iter().all(|result| matches!(result, Err(Error::Busy))), "{results:?}");
     assert_eq!((sum(&database), database.stats().queue_count_max_seen), (3, 3));
@@ -216,7 +216,7 @@ fn a_dropped_answer_does_not_cancel_the_write() {
 fn a_batch_is_as_durable_as_its_strictest_member_asks() {
     let fixture = fixture();
     let database = fixture.open("a.db");
-    let write = |durability| -> Pending<(), Error> { database.write(durability, |_| Ok(())) };
+    let write = |durability| -> WriteFuture<(), Error> { database.write(durability, |_| Ok(())) };
     let flushes = |durability| {
         // A disk that is memory has flushed before anybody waits.
         let before = database.stats().flushes;
@@ -243,11 +243,11 @@ fn a_commit_flushes_by_itself_where_there_is_no_wal_to_flush() {
     static JOURNAL: engine::Profile =
         engine::Profile { name: "journal", about: "", base: &[], changes: &[] };
     static NORMAL: engine::Profile = engine::Profile {
-        changes: &[engine::Pragma {
+        changes: &[engine::PragmaSetting {
             name: "synchronous",
             value: "NORMAL",
             read_back: "1",
-            scope: engine::Scope::Always,
+            scope: engine::PragmaScope::Always,
         }],
         ..JOURNAL
     };
@@ -279,13 +279,15 @@ fn a_batch_stops_at_its_count_and_at_its_time() {
 
 #[test]
 fn a_hot_database_does_not_starve_another() {
-    let fixture =
-        crate::fixture_with(engine::Limits { workers_count: 1, ..engine::Limits::default() });
+    let fixture = crate::fixture_with(engine::EngineLimits {
+        workers_count: 1,
+        ..engine::EngineLimits::default()
+    });
     let hot = fixture.open_with("hot.db", |options| options.limits.batch_count_max = 10);
     let cold = fixture.open("cold.db");
     let ran = Arc::new(AtomicI64::new(0));
     let release = hold(&hot);
-    let hot_writes: Vec<Pending<(), Error>> = (0..1_000)
+    let hot_writes: Vec<WriteFuture<(), Error>> = (0..1_000)
         .map(|_| {
             let ran = Arc::clone(&ran);
             hot.write(Durability::Os, move |_| {
@@ -294,7 +296,7 @@ fn a_hot_database_does_not_starve_another() {
             })
         })
         .collect();
-    let ran_before: Pending<i64, Error> =
+    let ran_before: WriteFuture<i64, Error> =
         cold.write(Durability::Os, move |_| Ok(ran.load(Ordering::SeqCst)));
     drop(release);
     assert!(ran_before.wait().unwrap() <= 10, "the other database had its turn after one batch");

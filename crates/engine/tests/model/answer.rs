@@ -7,30 +7,32 @@ use std::task::Poll;
 use loom::thread;
 
 use crate::error::{Error, Result};
-use crate::flush::FlushedWal;
-use crate::job::{Durability, EndedBatch, Pending, Queued, UnflushedBatch, job};
-use crate::seen::Seen;
+use crate::flush::FlushProof;
+use crate::job::{CompletedBatch, Durability, UnflushedBatch, WriteFuture, WriteJob, job};
+use crate::observed::ObservedValues;
 use crate::transaction::Transaction;
-use crate::{Alarm, check, is_ready, poll, wait};
+use crate::{TestAlarm, check, is_ready, poll, wait};
 
-fn queue(closure: impl Fn() -> Result<u32> + Send + 'static) -> (Queued, Pending<u32, Error>) {
+fn queue(
+    closure: impl Fn() -> Result<u32> + Send + 'static,
+) -> (WriteJob, WriteFuture<u32, Error>) {
     job(Durability::Os, move |_: &Transaction<'_>| closure())
 }
 
-fn run(queued: Queued) {
+fn run(queued: WriteJob) {
     queued.run(&Transaction::default());
-    EndedBatch::new(vec![queued]).answer();
+    CompletedBatch::new(vec![queued]).complete();
 }
 
 /// A task may be polled by one executor and then by another; the last one that asked counts.
 #[test]
 fn the_last_waker_is_called_or_the_answer_is_seen() {
-    let seen = Seen::default();
+    let seen = ObservedValues::default();
     let record = seen.recorder();
     check(move || {
         let (queued, mut pending) = queue(|| Ok(7));
         let writer = thread::spawn(move || run(queued));
-        let (first, last) = (Alarm::new(), Alarm::new());
+        let (first, last) = (TestAlarm::new(), TestAlarm::new());
         let (polls, answer) = match poll(&mut pending, &first) {
             Poll::Ready(answer) => (1, answer),
             Poll::Pending => match poll(&mut pending, &last) {
@@ -51,14 +53,14 @@ fn the_last_waker_is_called_or_the_answer_is_seen() {
 #[test]
 fn a_closure_that_runs_keeps_no_caller_from_polling() {
     check(|| {
-        let has_polled = Alarm::new();
+        let has_polled = TestAlarm::new();
         let condition = Arc::clone(&has_polled);
         let (queued, mut pending) = queue(move || {
             condition.wait();
             Ok(7)
         });
         let writer = thread::spawn(move || run(queued));
-        let alarm = Alarm::new();
+        let alarm = TestAlarm::new();
         assert!(poll(&mut pending, &alarm).is_pending());
         has_polled.ring();
         alarm.wait();
@@ -72,7 +74,7 @@ fn an_executor_may_poll_under_a_lock_that_its_waker_takes() {
     check(|| {
         let (queued, mut pending) = queue(|| Ok(7));
         let writer = thread::spawn(move || run(queued));
-        let alarm = Alarm::new();
+        let alarm = TestAlarm::new();
         let mut polled = poll(&mut pending, &alarm);
         if polled.is_pending() {
             let _has_rung = alarm.has_rung.lock().unwrap();
@@ -96,7 +98,7 @@ fn a_batch_answers_each_of_its_callers() {
         let writer = thread::spawn(move || {
             first.run(&Transaction::default());
             second.run(&Transaction::default());
-            EndedBatch::new(vec![first, second]).answer();
+            CompletedBatch::new(vec![first, second]).complete();
         });
         assert!(matches!(wait(of_second), Err(Error::Busy)));
         assert_eq!(caller.join().unwrap().unwrap(), 1);
@@ -139,7 +141,7 @@ fn a_flushed_batch_answers_what_was_returned() {
         let (queued, pending) = queue(|| Ok(7));
         let writer = thread::spawn(move || {
             queued.run(&Transaction::default());
-            UnflushedBatch::new(vec![queued]).acknowledge(&FlushedWal).answer();
+            UnflushedBatch::new(vec![queued]).acknowledge(&FlushProof).complete();
         });
         assert_eq!(wait(pending).unwrap(), 7);
         writer.join().unwrap();
@@ -151,7 +153,7 @@ fn a_caller_may_leave() {
     check(|| {
         let (queued, mut pending) = queue(|| Ok(7));
         let writer = thread::spawn(move || run(queued));
-        let alarm = Alarm::new();
+        let alarm = TestAlarm::new();
         // Leaves its waker behind, or takes the answer with it.
         drop(poll(&mut pending, &alarm));
         drop(pending);

@@ -1,38 +1,38 @@
-//! Batches on their way from the writer to the task that answers (`courier.rs`).
+//! Batches on their way from the writer to the task that answers (`completion.rs`).
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use loom::thread;
 
-use crate::courier::{Receiver, channel};
+use crate::completion::{CompletionReceiver, channel};
 use crate::error::{Error, Result};
-use crate::job::{Durability, EndedBatch, Pending, job};
-use crate::seen::Seen;
+use crate::job::{CompletedBatch, Durability, WriteFuture, job};
+use crate::observed::ObservedValues;
 use crate::transaction::Transaction;
-use crate::{Alarm, check, wait};
+use crate::{TestAlarm, check, wait};
 
-fn batch(number: u32) -> (EndedBatch, Pending<u32, Error>) {
+fn batch(number: u32) -> (CompletedBatch, WriteFuture<u32, Error>) {
     let (queued, pending) = job(Durability::Os, move |_: &Transaction<'_>| Ok::<_, Error>(number));
     queued.run(&Transaction::default());
-    (EndedBatch::new(vec![queued]), pending)
+    (CompletedBatch::new(vec![queued]), pending)
 }
 
 /// Says whether the receiver got it, or its caller was answered by the writer.
-fn send(sender: &crate::courier::Sender, batch: EndedBatch) -> bool {
+fn send(sender: &crate::completion::CompletionSender, batch: CompletedBatch) -> bool {
     let refused = sender.send(batch);
-    refused.map_err(EndedBatch::answer).is_ok()
+    refused.map_err(CompletedBatch::complete).is_ok()
 }
 
 /// What the task does, `count_max` times at most.
-fn answer(receiver: &Receiver, count_max: usize) -> usize {
+fn answer(receiver: &CompletionReceiver, count_max: usize) -> usize {
     let mut count = 0;
     while count < count_max {
-        let alarm = Alarm::new();
+        let alarm = TestAlarm::new();
         let waker = Waker::from(Arc::clone(&alarm));
         match receiver.poll(&Context::from_waker(&waker)) {
             Poll::Ready(Some(batch)) => {
-                batch.answer();
+                batch.complete();
                 count += 1;
             }
             Poll::Ready(None) => break,
@@ -45,16 +45,16 @@ fn answer(receiver: &Receiver, count_max: usize) -> usize {
 /// The runtime may end before, between and after the batches that are sent.
 #[test]
 fn a_receiver_that_goes_away_leaves_no_caller_without_an_answer() {
-    let seen = Seen::default();
+    let seen = ObservedValues::default();
     let record = seen.recorder();
     check(move || {
         let (sender, receiver) = channel();
         let runtime = thread::spawn(move || {
             // It was polled once, and is dropped while it waits, or with what it did not take.
-            let waker = Waker::from(Alarm::new());
+            let waker = Waker::from(TestAlarm::new());
             let polled = receiver.poll(&Context::from_waker(&waker));
             if let Poll::Ready(Some(batch)) = polled {
-                batch.answer();
+                batch.complete();
             }
         });
         let ((first, of_first), (second, of_second)) = (batch(1), batch(2));

@@ -8,7 +8,7 @@
 //! # Not here
 //! - SQLite: a closure runs and writes nothing. `schedule.rs` repeats the few lines of
 //!   `database.rs` and `databases.rs` around it.
-//! - `Pending::wait`, which polls like any other caller and parks a real thread.
+//! - `WriteFuture::wait`, which polls like any other caller and parks a real thread.
 #![expect(
     clippy::panic,
     clippy::unwrap_used,
@@ -16,20 +16,20 @@
 )]
 
 mod answer;
-#[path = "../../src/courier.rs"]
+#[path = "../../src/completion.rs"]
 #[expect(dead_code, reason = "the models do not use all of it")]
-mod courier;
+mod completion;
 mod delivery;
 #[path = "../../src/job.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the models do not use all of it")]
 mod job;
+mod observed;
 #[path = "../../src/queue.rs"]
 #[expect(dead_code, reason = "the models do not use all of it")]
 mod queue;
-#[path = "../../src/ready.rs"]
-mod ready;
+#[path = "../../src/run_queue.rs"]
+mod run_queue;
 mod schedule;
-mod seen;
 
 mod error {
     pub(crate) use engine::{Error, Result};
@@ -37,10 +37,10 @@ mod error {
 
 mod flush {
     /// Stands for the engine's, which only a flush makes.
-    pub(crate) struct FlushedWal;
+    pub(crate) struct FlushProof;
 }
 
-mod sync {
+mod thread_sync {
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 }
 
@@ -57,8 +57,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::error::{Error, Result};
-use crate::job::Pending;
-use crate::sync::{Condvar, Mutex};
+use crate::job::WriteFuture;
+use crate::thread_sync::{Condvar, Mutex};
 
 /// How often a thread may be stopped where it could have gone on. loom's documentation: two or
 /// three find most errors; each one more costs ten times the time.
@@ -72,12 +72,12 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Rings once; who waits for it goes on.
-struct Alarm {
+struct TestAlarm {
     has_rung: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Alarm {
+impl TestAlarm {
     fn new() -> Arc<Self> {
         Arc::new(Self { has_rung: Mutex::new(false), changed: Condvar::new() })
     }
@@ -95,20 +95,20 @@ impl Alarm {
     }
 }
 
-impl Wake for Alarm {
+impl Wake for TestAlarm {
     fn wake(self: Arc<Self>) {
         self.ring();
     }
 }
 
-fn poll(pending: &mut Pending<u32, Error>, alarm: &Arc<Alarm>) -> Poll<Result<u32>> {
+fn poll(pending: &mut WriteFuture<u32, Error>, alarm: &Arc<TestAlarm>) -> Poll<Result<u32>> {
     let waker = Waker::from(Arc::clone(alarm));
     Pin::new(pending).poll(&mut Context::from_waker(&waker))
 }
 
 /// The answer, which must be there when the waker is called.
-fn wait(mut pending: Pending<u32, Error>) -> Result<u32> {
-    let alarm = Alarm::new();
+fn wait(mut pending: WriteFuture<u32, Error>) -> Result<u32> {
+    let alarm = TestAlarm::new();
     match poll(&mut pending, &alarm) {
         Poll::Ready(answer) => answer,
         Poll::Pending => {
@@ -130,7 +130,7 @@ fn is_ready(polled: Poll<Result<u32>>) -> Result<u32> {
 #[should_panic(expected = "deadlock")]
 fn a_lost_wakeup_is_found() {
     check(|| {
-        let alarm = Alarm::new();
+        let alarm = TestAlarm::new();
         let ringer = Arc::clone(&alarm);
         loom::thread::spawn(move || {
             ringer.changed.notify_all();

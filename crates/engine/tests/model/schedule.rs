@@ -1,34 +1,34 @@
-//! Databases between their callers and the workers (`queue.rs`, `ready.rs`).
+//! Databases between their callers and the workers (`queue.rs`, `run_queue.rs`).
 
 use std::sync::Arc;
 
 use loom::thread::{self, JoinHandle};
 
 use crate::error::{Error, Result};
-use crate::job::{Durability, EndedBatch, Pending, Queued, job};
-use crate::queue::{Queue, Refused};
-use crate::ready::Ready;
-use crate::seen::Seen;
-use crate::sync::Mutex;
+use crate::job::{CompletedBatch, Durability, WriteFuture, WriteJob, job};
+use crate::observed::ObservedValues;
+use crate::queue::{BoundedQueue, QueuePushError};
+use crate::run_queue::RunQueue;
+use crate::thread_sync::Mutex;
 use crate::transaction::Transaction;
-use crate::{Alarm, check, is_ready, poll, wait};
+use crate::{TestAlarm, check, is_ready, poll, wait};
 
 /// What a worker takes, of which it runs one and puts the rest back.
 const BATCH_COUNT_MAX: usize = 2;
 /// More than any model writes.
 const QUEUE_COUNT_MAX: usize = 10;
 
-struct Database {
-    queue: Queue<Queued>,
+struct ModelDatabase {
+    queue: BoundedQueue<WriteJob>,
     /// `None` once closed.
     writer: Mutex<Option<()>>,
-    ready: Arc<Ready<Arc<Self>>>,
+    ready: Arc<RunQueue<Arc<Self>>>,
     /// The numbers of the closures that ran. No thread is switched at this lock.
     ran: std::sync::Mutex<Vec<u32>>,
 }
 
-impl Database {
-    fn write(self: &Arc<Self>, number: u32) -> Pending<u32, Error> {
+impl ModelDatabase {
+    fn write(self: &Arc<Self>, number: u32) -> WriteFuture<u32, Error> {
         self.write_with(number, || {})
     }
 
@@ -36,7 +36,7 @@ impl Database {
         self: &Arc<Self>,
         number: u32,
         closure: impl Fn() + Send + 'static,
-    ) -> Pending<u32, Error> {
+    ) -> WriteFuture<u32, Error> {
         let this = Arc::downgrade(self);
         let (job, pending) = job(Durability::Os, move |_: &Transaction<'_>| {
             closure();
@@ -46,8 +46,8 @@ impl Database {
         match self.queue.push(job) {
             Ok(true) => self.ready.push(Arc::clone(self)),
             Ok(false) => {}
-            Err(Refused::Closed(job)) => drop(job),
-            Err(Refused::Full(_)) => panic!("it is long enough"),
+            Err(QueuePushError::Closed(job)) => drop(job),
+            Err(QueuePushError::Full(_)) => panic!("it is long enough"),
         }
         pending
     }
@@ -58,18 +58,18 @@ impl Database {
             return false;
         }
         assert!(self.run_batch(), "it was scheduled twice");
-        self.queue.end_turn()
+        self.queue.unschedule()
     }
 
     /// A step of maintenance. `false`: a worker has the turn, or will have it.
     fn maintain(self: &Arc<Self>) -> bool {
-        if !self.queue.begin_turn() {
+        if !self.queue.try_schedule() {
             return false;
         }
         let writer = self.writer.try_lock().expect("no worker has the turn");
         thread::yield_now();
         drop(writer);
-        if self.queue.end_turn() {
+        if self.queue.unschedule() {
             self.ready.push(Arc::clone(self));
         }
         true
@@ -88,7 +88,7 @@ impl Database {
         let Some(first) = jobs.next() else { return false };
         first.run(&Transaction::default());
         self.queue.put_back(jobs);
-        EndedBatch::new(vec![first]).answer();
+        CompletedBatch::new(vec![first]).complete();
         true
     }
 
@@ -103,14 +103,14 @@ impl Database {
     }
 }
 
-struct Workers {
-    ready: Arc<Ready<Arc<Database>>>,
+struct WorkerThreads {
+    ready: Arc<RunQueue<Arc<ModelDatabase>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Workers {
+impl WorkerThreads {
     fn start(count: usize) -> Self {
-        let ready = Arc::new(Ready::<Arc<Database>>::new(count));
+        let ready = Arc::new(RunQueue::<Arc<ModelDatabase>>::new(count));
         let threads = (0..count).map(|worker| {
             let ready = Arc::clone(&ready);
             thread::spawn(move || {
@@ -124,9 +124,9 @@ impl Workers {
         Self { ready, threads }
     }
 
-    fn open(&self) -> Arc<Database> {
-        Arc::new(Database {
-            queue: Queue::new(QUEUE_COUNT_MAX),
+    fn open(&self) -> Arc<ModelDatabase> {
+        Arc::new(ModelDatabase {
+            queue: BoundedQueue::new(QUEUE_COUNT_MAX),
             writer: Mutex::new(Some(())),
             ready: Arc::clone(&self.ready),
             ran: std::sync::Mutex::default(),
@@ -142,7 +142,7 @@ impl Workers {
 #[test]
 fn every_caller_is_answered_once_and_in_order() {
     check(|| {
-        let workers = Workers::start(1);
+        let workers = WorkerThreads::start(1);
         let database = workers.open();
         let other = Arc::clone(&database);
         let caller = thread::spawn(move || wait(other.write(1)).unwrap());
@@ -159,10 +159,10 @@ fn every_caller_is_answered_once_and_in_order() {
 
 #[test]
 fn a_write_that_comes_during_a_step_of_maintenance_is_run_after_it() {
-    let seen: Seen<Vec<u32>> = Seen::default();
+    let seen: ObservedValues<Vec<u32>> = ObservedValues::default();
     let record = seen.recorder();
     check(move || {
-        let workers = Workers::start(1);
+        let workers = WorkerThreads::start(1);
         let database = workers.open();
         let other = Arc::clone(&database);
         let caller = thread::spawn(move || wait(other.write(1)).unwrap());
@@ -180,9 +180,9 @@ fn a_write_that_comes_during_a_step_of_maintenance_is_run_after_it() {
 #[test]
 fn no_worker_sleeps_while_a_database_waits() {
     check(|| {
-        let workers = Workers::start(2);
+        let workers = WorkerThreads::start(2);
         let (first, second) = (workers.open(), workers.open());
-        let has_ended = Alarm::new();
+        let has_ended = TestAlarm::new();
         let (end, condition) = (Arc::clone(&has_ended), has_ended);
         let pending = [
             first.write(1),
@@ -198,7 +198,7 @@ fn no_worker_sleeps_while_a_database_waits() {
 #[test]
 fn a_database_with_more_to_do_goes_to_the_back() {
     check(|| {
-        let ready = Ready::new(1);
+        let ready = RunQueue::new(1);
         ready.push("first");
         ready.push("second");
         assert_eq!(ready.next(0, None), Some("first"));
@@ -210,11 +210,11 @@ fn a_database_with_more_to_do_goes_to_the_back() {
 #[test]
 fn stopped_workers_end_when_nothing_is_left() {
     check(|| {
-        let workers = Workers::start(2);
+        let workers = WorkerThreads::start(2);
         let (first, second) = (workers.open(), workers.open());
         let pending = [first.write(1), first.write(2), second.write(3)];
         workers.stop();
-        let alarm = Alarm::new();
+        let alarm = TestAlarm::new();
         let answers = pending.map(|mut pending| is_ready(poll(&mut pending, &alarm)).unwrap());
         assert_eq!(answers, [1, 2, 3]);
     });
@@ -222,10 +222,10 @@ fn stopped_workers_end_when_nothing_is_left() {
 
 #[test]
 fn a_write_beside_close_is_run_or_refused() {
-    let seen = Seen::default();
+    let seen = ObservedValues::default();
     let record = seen.recorder();
     check(move || {
-        let workers = Workers::start(1);
+        let workers = WorkerThreads::start(1);
         let database = workers.open();
         let other = Arc::clone(&database);
         let caller = thread::spawn(move || {

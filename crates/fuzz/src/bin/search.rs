@@ -3,9 +3,9 @@
 
 use std::sync::OnceLock;
 
-use fuzz::Target;
+use fuzz::FuzzTarget;
 
-static TARGET: OnceLock<&Target> = OnceLock::new();
+static TARGET: OnceLock<&FuzzTarget> = OnceLock::new();
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let target = TARGET.get_or_init(|| {

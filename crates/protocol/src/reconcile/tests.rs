@@ -1,63 +1,65 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use crdt::Node;
+use crdt::NodeId;
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::Part;
+use crate::wire::WireRangeBucket;
 
 /// The plainest server that keeps the promises: whole ranges as one part each, ids looked at
 /// `looked_max` messages at a time.
-struct Server {
+struct ModelReconcileServer {
     messages: BTreeMap<Timestamp, Bytes>,
     looked_max: usize,
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Cost {
+struct RoundTripCost {
     rounds: usize,
     up: usize,
     down: usize,
 }
 
-impl Server {
-    fn items(&self, moments: &Range<u64>) -> Vec<Item> {
-        let all = self.messages.iter().map(|(t, content)| Item::of(*t, content));
-        all.filter(|item| moments.contains(&item.moment())).collect()
+impl ModelReconcileServer {
+    fn items(&self, time_range: &Range<u64>) -> Vec<ReconcileEntry> {
+        let all =
+            self.messages.iter().map(|(t, content)| ReconcileEntry::from_message(*t, content));
+        all.filter(|item| time_range.contains(&item.hybrid_time())).collect()
     }
 
-    fn find(&self, claim: &Claim, moments: &Range<u64>) -> Finding {
-        let mut items = self.items(moments);
+    fn find(&self, claim: &WireRangeClaim, time_range: &Range<u64>) -> WireRangeDiff {
+        let mut items = self.items(time_range);
         if claim.ids.is_empty() && claim.count > 0 {
             let (count, digest) = sum(&items);
             let equal = (count, digest) == (claim.count, claim.digest);
             // Two halves, where they differ.
-            let middle = items.get(items.len() / 2).map_or(moments.end, Item::moment);
-            let cuts = [moments.start, middle, moments.end];
+            let middle =
+                items.get(items.len() / 2).map_or(time_range.end, ReconcileEntry::hybrid_time);
+            let cuts = [time_range.start, middle, time_range.end];
             let parts = cuts.windows(2).filter(|_| !equal && count > 0).map(|cut| {
                 let (count, digest) = sum(&self.items(&(cut[0]..cut[1])));
-                Part { length: cut[1] - cut[0], count, digest }
+                WireRangeBucket { length: cut[1] - cut[0], count, digest }
             });
-            return Finding { equal, parts: parts.collect(), ..Finding::default() };
+            return WireRangeDiff { equal, parts: parts.collect(), ..WireRangeDiff::default() };
         }
         let mut length = 0;
         if items.len() > self.looked_max {
-            let end = items[self.looked_max].moment();
+            let end = items[self.looked_max].hybrid_time();
             items.truncate(self.looked_max);
-            length = end - moments.start;
+            length = end - time_range.start;
         }
         let here: HashSet<_> = items.iter().map(|item| item.id).collect();
         let missing = items.iter().filter(|item| !claim.ids.contains(&item.id));
-        let message = |item: &Item| {
+        let message = |item: &ReconcileEntry| {
             let content = self.messages[&item.timestamp].clone();
             crdt::Message { timestamp: item.timestamp, content }.into()
         };
-        Finding {
+        WireRangeDiff {
             messages: missing.map(message).collect(),
             wanted: claim.ids.iter().copied().filter(|id| !here.contains(id)).collect(),
             length,
-            ..Finding::default()
+            ..WireRangeDiff::default()
         }
     }
 }
@@ -65,10 +67,12 @@ impl Server {
 /// Compares; returns what the device got, what it is to send, and the cost.
 fn compare(
     device: &BTreeMap<Timestamp, Bytes>,
-    server: &Server,
-) -> (Vec<Timestamp>, Vec<Timestamp>, Cost) {
-    let mut reconcile = Reconcile::new(device.iter().map(|(t, c)| Item::of(*t, c)).collect());
-    let (mut missing, mut wanted, mut cost) = (Vec::new(), Vec::new(), Cost::default());
+    server: &ModelReconcileServer,
+) -> (Vec<Timestamp>, Vec<Timestamp>, RoundTripCost) {
+    let mut reconcile = SetReconciler::new(
+        device.iter().map(|(t, c)| ReconcileEntry::from_message(*t, c)).collect(),
+    );
+    let (mut missing, mut wanted, mut cost) = (Vec::new(), Vec::new(), RoundTripCost::default());
     while let Some(request) = reconcile.request() {
         let (mut end, mut findings) = (0, Vec::new());
         for claim in &request.claims {
@@ -79,7 +83,7 @@ fn compare(
         cost.rounds += 1;
         cost.up += prost::Message::encoded_len(&request);
         cost.down += findings.iter().map(prost::Message::encoded_len).sum::<usize>();
-        let found = reconcile.answered(findings).unwrap();
+        let found = reconcile.handle_response(findings).unwrap();
         let messages = found.missing.into_iter();
         missing.extend(messages.map(|m| crdt::Message::try_from(m).unwrap().timestamp));
         wanted.extend(found.wanted);
@@ -92,13 +96,13 @@ fn compare(
 
 fn set(timestamps: impl IntoIterator<Item = (u64, u16, u64)>) -> BTreeMap<Timestamp, Bytes> {
     let one = |(millis, counter, node)| {
-        let timestamp = Timestamp::new(millis, counter, Node(node)).unwrap();
+        let timestamp = Timestamp::new(millis, counter, NodeId(node)).unwrap();
         (timestamp, Bytes::from(timestamp.to_string()))
     };
     timestamps.into_iter().map(one).collect()
 }
 
-fn check(device: &BTreeMap<Timestamp, Bytes>, server: &Server) -> Cost {
+fn check(device: &BTreeMap<Timestamp, Bytes>, server: &ModelReconcileServer) -> RoundTripCost {
     let only = |a: &BTreeMap<Timestamp, Bytes>, b: &BTreeMap<Timestamp, Bytes>| {
         a.keys().filter(|t| !b.contains_key(t)).copied().collect::<Vec<_>>()
     };
@@ -114,7 +118,7 @@ const DAY_MS: u64 = 86_400_000;
 fn equal_sets_take_one_request_of_a_few_hundred_bytes() {
     // A message an hour for a year.
     let messages = set((0..8_760).map(|hour| (hour * 3_600_000, 0, 1)));
-    let server = Server { messages: messages.clone(), looked_max: 1_000 };
+    let server = ModelReconcileServer { messages: messages.clone(), looked_max: 1_000 };
     let cost = check(&messages, &server);
     assert_eq!(cost.rounds, 1);
     assert!(cost.up < 1_500 && cost.down < 200, "{cost:?}");
@@ -127,23 +131,23 @@ fn what_was_written_last_is_settled_in_one_request() {
     device.retain(|t, _| t.millis() != 8_990 * DAY_MS / 10);
     let mut messages = all;
     messages.retain(|t, _| t.millis() != 8_997 * DAY_MS / 10);
-    let cost = check(&device, &Server { messages, looked_max: 1_000 });
+    let cost = check(&device, &ModelReconcileServer { messages, looked_max: 1_000 });
     assert_eq!(cost.rounds, 1, "{cost:?}");
 }
 
 #[test]
 fn one_side_may_be_empty() {
     let messages = set((0..3_000).map(|n| (n * DAY_MS, 0, 1)));
-    check(&BTreeMap::new(), &Server { messages: messages.clone(), looked_max: 700 });
-    check(&messages, &Server { messages: BTreeMap::new(), looked_max: 700 });
-    check(&BTreeMap::new(), &Server { messages: BTreeMap::new(), looked_max: 700 });
+    check(&BTreeMap::new(), &ModelReconcileServer { messages: messages.clone(), looked_max: 700 });
+    check(&messages, &ModelReconcileServer { messages: BTreeMap::new(), looked_max: 700 });
+    check(&BTreeMap::new(), &ModelReconcileServer { messages: BTreeMap::new(), looked_max: 700 });
 }
 
 #[test]
 fn all_messages_may_be_of_one_moment() {
     let device = set((0..500).map(|node| (7, 7, node)));
     let messages = set((3..503).map(|node| (7, 7, node)));
-    check(&device, &Server { messages, looked_max: 1_000 });
+    check(&device, &ModelReconcileServer { messages, looked_max: 1_000 });
 }
 
 #[test]
@@ -152,42 +156,50 @@ fn a_content_that_differs_is_both_missing_and_wanted() {
     let mut messages = device.clone();
     let timestamp = *messages.keys().nth(100).unwrap();
     messages.insert(timestamp, Bytes::from_static(b"other"));
-    let (missing, wanted, _) = compare(&device, &Server { messages, looked_max: 1_000 });
+    let (missing, wanted, _) =
+        compare(&device, &ModelReconcileServer { messages, looked_max: 1_000 });
     assert_eq!((missing, wanted), (vec![timestamp], vec![timestamp]));
 }
 
 #[test]
 fn nonsense_is_refused() {
-    let items = || vec![Item { timestamp: Timestamp::ZERO, id: 1 }];
+    let items = || vec![ReconcileEntry { timestamp: Timestamp::ZERO, id: 1 }];
     let asked = || {
-        let mut reconcile = Reconcile::new(items());
+        let mut reconcile = SetReconciler::new(items());
         let request = reconcile.request().unwrap();
         (reconcile, request.claims.len())
     };
-    assert_eq!(asked().0.answered(Vec::new()), Err(Nonsense));
+    assert_eq!(asked().0.handle_response(Vec::new()), Err(InvalidRangeDiffs));
     let (mut reconcile, count) = asked();
-    assert_eq!(reconcile.answered(vec![Finding::default(); count + 1]), Err(Nonsense));
-    let short = Finding {
-        messages: vec![Message { timestamp: Bytes::from_static(b"short"), content: Bytes::new() }],
-        ..Finding::default()
+    assert_eq!(
+        reconcile.handle_response(vec![WireRangeDiff::default(); count + 1]),
+        Err(InvalidRangeDiffs)
+    );
+    let short = WireRangeDiff {
+        messages: vec![WireMessage {
+            timestamp: Bytes::from_static(b"short"),
+            content: Bytes::new(),
+        }],
+        ..WireRangeDiff::default()
     };
-    assert_eq!(asked().0.answered(vec![short]), Err(Nonsense));
+    assert_eq!(asked().0.handle_response(vec![short]), Err(InvalidRangeDiffs));
 }
 
 #[test]
 fn it_ends_whatever_the_server_says() {
-    let message = Message {
-        timestamp: Timestamp::new(1, 0, Node(1)).unwrap().to_bytes().to_vec().into(),
+    let message = WireMessage {
+        timestamp: Timestamp::new(1, 0, NodeId(1)).unwrap().to_bytes().to_vec().into(),
         content: Bytes::from_static(b"again and again"),
     };
     for (messages, expected) in [(vec![], IDLE_ROUNDS_COUNT_MAX), (vec![message], ROUNDS_COUNT_MAX)]
     {
-        let mut reconcile = Reconcile::new(Vec::new());
+        let mut reconcile = SetReconciler::new(Vec::new());
         let mut rounds = 0;
         while let Some(request) = reconcile.request() {
             rounds += 1;
-            let stuck = Finding { length: 1, messages: messages.clone(), ..Finding::default() };
-            reconcile.answered(vec![stuck; request.claims.len()]).unwrap();
+            let stuck =
+                WireRangeDiff { length: 1, messages: messages.clone(), ..WireRangeDiff::default() };
+            reconcile.handle_response(vec![stuck; request.claims.len()]).unwrap();
         }
         assert_eq!(rounds, expected);
     }
@@ -196,11 +208,13 @@ fn it_ends_whatever_the_server_says() {
 #[test]
 fn a_server_may_take_less() {
     let device = set((0..9_000).map(|n| (n * DAY_MS / 10, 0, 1)));
-    let server = Server { messages: BTreeMap::new(), looked_max: 9 };
-    let mut reconcile = Reconcile::new(device.iter().map(|(t, c)| Item::of(*t, c)).collect());
+    let server = ModelReconcileServer { messages: BTreeMap::new(), looked_max: 9 };
+    let mut reconcile = SetReconciler::new(
+        device.iter().map(|(t, c)| ReconcileEntry::from_message(*t, c)).collect(),
+    );
     let whole = reconcile.request().unwrap();
     let mut rest = whole.clone();
-    while reconcile.ask_less() {
+    while reconcile.shrink_requests() {
         rest = reconcile.request().unwrap();
     }
     assert_eq!(rest.claims, whole.claims[..1]);
@@ -225,6 +239,6 @@ proptest! {
         let some = |all: Vec<_>| all.into_iter().take(kept);
         let device = set(both.iter().copied().chain(some(device)));
         let messages = set(both.into_iter().chain(some(server)));
-        check(&device, &Server { messages, looked_max });
+        check(&device, &ModelReconcileServer { messages, looked_max });
     }
 }

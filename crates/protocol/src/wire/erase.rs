@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 pub struct EraseRequest {
     /// Each timestamp once.
     #[prost(message, repeated, tag = "1")]
-    pub erasures: Vec<Erasure>,
+    pub erasures: Vec<WireErasure>,
     /// The account's: who has only a device's token erases nothing.
     #[prost(string, tag = "2")]
     pub password: String,
-    /// The form of the contents, as in [`super::ContentForm`].
+    /// The form of the contents, as in [`super::WireEncryptionMode`].
     #[prost(bytes = "bytes", tag = "3")]
     #[serde(default, with = "crate::json::key_id")]
     #[schema(value_type = String, example = "")]
@@ -26,8 +26,9 @@ pub struct EraseRequest {
 /// A message, and what it is to become.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Erasure {
-    /// As in [`super::Message`].
+#[schema(as = Erasure)]
+pub struct WireErasure {
+    /// As in [`super::WireMessage`].
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::timestamp")]
     #[schema(value_type = String, example = "2026-11-21T06:30:00.123Z-0000-a1b2c3d4e5f60718")]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Fingerprint, Message};
+use super::{WireFingerprint, WireMessage};
 
 /// `POST /v1/sync/reconcile`: what the device holds in ranges of time.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
@@ -11,14 +11,15 @@ use super::{Fingerprint, Message};
 pub struct ReconcileRequest {
     /// In order of time, without overlap.
     #[prost(message, repeated, tag = "1")]
-    pub claims: Vec<Claim>,
+    pub claims: Vec<WireRangeClaim>,
 }
 
 /// What the device holds in one range of moments: the ids of its messages, or else their count and
 /// digest.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
+#[schema(as = Claim)]
+pub struct WireRangeClaim {
     /// Moments between the end of the claim before this one, or 0, and the start of this one.
     #[prost(uint64, tag = "1")]
     #[serde(default, with = "crate::json::hex64")]
@@ -51,14 +52,14 @@ pub struct ReconcileResponse {
     /// One for each claim, in order. Fewer if the answer would become too large: ask again for the
     /// rest.
     #[prost(message, repeated, tag = "1")]
-    pub findings: Vec<Finding>,
+    pub findings: Vec<WireRangeDiff>,
     /// The vault's newest arrival number, before anything was compared.
     #[prost(uint64, tag = "2")]
     pub cursor: u64,
     /// The whole set, before anything was compared.
     #[prost(message, optional, tag = "3")]
     #[schema(required, nullable = false)]
-    pub fingerprint: Option<Fingerprint>,
+    pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "4")]
     pub now_ms: u64,
@@ -72,17 +73,18 @@ pub struct ReconcileResponse {
 
 /// What the server says to one claim.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
-pub struct Finding {
+#[schema(as = Finding)]
+pub struct WireRangeDiff {
     /// Both hold the same: nothing else is said.
     #[prost(bool, tag = "1")]
     pub equal: bool,
     /// To a count and digest: what the server holds, in parts, from the claim's start on. After the
     /// last part it holds nothing.
     #[prost(message, repeated, tag = "2")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<WireRangeBucket>,
     /// To ids: what the device lacks, in order of time.
     #[prost(message, repeated, tag = "3")]
-    pub messages: Vec<Message>,
+    pub messages: Vec<WireMessage>,
     /// To ids: those that the server lacks.
     #[prost(fixed64, repeated, tag = "4")]
     #[serde(with = "crate::json::hex64s")]
@@ -98,7 +100,8 @@ pub struct Finding {
 
 /// Messages of the server that follow each other in time.
 #[derive(Clone, Copy, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
-pub struct Part {
+#[schema(as = Part)]
+pub struct WireRangeBucket {
     /// Moments from its start to its end.
     #[prost(uint64, tag = "1")]
     #[serde(with = "crate::json::hex64")]

@@ -1,15 +1,15 @@
-use crdt::{Node, Timestamp};
+use crdt::{NodeId, Timestamp};
 use prost_reflect::{DescriptorPool, DynamicMessage};
 use serde::de::DeserializeOwned;
 
 use super::*;
 
-fn message(millis: u64, content: &'static [u8]) -> Message {
-    let timestamp = Timestamp::new(millis, 7, Node(9)).unwrap();
+fn message(millis: u64, content: &'static [u8]) -> WireMessage {
+    let timestamp = Timestamp::new(millis, 7, NodeId(9)).unwrap();
     crdt::Message { timestamp, content: Bytes::from_static(content) }.into()
 }
 
-fn fingerprint() -> Fingerprint {
+fn fingerprint() -> WireFingerprint {
     crdt::Fingerprint { count: 3, digest: 0xfeed << 64 }.into()
 }
 
@@ -42,8 +42,8 @@ where
 
 #[test]
 fn erasures_agree_too() {
-    let Message { timestamp, content } = message(5, b"hello");
-    let erasure = Erasure { timestamp, content, hash: fingerprint().digest };
+    let WireMessage { timestamp, content } = message(5, b"hello");
+    let erasure = WireErasure { timestamp, content, hash: fingerprint().digest };
     check("Erasure", &erasure);
     let key_id = Bytes::from_static(b"8 bytes.");
     let request = EraseRequest { erasures: vec![erasure], password: "x".to_owned(), key_id };
@@ -56,14 +56,14 @@ fn rust_types_json_and_the_proto_file_agree() {
     check("Message", &messages[0]);
     check("Fingerprint", &fingerprint());
     let key_id = || Bytes::from_static(b"8 bytes.");
-    let form = || Some(ContentForm { key_id: key_id() });
+    let form = || Some(WireEncryptionMode { key_id: key_id() });
     check("ContentForm", &form().unwrap());
     let request =
         PushRequest { messages: messages.clone(), key_id: key_id(), after: Some(7), set_id: 8 };
     check("PushRequest", &request);
     let fingerprint = Some(fingerprint());
     let holds = fingerprint.clone();
-    check("EncryptRequest", &EncryptRequest { key_id: key_id(), holds, begin: true });
+    check("EncryptRequest", &EnableE2eeRequest { key_id: key_id(), holds, begin: true });
     let pushed = PushResponse {
         stored: 1,
         known: 2,
@@ -73,12 +73,12 @@ fn rust_types_json_and_the_proto_file_agree() {
         set_id: 5,
     };
     check("PushResponse", &pushed);
-    let claim = Claim { gap: 1, length: 2, count: 3, digest: 4, ids: vec![5, u64::MAX] };
+    let claim = WireRangeClaim { gap: 1, length: 2, count: 3, digest: 4, ids: vec![5, u64::MAX] };
     check("Claim", &claim);
     check("ReconcileRequest", &ReconcileRequest { claims: vec![claim] });
-    let part = Part { length: 1, count: 2, digest: 3 };
+    let part = WireRangeBucket { length: 1, count: 2, digest: 3 };
     check("Part", &part);
-    let finding = Finding {
+    let finding = WireRangeDiff {
         equal: true,
         parts: vec![part],
         messages: messages.clone(),
@@ -103,7 +103,7 @@ fn rust_types_json_and_the_proto_file_agree() {
         form: form(),
         set_id: 3,
         in_plain: true,
-        loss: Some(Loss { at_ms: 4, count: Some(5), devices_away: vec!["phone".to_owned()] }),
+        loss: Some(ServerLoss { at_ms: 4, count: Some(5), devices_away: vec!["phone".to_owned()] }),
     };
     check("Loss", pulled.loss.as_ref().unwrap());
     check("PullResponse", &pulled);
@@ -113,16 +113,19 @@ fn rust_types_json_and_the_proto_file_agree() {
 fn accounts_and_devices_agree_too() {
     let text = || "x".to_owned();
     let fingerprint = Some(fingerprint());
-    let form = Some(ContentForm { key_id: Bytes::from_static(b"8 bytes.") });
+    let form = Some(WireEncryptionMode { key_id: Bytes::from_static(b"8 bytes.") });
     check("AccountRequest", &AccountRequest { login: text(), password: text() });
     check("AccountResponse", &AccountResponse { login: text() });
     let (login, new_password, revoke_others) = (text(), text(), true);
     let password = PasswordRequest { login, password: text(), new_password, revoke_others };
     check("PasswordRequest", &password);
-    check("ClientRequest", &ClientRequest { login: text(), password: text(), name: text() });
-    let registered = ClientResponse { client_id: text(), token: text(), form };
+    check(
+        "ClientRequest",
+        &RegisterDeviceRequest { login: text(), password: text(), name: text() },
+    );
+    let registered = RegisterDeviceResponse { client_id: text(), token: text(), form };
     check("ClientResponse", &registered);
-    let client = Client {
+    let client = DeviceInfo {
         client_id: text(),
         name: text(),
         cursor: 1,
@@ -136,7 +139,7 @@ fn accounts_and_devices_agree_too() {
     };
     check("Client", &client);
     let clients = vec![client];
-    check("ClientList", &ClientList { clients, cursor: 1, fingerprint, now_ms: 2 });
+    check("ClientList", &DeviceList { clients, cursor: 1, fingerprint, now_ms: 2 });
     check("ErrorResponse", &crate::ErrorResponse::new(crate::ErrorCode::Busy, "x"));
 }
 
@@ -148,7 +151,7 @@ fn json_shows_text_base64_and_hex() {
         more: false,
         fingerprint: Some(fingerprint()),
         now_ms: 2,
-        form: Some(ContentForm { key_id: Bytes::from_static(&[0, 1, 2, 3, 4, 5, 6, 0xff]) }),
+        form: Some(WireEncryptionMode { key_id: Bytes::from_static(&[0, 1, 2, 3, 4, 5, 6, 0xff]) }),
         set_id: 7,
         in_plain: false,
         loss: None,
@@ -165,7 +168,7 @@ fn json_shows_text_base64_and_hex() {
 fn a_timestamp_that_is_not_canonical_is_refused_at_the_one_check() {
     for text in ["", "now", "2026-11-21T06:30:00.123Z-00ab-a1b2c3d4e5f60718", "sixteen bytes ok"] {
         let json = serde_json::json!({"timestamp": text, "content": ""});
-        let message: Message = serde_json::from_value(json).unwrap();
+        let message: WireMessage = serde_json::from_value(json).unwrap();
         assert!(crdt::Message::try_from(message).is_err(), "{text:?}");
     }
 }
@@ -176,13 +179,13 @@ fn a_push_without_a_key_is_one_in_plain_and_a_key_has_16_digits() {
     assert_eq!(plain, PushRequest::default());
     for key_id in ["0", "00010203040506fg", "+0010203040506ff", "00010203040506ff00"] {
         let json = serde_json::json!({"key_id": key_id});
-        assert_eq!(serde_json::from_value::<ContentForm>(json).ok(), None, "{key_id}");
+        assert_eq!(serde_json::from_value::<WireEncryptionMode>(json).ok(), None, "{key_id}");
     }
 }
 
 #[test]
 fn secrets_do_not_print() {
     let request =
-        ClientRequest { login: "ada".into(), password: "sesame".into(), name: "x".into() };
+        RegisterDeviceRequest { login: "ada".into(), password: "sesame".into(), name: "x".into() };
     assert!(!format!("{request:?}").contains("sesame"));
 }

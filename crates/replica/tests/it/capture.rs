@@ -1,10 +1,10 @@
 //! What any program does to a tracked table reaches the other device, value for value.
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
-fn check(schema: &str, writes: &[&str]) -> [Device; 2] {
+fn check(schema: &str, writes: &[&str]) -> [TestDevice; 2] {
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(schema, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(schema, &mut server));
     for write in writes {
         devices[0].write(write).unwrap();
         devices[0].sync(&mut server);
@@ -91,7 +91,8 @@ fn upserts_cascades_and_deletes_of_everything_are_seen() {
 #[test]
 fn many_changes_of_a_cell_between_syncs_are_one_message() {
     let mut server = MemoryServer::default();
-    let mut device = Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v, w)", &mut server);
+    let mut device =
+        TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v, w)", &mut server);
     device.write("INSERT INTO t VALUES (1, 0, 0)").unwrap();
     device.sync(&mut server);
     let before = server.messages.len();
@@ -99,14 +100,18 @@ fn many_changes_of_a_cell_between_syncs_are_one_message() {
         device.write(&format!("UPDATE t SET v = {value}")).unwrap();
     }
     device.write("INSERT INTO t VALUES (2, 0, 0); DELETE FROM t WHERE id = 2").unwrap();
-    assert_eq!(device.sync(&mut server).sent, 1, "the last value; who never came does not go");
+    assert_eq!(
+        device.sync(&mut server).sent_count,
+        1,
+        "the last value; who never came does not go"
+    );
     assert_eq!(server.messages.len(), before + 1);
 }
 
 #[test]
 fn the_triggers_clock_is_the_wall_clock_in_milliseconds() {
     let mut server = MemoryServer::default();
-    let device = Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
+    let device = TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
     device.app.execute_batch("INSERT INTO t VALUES (1)").unwrap();
     let off = "SELECT abs(at - CAST(strftime('%s', 'now') AS INTEGER) * 1000) FROM warren_outbox";
     let off_ms: i64 = device.app.query_row(off, [], |row| row.get(0)).unwrap();
@@ -116,16 +121,16 @@ fn the_triggers_clock_is_the_wall_clock_in_milliseconds() {
 #[test]
 fn a_change_that_is_rolled_back_is_not_captured() {
     let mut server = MemoryServer::default();
-    let mut device = Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v)", &mut server);
+    let mut device = TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v)", &mut server);
     device.sync(&mut server);
     device.write("BEGIN; INSERT INTO t VALUES (1, 1); ROLLBACK").unwrap();
-    assert_eq!(device.sync(&mut server).sent, 0);
+    assert_eq!(device.sync(&mut server).sent_count, 0);
 }
 
 #[test]
 fn more_changes_in_a_millisecond_than_the_counter_has_are_stamped() {
     let mut server = MemoryServer::default();
-    let mut device = Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
+    let mut device = TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
     device
         .write(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)
@@ -133,7 +138,11 @@ fn more_changes_in_a_millisecond_than_the_counter_has_are_stamped() {
         )
         .unwrap();
     let report = device.sync(&mut server);
-    assert_eq!((report.sent, report.equal), (70_001, true), "70,000 rows and the declaration");
+    assert_eq!(
+        (report.sent_count, report.in_sync),
+        (70_001, true),
+        "70,000 rows and the declaration"
+    );
 }
 
 #[test]
@@ -147,7 +156,7 @@ fn the_users_own_triggers_fire_for_a_search_index_and_do_not_fork_the_data() {
             UPDATE note SET edits = edits + 1 WHERE id = new.id;
         END;";
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(schema, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(schema, &mut server));
     devices[0].write("INSERT INTO note (id, body) VALUES (1, 'apple')").unwrap();
     devices[0].sync(&mut server);
     devices[1].sync(&mut server);
@@ -157,5 +166,9 @@ fn the_users_own_triggers_fire_for_a_search_index_and_do_not_fork_the_data() {
     let found = "SELECT body || edits FROM note WHERE id IN (SELECT rowid FROM search WHERE search MATCH 'pear')";
     assert_eq!(devices[1].texts(found), ["pear1"]);
     assert_eq!(devices[1].texts("SELECT 'x' FROM search WHERE search MATCH 'apple'").len(), 0);
-    assert_eq!(devices[1].sync(&mut server).sent, 0, "what triggers did here is not sent back");
+    assert_eq!(
+        devices[1].sync(&mut server).sent_count,
+        0,
+        "what triggers did here is not sent back"
+    );
 }

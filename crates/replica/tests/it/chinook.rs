@@ -2,28 +2,31 @@
 
 use std::path::Path;
 
-use replica::{Replica, SyncOptions};
+use replica::{Replica, SyncContext};
 use rusqlite::Connection;
 
-use crate::support::{Device, MORNING_MS, MemoryServer, dump, shape};
+use crate::support::{MORNING_MS, MemoryServer, TestDevice, dump, shape};
 
-fn chinook() -> Device {
+fn chinook() -> TestDevice {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/chinook.sqlite");
-    let mut device = Device::new("");
+    let mut device = TestDevice::new("");
     std::fs::copy(source, &device.path).unwrap_or_else(|e| panic!("{source}: {e}"));
     device.app = Connection::open(&device.path).unwrap();
     device
 }
 
-fn clone(path: &Path, server: &mut MemoryServer) -> Device {
+fn clone(path: &Path, server: &mut MemoryServer) -> TestDevice {
     let replica = Replica::create(path).unwrap();
-    let request = protocol::ClientRequest { name: "clone".into(), ..Default::default() };
+    let request = protocol::RegisterDeviceRequest { name: "clone".into(), ..Default::default() };
     replica.sign_in(server, "http://server", &request).unwrap();
-    let options =
-        SyncOptions { adopt: true, now_ms: &|| MORNING_MS + 10_000, progress: &mut |_| {} };
+    let options = SyncContext {
+        create_missing: true,
+        now_ms: &|| MORNING_MS + 10_000,
+        progress: &mut |_| {},
+    };
     let report = replica.sync(server, options).unwrap();
-    assert!(report.equal);
-    Device::open(path)
+    assert!(report.in_sync);
+    TestDevice::open(path)
 }
 
 #[test]
@@ -36,7 +39,11 @@ fn a_clone_has_every_table_and_row_and_both_go_on() {
     assert_eq!(tracked.iter().map(|table| table.rows).sum::<u64>(), 15_607);
     original.sign_in(&mut server);
     let report = original.sync(&mut server);
-    assert_eq!((report.sent, report.equal), (15_607 + 11, true), "a row each, a declaration each");
+    assert_eq!(
+        (report.sent_count, report.in_sync),
+        (15_607 + 11, true),
+        "a row each, a declaration each"
+    );
 
     let mut copy = clone(&original.path.with_file_name("clone.db"), &mut server);
     assert_eq!(original.dump(), dump(&copy.app));

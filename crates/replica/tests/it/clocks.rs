@@ -1,22 +1,22 @@
 //! Clocks that are wrong, of devices and of the server: nothing waits, nothing splits.
 
-use crdt::{Cell, Change, Message, Node, Timestamp, Value};
+use crdt::{CellWrite, Change, Message, NodeId, Timestamp, Value};
 
-use crate::support::{Device, MORNING_MS, MemoryServer};
+use crate::support::{MORNING_MS, MemoryServer, TestDevice};
 
 const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)";
 const DAY_MS: u64 = 86_400_000;
 const YEAR_MS: u64 = 365 * DAY_MS;
 
-fn values(device: &Device) -> Vec<String> {
+fn values(device: &TestDevice) -> Vec<String> {
     device.texts("SELECT id || v FROM t ORDER BY id")
 }
 
 /// A row of another device, under a timestamp of the test's choice.
 fn row(timestamp: Timestamp, id: i64, v: &str) -> Message {
-    let cells = vec![Cell::new("v", Value::Text(v.into()))];
+    let cells = vec![CellWrite::new("v", Value::Text(v.into()))];
     let (table, key) = ("t".into(), vec![Value::Integer(id)]);
-    let content = Change::Write { table, key, cells, deleted: None }.encode();
+    let content = Change::Write { table, key, cells, replaced_tombstone: None }.encode();
     Message { timestamp, content }
 }
 
@@ -24,7 +24,7 @@ fn row(timestamp: Timestamp, id: i64, v: &str) -> Message {
 fn a_server_that_was_years_off_once_splits_nobody_and_stops_nobody() {
     for ahead_ms in [-20 * YEAR_MS.cast_signed(), 400_000, 10 * YEAR_MS.cast_signed()] {
         let mut server = MemoryServer::default();
-        let mut devices = [0, 1, 2].map(|_| Device::tracked(SCHEMA, &mut server));
+        let mut devices = [0, 1, 2].map(|_| TestDevice::tracked(SCHEMA, &mut server));
         devices[0].write("INSERT INTO t VALUES (1, 'first')").unwrap();
         server.now_ms.set(MORNING_MS.saturating_add_signed(ahead_ms));
         devices[0].sync(&mut server);
@@ -35,11 +35,11 @@ fn a_server_that_was_years_off_once_splits_nobody_and_stops_nobody() {
         server.now_ms.set(MORNING_MS + 10_000);
         devices[2].write("UPDATE t SET v = 'edited after'").unwrap();
         for device in [2, 0, 1] {
-            assert!(devices[device].sync(&mut server).equal, "{ahead_ms}");
+            assert!(devices[device].sync(&mut server).in_sync, "{ahead_ms}");
         }
         devices[0].write("INSERT INTO t VALUES (2, 'goes on')").unwrap();
         for device in [0, 1, 2] {
-            assert!(devices[device].sync(&mut server).equal);
+            assert!(devices[device].sync(&mut server).in_sync);
         }
         for device in &devices {
             assert_eq!(values(device), ["1edited after", "2goes on"], "{ahead_ms}");
@@ -50,13 +50,13 @@ fn a_server_that_was_years_off_once_splits_nobody_and_stops_nobody() {
 #[test]
 fn what_the_server_refuses_as_too_far_ahead_is_stamped_again_in_its_order() {
     let mut server = MemoryServer::default();
-    let mut wrong = Device::tracked(SCHEMA, &mut server);
-    let mut right = Device::tracked(SCHEMA, &mut server);
+    let mut wrong = TestDevice::tracked(SCHEMA, &mut server);
+    let mut right = TestDevice::tracked(SCHEMA, &mut server);
     wrong.clock_ms += 3 * YEAR_MS;
     wrong.write("INSERT INTO t VALUES (1, 'a'), (2, 'b')").unwrap();
     wrong.write("UPDATE t SET v = 'c' WHERE id = 1").unwrap();
     wrong.write("DELETE FROM t WHERE id = 2").unwrap();
-    assert!(wrong.sync(&mut server).equal);
+    assert!(wrong.sync(&mut server).in_sync);
     right.sync(&mut server);
     right.clock_ms = MORNING_MS + 12_000;
     right.write("UPDATE t SET v = 'd' WHERE id = 1").unwrap();
@@ -72,11 +72,11 @@ fn what_the_server_refuses_as_too_far_ahead_is_stamped_again_in_its_order() {
 
 #[test]
 fn a_full_counter_and_the_ends_of_time_stop_nobody() {
-    let last = Timestamp::new(Timestamp::MILLIS_MAX, u16::MAX, Node(u64::MAX)).unwrap();
-    let full = Timestamp::new(MORNING_MS + 299_000, u16::MAX, Node(9)).unwrap();
+    let last = Timestamp::new(Timestamp::MILLIS_MAX, u16::MAX, NodeId(u64::MAX)).unwrap();
+    let full = Timestamp::new(MORNING_MS + 299_000, u16::MAX, NodeId(9)).unwrap();
     for timestamp in [Timestamp::ZERO, full, last] {
         let mut server = MemoryServer::default();
-        let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+        let mut devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
         devices[0].write("INSERT INTO t VALUES (2, 'mine')").unwrap();
         devices[0].sync(&mut server);
         server.messages.push(row(timestamp, 1, "strange"));
@@ -87,9 +87,9 @@ fn a_full_counter_and_the_ends_of_time_stop_nobody() {
             device.write(&format!("INSERT INTO t VALUES (1{number}, 'own')")).unwrap();
             // What nobody can be later than stays.
             device.write("UPDATE t SET v = 'edited' WHERE id = 1").unwrap();
-            assert!(device.sync(&mut server).equal, "{timestamp}");
+            assert!(device.sync(&mut server).in_sync, "{timestamp}");
         }
-        assert!(devices[0].sync(&mut server).equal);
+        assert!(devices[0].sync(&mut server).in_sync);
         assert_eq!(values(&devices[0]), values(&devices[1]), "{timestamp}");
         let shown = values(&devices[0]);
         let expected = if timestamp == last { "1strange" } else { "1edited" };
@@ -100,19 +100,19 @@ fn a_full_counter_and_the_ends_of_time_stop_nobody() {
 #[test]
 fn what_one_server_had_dated_years_ahead_stops_nobody_at_another() {
     let mut wrong = MemoryServer::default();
-    let mut device = Device::tracked(SCHEMA, &mut wrong);
+    let mut device = TestDevice::tracked(SCHEMA, &mut wrong);
     wrong.now_ms.set(MORNING_MS + 5 * YEAR_MS);
     device.write("INSERT INTO t VALUES (1, 'mine')").unwrap();
-    let years_ahead = |place| Timestamp::new(MORNING_MS + 5 * YEAR_MS, place, Node(9)).unwrap();
+    let years_ahead = |place| Timestamp::new(MORNING_MS + 5 * YEAR_MS, place, NodeId(9)).unwrap();
     wrong.messages.extend([row(years_ahead(1), 2, "theirs"), row(years_ahead(2), 1, "edited")]);
     wrong.messages.push(Message { timestamp: years_ahead(3), content: vec![9].into() });
     device.sync(&mut wrong);
     device.write("INSERT INTO t VALUES (3, 'later')").unwrap();
 
     let mut right = MemoryServer::default();
-    let other = Device::tracked(SCHEMA, &mut right);
-    assert!(device.sync(&mut right).equal);
-    assert!(other.sync(&mut right).equal);
+    let other = TestDevice::tracked(SCHEMA, &mut right);
+    assert!(device.sync(&mut right).in_sync);
+    assert!(other.sync(&mut right).in_sync);
     for device in [&device, &other] {
         assert_eq!(values(device), ["1edited", "2theirs", "3later"]);
     }
@@ -121,8 +121,8 @@ fn what_one_server_had_dated_years_ahead_stops_nobody_at_another() {
 #[test]
 fn two_servers_in_turn_with_clocks_that_disagree() {
     let (mut ahead, mut behind) = (MemoryServer::default(), MemoryServer::default());
-    let mut device = Device::tracked(SCHEMA, &mut ahead);
-    let other = Device::tracked(SCHEMA, &mut ahead);
+    let mut device = TestDevice::tracked(SCHEMA, &mut ahead);
+    let other = TestDevice::tracked(SCHEMA, &mut ahead);
     ahead.now_ms.set(MORNING_MS + 5 * YEAR_MS);
     behind.now_ms.set(MORNING_MS - 5 * YEAR_MS);
     for round in 0..4 {

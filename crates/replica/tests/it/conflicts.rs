@@ -1,9 +1,9 @@
 //! Lost edits and history: the same on every device, and one call brings an edit back.
 
 use proptest::prelude::*;
-use replica::{Conflict, Outcome, Phrase, Replica};
+use replica::{Conflict, RecoveryPhrase, Replica, ResolvedEdit};
 
-use crate::support::{Device, MORNING_MS, MemoryServer};
+use crate::support::{MORNING_MS, MemoryServer, TestDevice};
 
 const SCHEMA: &str = "
     CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT);
@@ -13,16 +13,16 @@ const SCHEMA: &str = "
     CREATE TABLE tag (id INTEGER PRIMARY KEY, label TEXT UNIQUE, color TEXT);
 ";
 
-struct Pair {
+struct ConflictingDevices {
     server: MemoryServer,
-    devices: [Device; 2],
+    devices: [TestDevice; 2],
 }
 
-impl Pair {
+impl ConflictingDevices {
     /// Two devices that both have what `before` wrote.
     fn new(before: &str) -> Self {
         let mut server = MemoryServer::default();
-        let devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+        let devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
         let mut pair = Self { server, devices };
         pair.write(0, before);
         pair.meet();
@@ -39,7 +39,7 @@ impl Pair {
     /// Both have everything of each other.
     fn meet(&mut self) {
         for device in [0, 1, 0] {
-            assert!(self.devices[device].sync(&mut self.server).equal);
+            assert!(self.devices[device].sync(&mut self.server).in_sync);
         }
         assert_eq!(self.devices[0].dump(), self.devices[1].dump());
     }
@@ -48,12 +48,12 @@ impl Pair {
     #[track_caller]
     fn conflicts(&mut self) -> Vec<Conflict> {
         self.meet();
-        let of = |device: &Device| device.replica().conflicts().unwrap();
+        let of = |device: &TestDevice| device.replica().conflicts().unwrap();
         let (mut left, mut right) = (of(&self.devices[0]), of(&self.devices[1]));
         for conflict in left.iter_mut().chain(&mut right) {
             // Names are each device's own affair.
             for edit in [&mut conflict.lost, &mut conflict.winner] {
-                edit.device = edit.timestamp.node().to_string();
+                edit.device_name = edit.timestamp.node_id().to_string();
             }
         }
         assert_eq!(left, right);
@@ -81,10 +81,10 @@ impl Pair {
 }
 
 fn line(conflict: &Conflict) -> String {
-    let outcome = |outcome: &Outcome| match outcome {
-        Outcome::Value(literal) => literal.clone(),
-        Outcome::Present => "there".to_owned(),
-        Outcome::Deleted => "gone".to_owned(),
+    let outcome = |outcome: &ResolvedEdit| match outcome {
+        ResolvedEdit::Value(literal) => literal.clone(),
+        ResolvedEdit::Present => "there".to_owned(),
+        ResolvedEdit::Deleted => "gone".to_owned(),
     };
     let Conflict { table, key, column, lost, winner, .. } = conflict;
     let column = column.as_deref().unwrap_or("row");
@@ -94,7 +94,7 @@ fn line(conflict: &Conflict) -> String {
 
 #[test]
 fn edits_that_were_seen_are_not_lost() {
-    let mut pair = Pair::new("INSERT INTO t VALUES (1, 'x', 'y')");
+    let mut pair = ConflictingDevices::new("INSERT INTO t VALUES (1, 'x', 'y')");
     pair.write(0, "UPDATE t SET a = 'of 0'");
     pair.meet();
     pair.write(1, "UPDATE t SET a = 'of 1'");
@@ -107,24 +107,24 @@ fn edits_that_were_seen_are_not_lost() {
 
 #[test]
 fn of_edits_that_did_not_see_each_other_one_is_lost_for_each_cell() {
-    let mut pair = Pair::new("INSERT INTO t VALUES (1, 'x', 'y'), (2, 'x', 'y')");
+    let mut pair = ConflictingDevices::new("INSERT INTO t VALUES (1, 'x', 'y'), (2, 'x', 'y')");
     pair.write(0, "UPDATE t SET a = 'first'; UPDATE t SET a = 'of 0', b = 'also 0' WHERE id = 1");
     pair.write(1, "UPDATE t SET a = 'of 1', b = 'also 1' WHERE id = 1");
     pair.check(&["t 1 a: 'of 0' < 'of 1'", "t 1 b: 'also 0' < 'also 1'"]);
     assert_eq!(pair.devices[0].texts("SELECT a FROM t WHERE id = 2"), ["first"]);
     let conflict = pair.conflicts().remove(0);
     assert!(conflict.lost.timestamp.millis() > MORNING_MS);
-    let of_0 = pair.devices[0].replica().status().unwrap().node;
-    assert_eq!(conflict.lost.timestamp.node(), of_0);
+    let of_0 = pair.devices[0].replica().status().unwrap().node_id;
+    assert_eq!(conflict.lost.timestamp.node_id(), of_0);
 }
 
 #[test]
 fn an_edit_made_while_the_other_arrives_did_not_see_it() {
-    let mut pair = Pair::new("INSERT INTO t VALUES (1, 'x', 'y')");
+    let mut pair = ConflictingDevices::new("INSERT INTO t VALUES (1, 'x', 'y')");
     pair.write(0, "UPDATE t SET a = 'of 0'");
     pair.write(1, "UPDATE t SET a = 'of 1'");
     pair.devices[0].sync(&mut pair.server);
-    // Receives the other edit and stamps its own in one sync.
+    // Receives the other edit and timestamps its own in one sync.
     pair.devices[1].sync(&mut pair.server);
     pair.check(&["t 1 a: 'of 0' < 'of 1'"]);
 }
@@ -132,7 +132,7 @@ fn an_edit_made_while_the_other_arrives_did_not_see_it() {
 #[test]
 fn a_restored_edit_wins_everywhere_and_is_in_no_list() {
     for device in [0, 1] {
-        let mut pair = Pair::new("INSERT INTO t VALUES (1, 'x', 'y')");
+        let mut pair = ConflictingDevices::new("INSERT INTO t VALUES (1, 'x', 'y')");
         pair.write(0, "UPDATE t SET a = 'of 0'");
         pair.write(1, "UPDATE t SET a = 'of 1'");
         pair.restore(device);
@@ -146,7 +146,7 @@ fn a_restored_edit_wins_everywhere_and_is_in_no_list() {
 
 #[test]
 fn an_edit_that_was_lost_to_a_delete_brings_the_row_back() {
-    let mut pair = Pair::new("INSERT INTO t VALUES (1, 'x', 'y'), (2, 'x', 'y')");
+    let mut pair = ConflictingDevices::new("INSERT INTO t VALUES (1, 'x', 'y'), (2, 'x', 'y')");
     pair.write(0, "UPDATE t SET a = 'of 0', b = 'also 0' WHERE id = 1");
     pair.write(1, "DELETE FROM t");
     pair.check(&["t 1 a: 'of 0' < gone", "t 1 b: 'also 0' < gone"]);
@@ -157,7 +157,7 @@ fn an_edit_that_was_lost_to_a_delete_brings_the_row_back() {
 
 #[test]
 fn a_delete_that_was_lost_to_an_edit_can_be_done_again() {
-    let mut pair = Pair::new("INSERT INTO t VALUES (1, 'x', 'y')");
+    let mut pair = ConflictingDevices::new("INSERT INTO t VALUES (1, 'x', 'y')");
     pair.write(0, "DELETE FROM t");
     pair.write(1, "UPDATE t SET a = 'of 1'");
     pair.check(&["t 1 row: gone < there"]);
@@ -168,7 +168,7 @@ fn a_delete_that_was_lost_to_an_edit_can_be_done_again() {
 
 #[test]
 fn rows_that_are_nothing_but_their_key_are_lost_and_restored_too() {
-    let mut pair = Pair::new("INSERT INTO tagged VALUES ('p', 'q')");
+    let mut pair = ConflictingDevices::new("INSERT INTO tagged VALUES ('p', 'q')");
     pair.write(0, "DELETE FROM tagged");
     pair.devices[0].sync(&mut pair.server);
     pair.write(0, "INSERT INTO tagged VALUES ('p', 'q')");
@@ -181,7 +181,7 @@ fn rows_that_are_nothing_but_their_key_are_lost_and_restored_too() {
 
 #[test]
 fn a_delete_that_a_reference_undid_is_not_lost_again() {
-    let mut pair = Pair::new("INSERT INTO parent VALUES (1, 'x')");
+    let mut pair = ConflictingDevices::new("INSERT INTO parent VALUES (1, 'x')");
     pair.write(0, "INSERT INTO child VALUES (1, 1)");
     pair.write(0, "UPDATE parent SET name = 'edited'");
     pair.write(1, "DELETE FROM parent");
@@ -195,7 +195,7 @@ fn a_delete_that_a_reference_undid_is_not_lost_again() {
 
 #[test]
 fn a_row_that_is_held_back_was_not_seen() {
-    let mut pair = Pair::new("");
+    let mut pair = ConflictingDevices::new("");
     pair.write(0, "INSERT INTO tag VALUES (1, 'a', 'red')");
     pair.write(1, "INSERT INTO tag VALUES (2, 'a', 'blue')");
     pair.check(&[]);
@@ -206,7 +206,9 @@ fn a_row_that_is_held_back_was_not_seen() {
 
 #[test]
 fn restoring_keeps_the_tables_rules() {
-    let mut pair = Pair::new("INSERT INTO parent VALUES (1, 'x'); INSERT INTO child VALUES (1, 1)");
+    let mut pair = ConflictingDevices::new(
+        "INSERT INTO parent VALUES (1, 'x'); INSERT INTO child VALUES (1, 1)",
+    );
     pair.write(0, "UPDATE child SET parent = 1; UPDATE child SET parent = NULL");
     pair.write(1, "DELETE FROM parent");
     pair.meet();
@@ -223,12 +225,12 @@ fn restoring_keeps_the_tables_rules() {
 #[test]
 fn a_copy_that_is_named_anew_keeps_what_its_changes_replaced() {
     let mut server = MemoryServer::default();
-    let mut original = Device::tracked(SCHEMA, &mut server);
+    let mut original = TestDevice::tracked(SCHEMA, &mut server);
     original.write("INSERT INTO t VALUES (1, 'x', 'y')").unwrap();
     original.sync(&mut server);
     let path = original.path.with_file_name("copy.db");
     std::fs::copy(&original.path, &path).unwrap();
-    let mut copy = Device::open(&path);
+    let mut copy = TestDevice::open(&path);
     let node = "SELECT value FROM warren_meta WHERE key = 'node'";
     let node: i64 = original.app.query_row(node, [], |row| row.get(0)).unwrap();
     drop(copy.replica());
@@ -237,10 +239,10 @@ fn a_copy_that_is_named_anew_keeps_what_its_changes_replaced() {
     original.write("UPDATE t SET b = 'of the original'").unwrap();
     copy.write("UPDATE t SET a = 'of the copy'").unwrap();
     original.sync(&mut server);
-    // Stamped, with the original's timestamp; then stamped on top of that, and both renamed.
+    // Stamped, with the original's timestamp; then timestamped on top of that, and both renamed.
     copy.replica().untrack(&["tagged".into()], copy.clock_ms).unwrap();
     copy.write("UPDATE t SET a = 'again of the copy'").unwrap();
-    assert!(copy.sync(&mut server).became_device);
+    assert!(copy.sync(&mut server).registered_copy);
     original.sync(&mut server);
     for device in [&original, &copy] {
         assert_eq!(device.texts("SELECT a || b FROM t"), ["again of the copyof the original"]);
@@ -251,12 +253,12 @@ fn a_copy_that_is_named_anew_keeps_what_its_changes_replaced() {
 #[test]
 fn sealed_messages_have_conflicts_too() {
     let mut server = MemoryServer::default();
-    let phrase = Phrase::generate();
+    let phrase = RecoveryPhrase::generate();
     let mut devices = [0, 1].map(|_| {
-        let device = Device::new(SCHEMA);
+        let device = TestDevice::new(SCHEMA);
         let replica = Replica::prepare(&device.path).unwrap();
-        replica.set_phrase(&phrase).unwrap();
-        replica.begin_account().unwrap();
+        replica.set_recovery_phrase(&phrase).unwrap();
+        replica.confirm_new_account().unwrap();
         replica.track_all().unwrap();
         device.sign_in(&mut server);
         device
@@ -275,25 +277,26 @@ fn sealed_messages_have_conflicts_too() {
 
 #[test]
 fn history_tells_who_wrote_what_and_what_is_shown() {
-    let mut pair = Pair::new("INSERT INTO t VALUES (1, 'x', 'y'), (12, 'other', NULL)");
+    let mut pair =
+        ConflictingDevices::new("INSERT INTO t VALUES (1, 'x', 'y'), (12, 'other', NULL)");
     pair.write(0, "UPDATE t SET a = 'of 0' WHERE id = 1");
     pair.write(1, "UPDATE t SET a = 'of 1', b = 'of 1' WHERE id = 1");
     pair.meet();
-    let node = pair.devices[1].replica().status().unwrap().node;
+    let node = pair.devices[1].replica().status().unwrap().node_id;
     let sql = "INSERT INTO warren_device VALUES (?1, 'laptop')";
     pair.devices[0].app.execute(sql, [node.0.cast_signed()]).unwrap();
-    let history = |pair: &Pair, key: &[&str]| {
+    let history = |pair: &ConflictingDevices, key: &[&str]| {
         let key: Vec<_> = key.iter().map(|&part| part.to_owned()).collect();
         let entries = pair.devices[0].replica().history("T", &key).unwrap();
         let lines = entries.iter().map(|entry| {
             let cells = entry.cells.iter().map(|cell| {
-                let mark = if cell.shown { "" } else { "-" };
+                let mark = if cell.visible { "" } else { "-" };
                 format!(" {mark}{}={}", cell.column, cell.value)
             });
             let what = if entry.deleted { "deleted" } else { "written" };
-            let mark = if entry.shown { "" } else { "-" };
+            let mark = if entry.visible { "" } else { "-" };
             let cells = cells.collect::<Vec<_>>().concat();
-            format!("{}: {mark}{what}{cells}", entry.device)
+            format!("{}: {mark}{what}{cells}", entry.device_name)
         });
         lines.collect::<Vec<_>>()
     };
@@ -313,23 +316,23 @@ fn history_tells_who_wrote_what_and_what_is_shown() {
 
 #[test]
 fn history_finds_keys_as_literals_and_as_texts() {
-    let pair = Pair::new("INSERT INTO tagged VALUES ('5', 'a b'), ('it''s', 'x')");
+    let pair = ConflictingDevices::new("INSERT INTO tagged VALUES ('5', 'a b'), ('it''s', 'x')");
     let keys = [["5", "a b"], ["'5'", "'a b'"], ["it's", "x"], ["'it''s'", "'x'"]];
     for key in keys {
         let key = key.map(str::to_owned);
         let entries = pair.devices[1].replica().history("tagged", &key).unwrap();
         assert_eq!(entries.len(), 1, "{key:?}");
-        assert!(entries[0].shown);
+        assert!(entries[0].visible);
     }
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum ConflictStep {
     Write(usize, String),
     Sync(usize),
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+fn any_step() -> impl Strategy<Value = ConflictStep> {
     let text = prop::sample::select(vec!["p", "q", "r"]);
     let id = 1..3i64;
     let sql = prop_oneof![
@@ -345,25 +348,25 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => id.prop_map(|id| format!("DELETE FROM parent WHERE id = {id}")),
     ];
     prop_oneof![
-        4 => (0..3usize, sql).prop_map(|(device, sql)| Step::Write(device, sql)),
-        2 => (0..3usize).prop_map(Step::Sync),
+        4 => (0..3usize, sql).prop_map(|(device, sql)| ConflictStep::Write(device, sql)),
+        2 => (0..3usize).prop_map(ConflictStep::Sync),
     ]
 }
 
 /// What each of three devices lists after these steps and two syncs in this order.
-fn play(steps: &[Step], order: &[usize], seen: bool) -> [Vec<String>; 3] {
+fn play(steps: &[ConflictStep], order: &[usize], seen: bool) -> [Vec<String>; 3] {
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1, 2].map(|_| Device::tracked(SCHEMA, &mut server));
+    let mut devices = [0, 1, 2].map(|_| TestDevice::tracked(SCHEMA, &mut server));
     let mut clock_ms = MORNING_MS;
     for step in steps {
         match step {
-            Step::Write(device, sql) => {
+            ConflictStep::Write(device, sql) => {
                 // One clock: what comes later in the list is later.
                 devices[*device].clock_ms = clock_ms;
                 drop(devices[*device].write(sql));
                 clock_ms = devices[*device].clock_ms;
             }
-            Step::Sync(device) => drop(devices[*device].sync(&mut server)),
+            ConflictStep::Sync(device) => drop(devices[*device].sync(&mut server)),
         }
         if seen {
             for device in [0, 1, 2, 0, 1] {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::support::{Device, MORNING_MS, MemoryServer};
+use crate::support::{MORNING_MS, MemoryServer, TestDevice};
 
 const SCHEMA: &str = "
     CREATE TABLE artist (id INTEGER PRIMARY KEY, name TEXT NOT NULL, note TEXT);
@@ -16,7 +16,7 @@ const SCHEMA: &str = "
 ";
 
 #[derive(Clone, Debug)]
-enum Step {
+enum ConvergenceStep {
     Write { device: usize, sql: String },
     Skew { device: usize, ms: i64 },
     ServerSkew { ms: i64 },
@@ -58,30 +58,31 @@ fn any_jump() -> impl Strategy<Value = i64> {
     ]
 }
 
-fn any_step(devices: usize) -> impl Strategy<Value = Step> {
+fn any_step(devices: usize) -> impl Strategy<Value = ConvergenceStep> {
     prop_oneof![
-        6 => (0..devices, any_write()).prop_map(|(device, sql)| Step::Write { device, sql }),
-        1 => (0..devices, -100_000i64..100_000).prop_map(|(device, ms)| Step::Skew { device, ms }),
-        1 => (0..devices, any_jump()).prop_map(|(device, ms)| Step::Skew { device, ms }),
-        1 => any_jump().prop_map(|ms| Step::ServerSkew { ms }),
-        2 => (0..devices, prop::bool::weighted(0.2)).prop_map(|(device, lose)| Step::Sync { device, lose }),
+        6 => (0..devices, any_write()).prop_map(|(device, sql)| ConvergenceStep::Write { device, sql }),
+        1 => (0..devices, -100_000i64..100_000).prop_map(|(device, ms)| ConvergenceStep::Skew { device, ms }),
+        1 => (0..devices, any_jump()).prop_map(|(device, ms)| ConvergenceStep::Skew { device, ms }),
+        1 => any_jump().prop_map(|ms| ConvergenceStep::ServerSkew { ms }),
+        2 => (0..devices, prop::bool::weighted(0.2)).prop_map(|(device, lose)| ConvergenceStep::Sync { device, lose }),
     ]
 }
 
-fn check(count: usize, steps: &[Step], last_order: &[usize]) {
+fn check(count: usize, steps: &[ConvergenceStep], last_order: &[usize]) {
     let mut server = MemoryServer::default();
-    let mut devices: Vec<_> = (0..count).map(|_| Device::tracked(SCHEMA, &mut server)).collect();
+    let mut devices: Vec<_> =
+        (0..count).map(|_| TestDevice::tracked(SCHEMA, &mut server)).collect();
     for step in steps {
         match step {
             // Writes that the local constraints refuse are part of life.
-            Step::Write { device, sql } => drop(devices[*device].write(sql)),
-            Step::Skew { device, ms } => {
+            ConvergenceStep::Write { device, sql } => drop(devices[*device].write(sql)),
+            ConvergenceStep::Skew { device, ms } => {
                 devices[*device].clock_ms = devices[*device].clock_ms.saturating_add_signed(*ms);
             }
-            Step::ServerSkew { ms } => {
+            ConvergenceStep::ServerSkew { ms } => {
                 server.now_ms.set(MORNING_MS.saturating_add_signed(*ms));
             }
-            Step::Sync { device, lose } => {
+            ConvergenceStep::Sync { device, lose } => {
                 server.lose_answer = lose.then_some(server.requests + 1);
                 drop(devices[*device].try_sync(&mut server, false));
                 server.lose_answer = None;
@@ -99,7 +100,7 @@ fn check(count: usize, steps: &[Step], last_order: &[usize]) {
         assert_eq!(device.violations(), 0, "device {number} has broken foreign keys");
         let status = device.replica().status().unwrap();
         assert_eq!(status.fingerprint, server.fingerprint());
-        assert_eq!((status.unsent, status.noted), (0, 0));
+        assert_eq!((status.unsent_count, status.pending_count), (0, 0));
     }
 }
 
@@ -128,7 +129,7 @@ proptest! {
 fn check_two(before: &str, left: &str, right: &str, expected: &[&str]) {
     for order in [[0, 1, 0], [1, 0, 1]] {
         let mut server = MemoryServer::default();
-        let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+        let mut devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
         devices[0].write(before).unwrap();
         devices[0].sync(&mut server);
         devices[1].sync(&mut server);
@@ -188,7 +189,7 @@ fn a_parent_that_another_device_refers_to_is_kept() {
 #[test]
 fn of_two_rows_with_one_unique_value_the_newer_is_visible_and_the_other_waits() {
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
     devices[0].write("INSERT INTO tag VALUES (1, 'a', 'red')").unwrap();
     devices[1].clock_ms += 5;
     devices[1].write("INSERT INTO tag VALUES (2, 'a', 'blue')").unwrap();
@@ -197,7 +198,7 @@ fn of_two_rows_with_one_unique_value_the_newer_is_visible_and_the_other_waits() 
     }
     for device in &devices {
         assert_eq!(device.texts("SELECT color FROM tag"), ["blue"]);
-        let exceptions = device.replica().status().unwrap().exceptions;
+        let exceptions = device.replica().status().unwrap().visibility_overrides;
         assert_eq!(exceptions.len(), 1);
         assert!(
             exceptions[0].kind == "displaced" && exceptions[0].key.contains('1'),

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use crdt::{Message, Node, Timestamp};
-use replica::{Replica, Report, SyncOptions};
+use crdt::{Message, NodeId, Timestamp};
+use replica::{Replica, SyncContext, SyncReport};
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 use crate::hostile::{self, EDITED, EDITS, LINES, SCHEMA, SECRET};
-use crate::support::{Device, MORNING_MS, MemoryServer, shape};
+use crate::support::{MORNING_MS, MemoryServer, TestDevice, shape};
 
 /// Cases of a round.
 const ROUND_CASES_COUNT: usize = 12;
@@ -43,7 +43,7 @@ fn offence(context: &AuthContext<'_>, has_diary: bool) -> Option<String> {
 }
 
 /// A sync that adopts, with somebody who looks at every statement.
-fn watched_sync(device: &Device, server: &mut MemoryServer) -> Report {
+fn watched_sync(device: &TestDevice, server: &mut MemoryServer) -> SyncReport {
     server.now_ms.set(MORNING_MS + 10_000);
     // On a connection that can be looked at.
     let mut db = Connection::open(&device.path).unwrap();
@@ -58,26 +58,26 @@ fn watched_sync(device: &Device, server: &mut MemoryServer) -> Report {
         Authorization::Allow
     };
     db.authorizer(Some(watch)).unwrap();
-    let replica = Replica::shared(db, "app.db", &identity).unwrap();
+    let replica = Replica::on_shared_connection(db, "app.db", &identity).unwrap();
     let now_ms = device.clock_ms + 1;
-    let options = SyncOptions { adopt: true, now_ms: &|| now_ms, progress: &mut |_| {} };
+    let options = SyncContext { create_missing: true, now_ms: &|| now_ms, progress: &mut |_| {} };
     let report = replica.sync(server, options).unwrap();
     let offences = offences.lock().unwrap();
     assert!(offences.is_empty(), "{offences:?}");
     report
 }
 
-fn fresh_clone(server: &mut MemoryServer) -> Device {
+fn fresh_clone(server: &mut MemoryServer) -> TestDevice {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("clone.db");
     drop(Replica::create(&path).unwrap());
-    let device = Device::in_folder(&path, folder);
+    let device = TestDevice::in_folder(&path, folder);
     device.sign_in(server);
     device
 }
 
 /// The edits of one of the two honest devices.
-fn edit(device: &mut Device, edits: &[&str], round: usize) {
+fn edit(device: &mut TestDevice, edits: &[&str], round: usize) {
     device.clock_ms += 10_000;
     for sql in edits {
         device.write(&sql.replace("ROUND", &round.to_string())).unwrap();
@@ -85,24 +85,24 @@ fn edit(device: &mut Device, edits: &[&str], round: usize) {
 }
 
 /// Whether the device says of a table that it does not show all of it.
-fn is_told(device: &Device, table: &str) -> bool {
+fn is_told(device: &TestDevice, table: &str) -> bool {
     let status = device.replica().status().unwrap();
-    status.exceptions.iter().any(|exception| exception.table == table)
-        || status.obstacles.iter().any(|obstacle| obstacle.table == table)
-        || status.unknown.iter().any(|unknown| unknown.starts_with(&format!("{table}.")))
+    status.visibility_overrides.iter().any(|exception| exception.table == table)
+        || status.schema_conflicts.iter().any(|conflict| conflict.table == table)
+        || status.missing_tables.iter().any(|unknown| unknown.starts_with(&format!("{table}.")))
 }
 
 #[test]
 fn hostile_messages_run_nothing_and_stop_nothing() {
     for (round, cases) in (1..).zip(hostile::cases().chunks(ROUND_CASES_COUNT)) {
         let mut server = MemoryServer::default();
-        let mut ada = Device::tracked(SCHEMA, &mut server);
-        let mut ben = Device::tracked(SCHEMA, &mut server);
+        let mut ada = TestDevice::tracked(SCHEMA, &mut server);
+        let mut ben = TestDevice::tracked(SCHEMA, &mut server);
         ada.app.execute_batch(SECRET).unwrap();
         edit(&mut ada, EDITS[0], 0);
         watched_sync(&ada, &mut server);
         for (place, content) in (0..).zip(cases.concat()) {
-            let timestamp = Timestamp::new(ada.clock_ms + 1_000 + place, 0, Node(7)).unwrap();
+            let timestamp = Timestamp::new(ada.clock_ms + 1_000 + place, 0, NodeId(7)).unwrap();
             server.messages.push(Message { timestamp, content });
         }
         watched_sync(&ada, &mut server);
@@ -111,10 +111,10 @@ fn hostile_messages_run_nothing_and_stop_nothing() {
         edit(&mut ada, EDITS[0], round);
         edit(&mut ben, EDITS[1], round);
         watched_sync(&ada, &mut server);
-        assert!(watched_sync(&ben, &mut server).equal, "{round}");
-        assert!(watched_sync(&ada, &mut server).equal, "{round}");
+        assert!(watched_sync(&ben, &mut server).in_sync, "{round}");
+        assert!(watched_sync(&ada, &mut server).in_sync, "{round}");
         let clone = fresh_clone(&mut server);
-        assert!(watched_sync(&clone, &mut server).equal, "{round}");
+        assert!(watched_sync(&clone, &mut server).in_sync, "{round}");
         let lines = LINES.map(|(_, sql)| ada.texts(sql)).concat();
         assert_eq!(lines, LINES.map(|(_, sql)| ben.texts(sql)).concat(), "{round}");
         for edited in EDITED {
@@ -140,17 +140,17 @@ fn hostile_messages_run_nothing_and_stop_nothing() {
 #[test]
 fn statements_are_no_declarations() {
     let mut server = MemoryServer::default();
-    let ada = Device::tracked(SCHEMA, &mut server);
+    let ada = TestDevice::tracked(SCHEMA, &mut server);
     let sql = b"CREATE TABLE evil AS SELECT * FROM item";
     let mut content = vec![1, 3, 4];
     content.extend(b"evil");
     content.extend([1, u8::try_from(sql.len()).unwrap()]);
     content.extend(sql);
-    let timestamp = Timestamp::new(MORNING_MS + 1_000, 0, Node(7)).unwrap();
+    let timestamp = Timestamp::new(MORNING_MS + 1_000, 0, NodeId(7)).unwrap();
     server.messages.push(Message { timestamp, content: content.into() });
     let report = watched_sync(&ada, &mut server);
-    assert_eq!(report.refused.unreadable, 1);
-    assert!(report.adopted.is_empty());
+    assert_eq!(report.rejected.unreadable, 1);
+    assert!(report.created_tables.is_empty());
 }
 
 /// Pairs of schemas that programs of both sides really have.
@@ -172,8 +172,8 @@ fn honest_schemas_of_one_name_share_what_they_have_in_common() {
     ] {
         for is_first in [true, false] {
             let mut server = MemoryServer::default();
-            let mut ada = Device::tracked(base, &mut server);
-            let mut ben = Device::tracked(other, &mut server);
+            let mut ada = TestDevice::tracked(base, &mut server);
+            let mut ben = TestDevice::tracked(other, &mut server);
             ada.write("INSERT INTO item (id, note) VALUES (1, 'of ada')").unwrap();
             ben.clock_ms += 10;
             ben.write("INSERT INTO item (id, note) VALUES (2, 'of ben')").unwrap();
@@ -187,7 +187,7 @@ fn honest_schemas_of_one_name_share_what_they_have_in_common() {
                 let notes = device.texts("SELECT note FROM item ORDER BY id");
                 assert_eq!(notes, ["of ada", "of ben"], "{other}");
             }
-            let columns = |device: &Device| -> BTreeSet<String> {
+            let columns = |device: &TestDevice| -> BTreeSet<String> {
                 let sql = "SELECT lower(name) FROM pragma_table_info('item')";
                 device.texts(sql).into_iter().collect()
             };
@@ -197,7 +197,7 @@ fn honest_schemas_of_one_name_share_what_they_have_in_common() {
             ada.clock_ms += 20_000;
             ada.write("UPDATE item SET note = 'again' WHERE id = 2").unwrap();
             for device in [&ada, &ben, &clone] {
-                assert!(watched_sync(device, &mut server).obstacles.is_empty(), "{other}");
+                assert!(watched_sync(device, &mut server).schema_conflicts.is_empty(), "{other}");
                 let note = device.texts("SELECT note FROM item WHERE id = 2");
                 assert_eq!(note, ["again"], "{other}");
             }
@@ -214,11 +214,11 @@ fn a_clone_has_the_same_declaration() {
         CREATE INDEX by_d ON item (d COLLATE RTRIM, a);
         CREATE UNIQUE INDEX by_c ON item (c)";
     let mut server = MemoryServer::default();
-    let ada = Device::tracked(schema, &mut server);
+    let ada = TestDevice::tracked(schema, &mut server);
     ada.sync(&mut server);
     let clone = fresh_clone(&mut server);
     let report = watched_sync(&clone, &mut server);
-    assert_eq!((report.adopted.len(), report.sent), (2, 0), "{report:?}");
+    assert_eq!((report.created_tables.len(), report.sent_count), (2, 0), "{report:?}");
     assert_eq!(shape(&ada.app), shape(&clone.app));
 }
 
@@ -230,7 +230,7 @@ fn a_clone_says_which_views_and_triggers_it_has_not() {
         CREATE TABLE log (id INTEGER PRIMARY KEY, what);
         CREATE VIEW open AS SELECT * FROM note JOIN log USING (id) WHERE NOT done;
         CREATE TRIGGER note_log AFTER INSERT ON note BEGIN SELECT 1; END;";
-    let device = Device::tracked(schema, &mut server);
+    let device = TestDevice::tracked(schema, &mut server);
     device.sync(&mut server);
     let clone = fresh_clone(&mut server);
     let report = clone.sync(&mut server);
@@ -246,12 +246,12 @@ fn a_clone_names_the_constraints_that_it_lacks() {
             net AS (price * 10 / 12), CHECK (length(code) < 9 /* the scanner's */));
         CREATE UNIQUE INDEX one_code ON item (lower(code)) WHERE code <> '';
         CREATE INDEX by_net ON item (price * 2)";
-    let missing = |device: &Device| -> Vec<String> {
+    let missing = |device: &TestDevice| -> Vec<String> {
         let missing = device.replica().status().unwrap().missing_constraints;
         missing.iter().map(|one| format!("{}: {}", one.table, one.constraint)).collect()
     };
     let mut server = MemoryServer::default();
-    let original = Device::tracked(schema, &mut server);
+    let original = TestDevice::tracked(schema, &mut server);
     original.sync(&mut server);
     let mut clone = fresh_clone(&mut server);
     let names = [
@@ -260,11 +260,11 @@ fn a_clone_names_the_constraints_that_it_lacks() {
         "generated column net",
         "UNIQUE index one_code",
     ];
-    let mut adopted = clone.sync(&mut server).left_out;
-    adopted.sort_unstable();
+    let mut created = clone.sync(&mut server).left_out;
+    created.sort_unstable();
     let mut expected = names.map(str::to_owned);
     expected.sort_unstable();
-    assert_eq!(adopted, expected);
+    assert_eq!(created, expected);
     assert_eq!(missing(&clone), names.map(|name| format!("item: {name}")));
     assert_eq!(missing(&original), Vec::<String>::new());
 
@@ -272,7 +272,7 @@ fn a_clone_names_the_constraints_that_it_lacks() {
     clone.write("INSERT INTO item VALUES ('a', -1, '')").unwrap();
     clone.sync(&mut server);
     let report = original.sync(&mut server);
-    assert_eq!((report.equal, report.held()), (true, 1));
+    assert_eq!((report.in_sync, report.hidden_rows_count()), (true, 1));
     assert_ne!(original.dump(), clone.dump());
 
     // Its own program adds one of them.

@@ -2,11 +2,11 @@
 
 use replica::{DeletedRow, Replica};
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT)";
 
-fn deleted(device: &Device) -> Vec<DeletedRow> {
+fn deleted(device: &TestDevice) -> Vec<DeletedRow> {
     device.replica().deleted_rows("T", 10, device.clock_ms).unwrap()
 }
 
@@ -23,7 +23,7 @@ fn texts(rows: &[DeletedRow]) -> Vec<(&str, Vec<&str>)> {
 #[test]
 fn every_device_tells_the_last_values_of_what_was_deleted() {
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
     devices[0].write("INSERT INTO t VALUES (1, 'x', 'y'), (2, 'p', 'q'), (3, 'u', 'v')").unwrap();
     devices[0].sync(&mut server);
     devices[1].sync(&mut server);
@@ -51,7 +51,7 @@ fn every_device_tells_the_last_values_of_what_was_deleted() {
 
 #[test]
 fn what_was_recorded_is_found_without_a_server() {
-    let mut device = Device::new(SCHEMA);
+    let mut device = TestDevice::new(SCHEMA);
     Replica::prepare(&device.path).unwrap().track_all().unwrap();
     device.write("INSERT INTO t VALUES (1, 'x', 'y'), (2, 'p', 'q')").unwrap();
     device.replica().record(device.clock_ms).unwrap();

@@ -1,6 +1,6 @@
 //! A sync tells of edits that lost; somebody who lets one be is asked no more, on any device.
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "
     CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT);
@@ -27,18 +27,18 @@ const CASES: &[([&str; 3], usize)] = &[
     ),
 ];
 
-fn three_devices(server: &mut MemoryServer) -> [Device; 3] {
-    let mut devices = [0, 1, 2].map(|_| Device::tracked(SCHEMA, server));
+fn three_devices(server: &mut MemoryServer) -> [TestDevice; 3] {
+    let mut devices = [0, 1, 2].map(|_| TestDevice::tracked(SCHEMA, server));
     devices[0].write(BEFORE).unwrap();
     meet(&devices, server);
     devices
 }
 
 /// Everybody has everything; how many lost edits the syncs told of at most.
-fn meet(devices: &[Device; 3], server: &mut MemoryServer) -> u64 {
+fn meet(devices: &[TestDevice; 3], server: &mut MemoryServer) -> u64 {
     let reports = [0, 1, 2, 0, 1].map(|device| devices[device].sync(server));
-    assert!(reports.iter().all(|report| report.equal));
-    reports.iter().map(|report| report.lost).max().unwrap()
+    assert!(reports.iter().all(|report| report.in_sync));
+    reports.iter().map(|report| report.conflicts_count).max().unwrap()
 }
 
 #[test]
@@ -95,19 +95,19 @@ fn a_sync_tells_of_lost_edits_once_and_of_none_where_everybody_knew() {
     devices[1].clock_ms += 60_000;
     devices[1].write("UPDATE t SET a = 'of 1'").unwrap();
     devices[0].sync(&mut server);
-    assert_eq!(devices[1].sync(&mut server).lost, 1);
-    assert_eq!(devices[1].sync(&mut server).lost, 0, "once");
-    assert_eq!(devices[0].sync(&mut server).lost, 1, "who lost it hears of it, too");
-    let new = Device::tracked(SCHEMA, &mut server);
-    assert_eq!(new.sync(&mut server).lost, 0, "a new device lost nothing");
+    assert_eq!(devices[1].sync(&mut server).conflicts_count, 1);
+    assert_eq!(devices[1].sync(&mut server).conflicts_count, 0, "once");
+    assert_eq!(devices[0].sync(&mut server).conflicts_count, 1, "who lost it hears of it, too");
+    let new = TestDevice::tracked(SCHEMA, &mut server);
+    assert_eq!(new.sync(&mut server).conflicts_count, 0, "a new device lost nothing");
     assert_eq!(new.replica().conflicts().unwrap().len(), 1);
 }
 
 const USERS: &str = "CREATE TABLE user (id TEXT PRIMARY KEY, email TEXT UNIQUE, age INTEGER)";
 
-/// Two devices that give one e-mail address to two users; the first is held back.
-fn held(server: &mut MemoryServer) -> [Device; 2] {
-    let mut devices = [0, 1].map(|_| Device::tracked(USERS, server));
+/// Two devices that give one e-mail address to two users; the first is hidden.
+fn held(server: &mut MemoryServer) -> [TestDevice; 2] {
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(USERS, server));
     devices[1].clock_ms += 1_000;
     devices[0].write("INSERT INTO user VALUES ('a', 'ada@x.org', 36)").unwrap();
     devices[1].write("INSERT INTO user VALUES ('b', 'ada@x.org', 45)").unwrap();
@@ -121,25 +121,25 @@ fn held(server: &mut MemoryServer) -> [Device; 2] {
 fn a_row_that_is_held_back_is_listed_and_shown_with_another_value() {
     let mut server = MemoryServer::default();
     let devices = held(&mut server);
-    let [row] = &devices[1].replica().held_rows().unwrap()[..] else { panic!("one is held") };
+    let [row] = &devices[1].replica().hidden_rows().unwrap()[..] else { panic!("one is held") };
     assert_eq!((row.table.as_str(), row.key.as_str(), row.kind), ("user", "'a'", "displaced"));
     assert_eq!(row.cells[0], ("email".into(), "'ada@x.org'".into()));
-    assert_eq!(devices[0].replica().held_rows().unwrap()[0].id, row.id);
+    assert_eq!(devices[0].replica().hidden_rows().unwrap()[0].id, row.id);
     let replica = devices[1].replica();
     let now_ms = devices[1].clock_ms + 5_000;
     for (column, value) in [("email", "ada@x.org"), ("age", "7"), ("none", "x")] {
-        let refused = replica.give(&row.id, column, value, now_ms).unwrap_err();
+        let refused = replica.resolve_hidden_row(&row.id, column, value, now_ms).unwrap_err();
         assert_eq!(refused.code(), "constraint", "{column}");
     }
-    replica.give(&row.id[..5], "email", "ada@y.org", now_ms).unwrap();
-    assert_eq!(replica.held_rows().unwrap(), []);
+    replica.resolve_hidden_row(&row.id[..5], "email", "ada@y.org", now_ms).unwrap();
+    assert_eq!(replica.hidden_rows().unwrap(), []);
     for device in [1, 0, 1] {
         devices[device].sync(&mut server);
     }
     for device in &devices {
         let rows = device.texts("SELECT id || email || age FROM user ORDER BY id");
         assert_eq!(rows, ["aada@y.org36", "bada@x.org45"]);
-        assert_eq!(device.replica().held_rows().unwrap(), []);
+        assert_eq!(device.replica().hidden_rows().unwrap(), []);
         assert_eq!(device.replica().conflicts().unwrap(), []);
     }
 }
@@ -148,15 +148,15 @@ fn a_row_that_is_held_back_is_listed_and_shown_with_another_value() {
 fn a_row_that_is_held_back_is_let_go_on_all_devices() {
     let mut server = MemoryServer::default();
     let devices = held(&mut server);
-    let id = devices[0].replica().held_rows().unwrap()[0].id.clone();
-    devices[0].replica().let_go(&id, devices[0].clock_ms + 5_000).unwrap();
-    assert_eq!(devices[0].replica().let_go(&id, 0).unwrap_err().code(), "no_conflict");
+    let id = devices[0].replica().hidden_rows().unwrap()[0].id.clone();
+    devices[0].replica().delete_hidden_row(&id, devices[0].clock_ms + 5_000).unwrap();
+    assert_eq!(devices[0].replica().delete_hidden_row(&id, 0).unwrap_err().code(), "no_conflict");
     for device in [0, 1, 0] {
-        assert!(devices[device].sync(&mut server).equal);
+        assert!(devices[device].sync(&mut server).in_sync);
     }
     for device in &devices {
         assert_eq!(device.texts("SELECT id FROM user"), ["b"]);
-        assert_eq!(device.replica().held_rows().unwrap(), []);
+        assert_eq!(device.replica().hidden_rows().unwrap(), []);
         assert_eq!(device.replica().conflicts().unwrap(), []);
     }
 }

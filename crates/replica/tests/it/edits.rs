@@ -1,9 +1,9 @@
 //! Edits by somebody who says what they saw: what they had not seen is a lost edit, on all devices.
 
 use crdt::Value;
-use replica::{CellEdit, EditOutcome, Outcome};
+use replica::{CellEdit, EditOutcome, ResolvedEdit};
 
-use crate::support::{Device, MemoryServer, meet};
+use crate::support::{MemoryServer, TestDevice, meet};
 
 const SCHEMA: &str = "
     CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL, weight REAL, at_most INTEGER,
@@ -14,14 +14,14 @@ fn text(value: &str) -> Value {
 }
 
 /// Types over what was seen in a cell of row 1.
-fn edit(device: &mut Device, column: &str, (seen, value): (Value, Value)) -> EditOutcome {
+fn edit(device: &mut TestDevice, column: &str, (seen, value): (Value, Value)) -> EditOutcome {
     device.clock_ms += 1_000;
     let edit = CellEdit { table: "Note", key: &[Value::Integer(1)], column, value, seen };
     device.replica().edit(&edit, device.clock_ms).unwrap()
 }
 
-fn pair(server: &mut MemoryServer) -> [Device; 2] {
-    let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, server));
+fn pair(server: &mut MemoryServer) -> [TestDevice; 2] {
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, server));
     devices[0].write("INSERT INTO note VALUES (1, 'old', 2.0, 7)").unwrap();
     devices[0].sync(server);
     devices[1].sync(server);
@@ -29,7 +29,7 @@ fn pair(server: &mut MemoryServer) -> [Device; 2] {
 }
 
 /// A note of bob's that arrived while a form of ada's was open, which shows `old`.
-fn overtaken(server: &mut MemoryServer) -> [Device; 2] {
+fn overtaken(server: &mut MemoryServer) -> [TestDevice; 2] {
     let [mut ada, mut bob] = pair(server);
     bob.write("UPDATE note SET text = 'of bob'").unwrap();
     bob.sync(server);
@@ -39,12 +39,12 @@ fn overtaken(server: &mut MemoryServer) -> [Device; 2] {
 }
 
 /// The values of the lost edits, which every device lists in the same way.
-fn lost(devices: &[Device]) -> Vec<String> {
-    let value = |outcome: &Outcome| match outcome {
-        Outcome::Value(value) => value.clone(),
+fn lost(devices: &[TestDevice]) -> Vec<String> {
+    let value = |outcome: &ResolvedEdit| match outcome {
+        ResolvedEdit::Value(value) => value.clone(),
         other => format!("{other:?}"),
     };
-    let list = |device: &Device| -> Vec<_> {
+    let list = |device: &TestDevice| -> Vec<_> {
         let conflicts = device.replica().conflicts().unwrap().into_iter();
         conflicts.map(|conflict| (conflict.id, value(&conflict.lost.outcome))).collect()
     };
@@ -103,7 +103,7 @@ fn two_windows_of_one_device_lose_nothing_in_silence() {
     assert_eq!(edit(&mut ada, "text", (text("old"), text("left"))), EditOutcome::Written);
     assert_eq!(edit(&mut ada, "text", (text("old"), text("right"))), EditOutcome::Unseen);
     assert_eq!(ada.replica().conflicts().unwrap().len(), 1);
-    let third = Device::tracked(SCHEMA, &mut server);
+    let third = TestDevice::tracked(SCHEMA, &mut server);
     let devices = [ada, bob, third];
     meet(&devices, &mut server);
     assert_eq!(lost(&devices), ["'left'"], "the others list it as well, and a new device");
@@ -128,7 +128,7 @@ fn an_edit_of_a_row_that_is_gone_writes_nothing() {
     ada.sync(&mut server);
     assert_eq!(edit(&mut ada, "text", (text("old"), text("mine"))), EditOutcome::Missing);
     assert_eq!(ada.texts("SELECT text FROM note"), Vec::<String>::new());
-    assert_eq!(ada.sync(&mut server).sent, 0);
+    assert_eq!(ada.sync(&mut server).sent_count, 0);
 }
 
 #[test]
@@ -145,5 +145,5 @@ fn an_edit_is_under_the_tables_own_rules() {
     assert_eq!(try_edit("note", "none", Value::Null), Err("untrackable"));
     assert_eq!(try_edit("nothing", "text", Value::Null), Err("untrackable"));
     assert_eq!(ada.texts("SELECT text FROM note"), ["old"]);
-    assert_eq!(ada.sync(&mut server).sent, 0);
+    assert_eq!(ada.sync(&mut server).sent_count, 0);
 }

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use crdt::{Change, ContentForm, Fingerprint, Message, Node, PART_BYTES, SealKey, Timestamp};
+use crdt::{CHUNK_BYTES, Change, EncryptionMode, Fingerprint, Message, NodeId, SealKey, Timestamp};
 use protocol::EraseRequest;
-use replica::{ErasureTarget, Replica, Report};
+use replica::{ErasureTarget, Replica, SyncReport};
 use zeroize::Zeroizing;
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "
     CREATE TABLE note (id INTEGER PRIMARY KEY, title TEXT, text, code TEXT NOT NULL DEFAULT 'c');
@@ -15,24 +15,24 @@ const SCHEMA: &str = "
 const SECRET: &str = "correct horse battery staple";
 
 /// Devices of an account, end-to-end encrypted or not, the second of which has a WAL.
-fn devices(server: &mut MemoryServer, is_sealed: bool) -> [Device; 3] {
-    let devices = [0, 1, 2].map(|_| Device::tracked(SCHEMA, server));
+fn devices(server: &mut MemoryServer, is_sealed: bool) -> [TestDevice; 3] {
+    let devices = [0, 1, 2].map(|_| TestDevice::tracked(SCHEMA, server));
     if is_sealed {
-        let phrase = devices[0].replica().make_phrase().unwrap();
+        let phrase = devices[0].replica().create_recovery_phrase().unwrap();
         for device in &devices[1..] {
-            device.replica().set_phrase(&phrase).unwrap();
+            device.replica().set_recovery_phrase(&phrase).unwrap();
         }
-        devices[0].replica().begin_account().unwrap();
+        devices[0].replica().confirm_new_account().unwrap();
     }
     devices[1].app.pragma_update(None, "journal_mode", "wal").unwrap();
     devices
 }
 
-fn meet(devices: &[Device], server: &mut MemoryServer) -> Vec<Report> {
+fn meet(devices: &[TestDevice], server: &mut MemoryServer) -> Vec<SyncReport> {
     let mut reports = Vec::new();
     for device in devices.iter().chain(devices) {
         let report = device.sync(server);
-        assert!(report.equal, "{report:?}");
+        assert!(report.in_sync, "{report:?}");
         assert_eq!((report.unscrubbed.as_deref(), report.unerased), (None, 0));
         reports.push(report);
     }
@@ -46,13 +46,13 @@ fn meet(devices: &[Device], server: &mut MemoryServer) -> Vec<Report> {
 /// What the server does: gives messages other contents, all or none; false if one is not what it is
 /// taken for.
 fn replace(server: &mut MemoryServer, request: &EraseRequest) -> bool {
-    assert_eq!(ContentForm::from_bytes(&request.key_id), server.form);
+    assert_eq!(EncryptionMode::from_bytes(&request.key_id), server.form);
     let mut messages = server.messages.clone();
     for erasure in &request.erasures {
         let timestamp = Timestamp::from_bytes(&erasure.timestamp).unwrap();
         let known = messages.iter_mut().find(|message| message.timestamp == timestamp);
         let Some(known) = known else { return false };
-        let hash = Fingerprint::of(timestamp, &known.content).digest_bytes();
+        let hash = Fingerprint::from_message(timestamp, &known.content).digest_bytes();
         if hash[..] != erasure.hash[..] && known.content != erasure.content {
             return false;
         }
@@ -63,7 +63,7 @@ fn replace(server: &mut MemoryServer, request: &EraseRequest) -> bool {
 }
 
 /// Does what `warren vault repair` does; how many messages that changed on the server.
-fn erase(device: &Device, server: &mut MemoryServer, target: ErasureTarget<'_>) -> usize {
+fn erase(device: &TestDevice, server: &mut MemoryServer, target: ErasureTarget<'_>) -> usize {
     let requests = device.replica().erasure_requests(target).unwrap();
     for request in &requests {
         assert!(replace(server, request));
@@ -84,7 +84,7 @@ fn holds(bytes: &[u8], marker: &[u8]) -> bool {
 }
 
 /// Whether the device's file, or what is beside it, has these bytes anywhere.
-fn file_holds(device: &Device, marker: &str) -> bool {
+fn file_holds(device: &TestDevice, marker: &str) -> bool {
     ["", "-wal", "-journal"].iter().any(|suffix| {
         let mut path = device.path.clone().into_os_string();
         path.push(suffix);
@@ -115,10 +115,10 @@ fn a_leaked_value_is_erased_everywhere_and_all_else_stays() {
         let reports = meet(&devices, &mut server);
         assert_eq!(reports.iter().map(|report| report.erased).sum::<u64>(), 3, "by each, once");
         assert!(!server_holds(&server, SECRET));
-        let new = Device::new("");
+        let new = TestDevice::new("");
         let replica = Replica::create(&new.path).unwrap();
-        if let Some(phrase) = devices[0].replica().phrase().unwrap() {
-            replica.set_phrase(&phrase).unwrap();
+        if let Some(phrase) = devices[0].replica().recovery_phrase().unwrap() {
+            replica.set_recovery_phrase(&phrase).unwrap();
         }
         new.sign_in(&mut server);
         new.sync(&mut server);
@@ -151,7 +151,7 @@ fn pages_that_another_program_reads_are_written_anew_at_a_later_sync() {
     let reader = &devices[1];
     reader.app.execute_batch("BEGIN; SELECT count(*) FROM note").unwrap();
     let report = reader.sync(&mut server);
-    assert_eq!((report.equal, report.erased), (true, 1));
+    assert_eq!((report.in_sync, report.erased), (true, 1));
     assert!(report.unscrubbed.unwrap().contains("next sync"));
     reader.app.execute_batch("COMMIT").unwrap();
     assert_eq!(reader.sync(&mut server).unscrubbed, None);
@@ -189,7 +189,7 @@ fn a_deleted_row_is_erased_with_its_key_and_its_large_values() {
         let mut devices = devices(&mut server, is_sealed);
         // More than one part, of which one is the other row's, too.
         let large = |end: &str| {
-            let same = "s".repeat(PART_BYTES);
+            let same = "s".repeat(CHUNK_BYTES);
             format!("'{same}{}'", end.repeat(100_000 / end.len()))
         };
         let (one, two) = (large("the large secret"), large("not secret"));
@@ -276,10 +276,10 @@ fn a_restored_server_is_told_and_erased_again() {
         // The third has not seen it; and on the restored server it erases something else.
         server.messages = backup;
         erase(&devices[2], &mut server, cell(&key("2"), "title"));
-        assert!(devices[2].sync(&mut server).equal);
+        assert!(devices[2].sync(&mut server).in_sync);
         for device in &devices[..2] {
             let report = device.sync(&mut server);
-            assert_eq!((report.equal, report.unerased), (false, 2));
+            assert_eq!((report.in_sync, report.unerased), (false, 2));
             assert!(!file_holds(device, &format!("{SECRET}{SECRET}")));
         }
         assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Again), 2);
@@ -308,7 +308,7 @@ fn of_an_encrypted_account_nobody_without_the_phrase_erases_anything() {
     for content in forged {
         server.messages[place] = Message { timestamp, content };
         let report = devices[0].sync(&mut server);
-        assert_eq!((report.equal, report.erased, report.refused.count() > 0), (false, 0, true));
+        assert_eq!((report.in_sync, report.erased, report.rejected.count() > 0), (false, 0, true));
         assert_eq!(devices[0].texts("SELECT title || text FROM note"), ["titletext"]);
     }
     server.messages[place] = before;
@@ -322,11 +322,11 @@ fn what_was_refused_is_erased() {
     let mut devices = devices(&mut server, true);
     devices[0].write("INSERT INTO note VALUES (1, 'title', 'text', 'c')").unwrap();
     devices[0].sync(&mut server);
-    let timestamp = Timestamp::new(5, 0, Node(7)).unwrap();
+    let timestamp = Timestamp::new(5, 0, NodeId(7)).unwrap();
     let content = SECRET.to_owned().into();
     server.messages.push(Message { timestamp, content });
     for device in &devices {
-        assert_eq!(device.sync(&mut server).refused.count(), 1);
+        assert_eq!(device.sync(&mut server).rejected.count(), 1);
     }
     assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Refused), 1);
     meet(&devices, &mut server);
@@ -382,13 +382,13 @@ fn whatever_is_erased_when_devices_hold_the_same_rows() {
             devices[device].write(&sql).unwrap();
         }
         meet(&devices, &mut server);
-        let new = Device::tracked(SCHEMA, &mut server);
-        if let Some(phrase) = devices[0].replica().phrase().unwrap() {
-            new.replica().set_phrase(&phrase).unwrap();
+        let new = TestDevice::tracked(SCHEMA, &mut server);
+        if let Some(phrase) = devices[0].replica().recovery_phrase().unwrap() {
+            new.replica().set_recovery_phrase(&phrase).unwrap();
         }
         new.sync(&mut server);
         assert_eq!(new.dump(), devices[0].dump(), "seed {seed}");
-        let ids = |device: &Device| -> Vec<_> {
+        let ids = |device: &TestDevice| -> Vec<_> {
             device.replica().conflicts().unwrap().into_iter().map(|one| one.id).collect()
         };
         for device in &devices {

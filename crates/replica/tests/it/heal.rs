@@ -1,15 +1,15 @@
 //! Whatever either side lost, a sync finds and mends.
 
-use protocol::Loss;
+use protocol::ServerLoss;
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)";
 
 #[test]
 fn a_server_that_was_restored_gets_back_what_it_lost() {
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
     devices[0].write("INSERT INTO t VALUES (1, 'a')").unwrap();
     devices[0].sync(&mut server);
     let backup = server.messages.clone();
@@ -19,7 +19,7 @@ fn a_server_that_was_restored_gets_back_what_it_lost() {
     devices[1].write("INSERT INTO t VALUES (3, 'c')").unwrap();
     devices[1].sync(&mut server);
     let report = devices[0].sync(&mut server);
-    assert!(report.repaired && report.equal, "{report:?}");
+    assert!(report.reconciled && report.in_sync, "{report:?}");
     devices[1].sync(&mut server);
     assert_eq!(devices[1].texts("SELECT id || v FROM t"), ["1a", "2b", "3c"]);
 }
@@ -27,9 +27,9 @@ fn a_server_that_was_restored_gets_back_what_it_lost() {
 #[test]
 fn what_the_server_has_lost_is_known_until_it_has_it_again() {
     let (mut server, devices) = in_step();
-    let loss = Loss { at_ms: 1, count: Some(3), devices_away: vec!["phone".to_owned()] };
+    let loss = ServerLoss { at_ms: 1, count: Some(3), devices_away: vec!["phone".to_owned()] };
     server.loss = Some(loss.clone());
-    let known = |device: &Device| device.replica().remote().unwrap().unwrap().loss;
+    let known = |device: &TestDevice| device.replica().remote().unwrap().unwrap().loss;
     assert_eq!(devices[0].sync(&mut server).server_loss, Some(loss.clone()));
     assert_eq!(known(&devices[0]), Some(loss));
     // What this one sends is what was missing.
@@ -40,9 +40,9 @@ fn what_the_server_has_lost_is_known_until_it_has_it_again() {
 }
 
 /// Two devices in step, with a hundred rows.
-fn in_step() -> (MemoryServer, [Device; 2]) {
+fn in_step() -> (MemoryServer, [TestDevice; 2]) {
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
     let rows: Vec<_> = (0..100).map(|id| format!("({id}, 'row {id}')")).collect();
     devices[0].write(&format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
     for device in [&devices[0], &devices[1], &devices[0]] {
@@ -51,10 +51,10 @@ fn in_step() -> (MemoryServer, [Device; 2]) {
     (server, devices)
 }
 
-fn check_in_step(server: &mut MemoryServer, devices: &[Device; 2], rows: usize) {
+fn check_in_step(server: &mut MemoryServer, devices: &[TestDevice; 2], rows: usize) {
     for device in devices {
         let report = device.sync(server);
-        assert!(report.equal && !report.repaired, "{report:?}");
+        assert!(report.in_sync && !report.reconciled, "{report:?}");
     }
     assert_eq!(devices[0].dump(), devices[1].dump());
     assert_eq!(devices[0].dump().len(), rows);
@@ -69,8 +69,8 @@ fn messages_that_the_server_lost_come_back() {
     }
     let requests = server.requests;
     let report = devices[1].sync(&mut server);
-    assert!(report.equal && report.repaired, "{report:?}");
-    assert_eq!((report.sent, report.received), (3, 0));
+    assert!(report.in_sync && report.reconciled, "{report:?}");
+    assert_eq!((report.sent_count, report.received_count), (3, 0));
     assert!(server.requests - requests < 8, "{} requests", server.requests - requests);
     check_in_step(&mut server, &devices, 100);
 }
@@ -81,8 +81,8 @@ fn messages_that_were_deleted_from_the_device_come_back() {
     let sql = "DELETE FROM warren_message WHERE id IN (4, 50, 51, 101)";
     assert_eq!(devices[1].app.execute(sql, []).unwrap(), 4);
     let report = devices[1].sync(&mut server);
-    assert!(report.equal && report.repaired, "{report:?}");
-    assert_eq!((report.sent, report.received), (0, 4));
+    assert!(report.in_sync && report.reconciled, "{report:?}");
+    assert_eq!((report.sent_count, report.received_count), (0, 4));
     check_in_step(&mut server, &devices, 100);
 }
 
@@ -92,8 +92,8 @@ fn a_recorded_fingerprint_that_is_wrong_is_made_anew() {
     let sql = "UPDATE warren_meta SET value = 7 WHERE key = 'count'";
     devices[1].app.execute(sql, []).unwrap();
     let report = devices[1].sync(&mut server);
-    assert!(report.equal && report.repaired, "{report:?}");
-    assert_eq!((report.sent, report.received), (0, 0));
+    assert!(report.in_sync && report.reconciled, "{report:?}");
+    assert_eq!((report.sent_count, report.received_count), (0, 0));
     check_in_step(&mut server, &devices, 100);
 }
 
@@ -109,10 +109,10 @@ fn a_device_that_was_restored_gets_back_what_it_lost() {
     // In place: the same file to the system, so it goes on as the same device.
     devices[1].app.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     std::fs::write(&devices[1].path, backup).unwrap();
-    devices[1].app = Device::open(&devices[1].path).app;
+    devices[1].app = TestDevice::open(&devices[1].path).app;
     devices[1].write("INSERT INTO t VALUES (201, 'after the restore')").unwrap();
     let report = devices[1].sync(&mut server);
-    assert!(report.equal, "{report:?}");
+    assert!(report.in_sync, "{report:?}");
     devices[0].sync(&mut server);
     assert_eq!(devices[0].dump(), devices[1].dump());
     let ours = devices[1].texts("SELECT v FROM t WHERE id IN (5, 200, 201) ORDER BY id");
@@ -132,7 +132,7 @@ fn a_comparison_that_is_cut_off_is_made_again() {
         let first = devices[1].try_sync(&mut server, false);
         server.lose_answer = None;
         if first.is_err() {
-            assert!(devices[1].sync(&mut server).equal, "answer {lost} lost");
+            assert!(devices[1].sync(&mut server).in_sync, "answer {lost} lost");
         }
         check_in_step(&mut server, &devices, 100);
     }

@@ -9,8 +9,9 @@ use std::fs;
 
 use bytes::Bytes;
 use crdt::{
-    Action, Cell, Change, Collation, ColumnDeclaration, Declaration, DefaultValue,
-    IndexDeclaration, Large, LeftOut, LeftOutKind, Message, Node, Reference, Timestamp, Value,
+    CellWrite, Change, Collation, ColumnDeclaration, ColumnDefault, ForeignKeyAction,
+    ForeignKeyDeclaration, IndexDeclaration, LargeValue, LeftOut, LeftOutKind, Message, NodeId,
+    TableDeclaration, Timestamp, Value,
 };
 use serde_json::json;
 
@@ -114,7 +115,7 @@ const CASES_COUNT: [usize; 3] = [240, 120, 120];
 
 /// The contents of each case, in the order in which they are sent.
 pub(crate) fn cases() -> Vec<Vec<Bytes>> {
-    let mut dice = Dice(18);
+    let mut dice = SeededRng(18);
     let [declared, changed, spoilt] = CASES_COUNT;
     let mut cases: Vec<_> = (0..declared).map(|_| declared_table(&mut dice)).collect();
     cases.extend((0..changed).map(|_| {
@@ -129,22 +130,22 @@ pub(crate) fn cases() -> Vec<Vec<Bytes>> {
 }
 
 /// A small generator of its own: the corpus is the same everywhere.
-struct Dice(u64);
+struct SeededRng(u64);
 
 /// A declaration, and a row for it.
-fn declared_table(dice: &mut Dice) -> Vec<Bytes> {
+fn declared_table(dice: &mut SeededRng) -> Vec<Bytes> {
     let mut table = dice.piece();
     if dice.roll(3) == 0 {
         table = dice.table();
     }
     let declaration = dice.declaration();
     let key = vec![Value::Text(dice.piece())];
-    let cells = vec![Cell::new(&dice.piece(), Value::Text(dice.piece()))];
-    let row = Change::Write { table: table.clone(), key, cells, deleted: None };
-    vec![Change::Schema { table, declaration }.encode(), row.encode()]
+    let cells = vec![CellWrite::new(&dice.piece(), Value::Text(dice.piece()))];
+    let row = Change::Write { table: table.clone(), key, cells, replaced_tombstone: None };
+    vec![Change::TableDeclaration { table, declaration }.encode(), row.encode()]
 }
 
-impl Dice {
+impl SeededRng {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -171,12 +172,12 @@ impl Dice {
     fn column(&mut self) -> ColumnDeclaration {
         let text = self.piece();
         let default = match self.roll(8) {
-            0 => Some(DefaultValue::Literal(Value::Text(text))),
-            1 => Some(DefaultValue::Literal(Value::Real(f64::INFINITY))),
-            2 => Some(DefaultValue::Literal(Value::Real(f64::NAN))),
-            3 => Some(DefaultValue::Literal(Value::Blob(vec![0, 255]))),
-            4 => Some(DefaultValue::Timestamp),
-            5 => Some(DefaultValue::Literal(Value::Integer(i64::MIN))),
+            0 => Some(ColumnDefault::Literal(Value::Text(text))),
+            1 => Some(ColumnDefault::Literal(Value::Real(f64::INFINITY))),
+            2 => Some(ColumnDefault::Literal(Value::Real(f64::NAN))),
+            3 => Some(ColumnDefault::Literal(Value::Blob(vec![0, 255]))),
+            4 => Some(ColumnDefault::Timestamp),
+            5 => Some(ColumnDefault::Literal(Value::Integer(i64::MIN))),
             _ => None,
         };
         ColumnDeclaration {
@@ -188,7 +189,7 @@ impl Dice {
         }
     }
 
-    fn declaration(&mut self) -> Declaration {
+    fn declaration(&mut self) -> TableDeclaration {
         let columns: Vec<_> = (0..=self.roll(4)).map(|_| self.column()).collect();
         let count = columns.len();
         let places = |dice: &mut Self| -> Vec<usize> {
@@ -201,18 +202,18 @@ impl Dice {
             columns: vec![(self.roll(count), self.collation())],
         });
         let indexes = indexes.collect();
-        let references = (0..self.roll(2)).map(|_| Reference {
+        let foreign_keys = (0..self.roll(2)).map(|_| ForeignKeyDeclaration {
             columns: places(self),
             parent: self.piece(),
             parent_columns: vec![self.piece()],
-            on_delete: Action::Cascade,
-            on_update: Action::SetNull,
+            on_delete: ForeignKeyAction::Cascade,
+            on_update: ForeignKeyAction::SetNull,
         });
-        let references = references.collect();
+        let foreign_keys = foreign_keys.collect();
         let left_out = (0..self.roll(3))
             .map(|_| LeftOut { kind: self.left_out_kind(), name: self.piece() })
             .collect();
-        Declaration {
+        TableDeclaration {
             columns,
             key,
             is_autoincrement: self.roll(4) == 0,
@@ -220,7 +221,7 @@ impl Dice {
             is_without_rowid: self.roll(4) == 0,
             left_out,
             indexes,
-            references,
+            foreign_keys,
         }
     }
 
@@ -232,13 +233,17 @@ impl Dice {
     fn value(&mut self) -> Value {
         match self.roll(15) {
             14 => Value::Erased,
-            12 => Value::text(&[0xff, b'a'][..self.roll(3)]),
+            12 => Value::from_text_bytes(&[0xff, b'a'][..self.roll(3)]),
             // Its part may be there, or never be.
             13 => {
                 let part = Value::Blob(vec![u8::try_from(self.roll(3)).unwrap(); 9]);
                 let length = [9, 10, 262_144][self.roll(3)];
                 let is_text = self.roll(2) == 0;
-                Value::Large(Large { is_text, length, ..Large::of(&part).unwrap() })
+                Value::Large(LargeValue {
+                    is_text,
+                    length,
+                    ..LargeValue::from_value(&part).unwrap()
+                })
             }
             0 => Value::Null,
             1 => Value::Integer([i64::MIN, i64::MAX, -1][self.roll(3)]),
@@ -262,7 +267,7 @@ impl Dice {
     fn seen(&mut self) -> Timestamp {
         let millis = [0, 1, 1_795_248_000_000, 253_402_300_799_999][self.roll(4)];
         let counter = [0, u16::MAX][self.roll(2)];
-        Timestamp::new(millis, counter, Node([0, 7, u64::MAX][self.roll(3)])).unwrap()
+        Timestamp::new(millis, counter, NodeId([0, 7, u64::MAX][self.roll(3)])).unwrap()
     }
 
     fn change(&mut self) -> Change {
@@ -270,23 +275,23 @@ impl Dice {
             return Change::Erased;
         }
         if self.roll(12) == 0 {
-            return Change::Part { bytes: vec![u8::try_from(self.roll(3)).unwrap(); 9] };
+            return Change::Chunk { bytes: vec![u8::try_from(self.roll(3)).unwrap(); 9] };
         }
         let table = if self.roll(5) == 0 { self.piece() } else { self.table() };
         let key = self.key();
         if self.roll(4) == 0 {
             let seen: BTreeSet<_> = (0..self.roll(4)).map(|_| self.seen()).collect();
-            return Change::Delete { table, key, seen };
+            return Change::Delete { table, key, replaced: seen };
         }
         let cells = (0..self.roll(7)).map(|_| {
             let column =
                 if self.roll(9) == 0 { self.piece() } else { self.one_of(COLUMNS).to_owned() };
             let replaced = (self.roll(4) == 0).then(|| self.seen());
-            Cell { column, value: self.value(), replaced }
+            CellWrite { column, value: self.value(), replaced }
         });
         let cells = cells.collect();
         let deleted = (self.roll(6) == 0).then(|| self.seen());
-        Change::Write { table, key, cells, deleted }
+        Change::Write { table, key, cells, replaced_tombstone: deleted }
     }
 
     /// The content of a change or a declaration after something has happened to it.
@@ -295,7 +300,7 @@ impl Dice {
             self.change().encode()
         } else {
             let table = self.piece();
-            Change::Schema { table, declaration: self.declaration() }.encode()
+            Change::TableDeclaration { table, declaration: self.declaration() }.encode()
         };
         let mut bytes = content.to_vec();
         let place = self.roll(bytes.len());
@@ -336,6 +341,6 @@ fn the_browsers_cases_are_the_same() {
 /// As in the protocol's JSON.
 fn base64(content: &Bytes) -> String {
     let message = Message { timestamp: Timestamp::ZERO, content: content.clone() };
-    let message = serde_json::to_value(protocol::Message::from(message)).unwrap();
+    let message = serde_json::to_value(protocol::WireMessage::from(message)).unwrap();
     message["content"].as_str().unwrap().to_owned()
 }

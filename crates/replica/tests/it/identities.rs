@@ -2,9 +2,9 @@
 //! leaves nothing behind.
 
 use crdt::Value;
-use replica::{CellEdit, EditOutcome, Renumbered, Report};
+use replica::{CellEdit, EditOutcome, RenumberedRow, SyncReport};
 
-use crate::support::{Device, MemoryServer, meet};
+use crate::support::{MemoryServer, TestDevice, meet};
 
 const TAGS: &str = "
     CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, maker TEXT);
@@ -18,32 +18,36 @@ fn autoincrement(schema: &str) -> String {
     schema.replace("INTEGER PRIMARY KEY,", "INTEGER PRIMARY KEY AUTOINCREMENT,")
 }
 
-fn devices<const N: usize>(schema: &str, server: &mut MemoryServer) -> [Device; N] {
-    [(); N].map(|()| Device::tracked(schema, server))
+fn devices<const N: usize>(schema: &str, server: &mut MemoryServer) -> [TestDevice; N] {
+    [(); N].map(|()| TestDevice::tracked(schema, server))
 }
 
-fn meet_and_agree(devices: &[Device], server: &mut MemoryServer) {
+fn meet_and_agree(devices: &[TestDevice], server: &mut MemoryServer) {
     meet(devices, server);
     for device in devices {
         assert_eq!(device.dump(), devices[0].dump());
     }
 }
 
-fn moved(report: &Report) -> Vec<(&str, i64, i64)> {
-    report.renumbered.iter().map(|row| (row.table.as_str(), row.from, row.to)).collect()
+fn moved(report: &SyncReport) -> Vec<(&str, i64, i64)> {
+    report
+        .renumbered_rows
+        .iter()
+        .map(|row| (row.table.as_str(), row.old_key, row.new_key))
+        .collect()
 }
 
 /// Two devices, both with row 1 `old` of `t`.
-fn pair_with_old_row(server: &mut MemoryServer) -> [Device; 2] {
+fn pair_with_old_row(server: &mut MemoryServer) -> [TestDevice; 2] {
     let mut pair = devices(T, server);
     pair[0].write("INSERT INTO t (v) VALUES ('old')").unwrap();
     meet(&pair, server);
     pair
 }
 
-/// Three devices: of the two tags `red`, 1 is shown, which is the newer one, and 2 is held back.
+/// Three devices: of the two tags `red`, 1 is shown, which is the newer one, and 2 is hidden.
 /// SQLite counts from the one that is shown.
-fn three_with_held_tag(schema: &str, server: &mut MemoryServer) -> [Device; 3] {
+fn three_with_held_tag(schema: &str, server: &mut MemoryServer) -> [TestDevice; 3] {
     let mut three = devices(schema, server);
     three[0].clock_ms += 10;
     for (device, maker) in three.iter_mut().zip(["a", "b"]) {
@@ -76,7 +80,7 @@ fn a_new_row_does_not_get_the_key_of_one_that_is_held_back() {
             assert!(products.contains(&"plum blue".to_owned()), "{products:?}");
             assert_eq!(products.iter().filter(|p| p.ends_with("blue")).count(), 1, "{products:?}");
             assert_eq!(device.replica().conflicts().unwrap(), []);
-            assert_eq!(device.replica().held_rows().unwrap().len(), 1);
+            assert_eq!(device.replica().hidden_rows().unwrap().len(), 1);
         }
     }
 }
@@ -90,7 +94,7 @@ fn sqlite_counts_from_rows_that_it_never_saw() {
         let keys = device.texts("SELECT CAST(id AS TEXT) FROM tag WHERE name = 'blue'");
         assert_eq!(keys, ["3"], "2 is held back");
     }
-    assert_eq!(three[2].sync(&mut server).renumbered, [], "so it rarely has to move");
+    assert_eq!(three[2].sync(&mut server).renumbered_rows, [], "so it rarely has to move");
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn a_new_row_does_not_get_the_key_of_one_that_was_deleted() {
 fn a_new_row_that_is_gone_again_takes_no_other_with_it() {
     let mut server = MemoryServer::default();
     let mut three = three_with_held_tag(TAGS, &mut server);
-    // 2 is held back; 3 nobody has heard of.
+    // 2 is hidden; 3 nobody has heard of.
     three[2]
         .write(
             "INSERT INTO tag (name) VALUES ('blue');
@@ -136,7 +140,7 @@ fn a_new_row_that_is_gone_again_takes_no_other_with_it() {
     assert_eq!(moved(&three[2].sync(&mut server)), [("tag", 2, 4)], "above all that are noted");
     meet_and_agree(&three, &mut server);
     assert_eq!(three[0].texts("SELECT id || name FROM tag ORDER BY id"), ["1red", "4white"]);
-    assert_eq!(three[0].replica().held_rows().unwrap().len(), 1);
+    assert_eq!(three[0].replica().hidden_rows().unwrap().len(), 1);
 }
 
 #[test]
@@ -175,7 +179,7 @@ fn what_was_written_before_the_new_row_means_the_old_one() {
 #[test]
 fn no_column_keeps_a_value_of_another_row() {
     let mut server = MemoryServer::default();
-    let mut pair: [Device; 2] = devices(T, &mut server);
+    let mut pair: [TestDevice; 2] = devices(T, &mut server);
     pair[0].write("INSERT INTO t (v) VALUES ('of a')").unwrap();
     pair[0].sync(&mut server);
     let (a, b) = pair.split_at_mut(1);
@@ -205,8 +209,8 @@ fn a_search_index_of_the_program_follows() {
         CREATE TRIGGER c AFTER UPDATE ON t BEGIN
             INSERT INTO found (found, rowid, v) VALUES ('delete', old.id, old.v);
             INSERT INTO found (rowid, v) VALUES (new.id, new.v); END;";
-    let mut pair: [Device; 2] = [(); 2].map(|()| {
-        let device = Device::new(schema);
+    let mut pair: [TestDevice; 2] = [(); 2].map(|()| {
+        let device = TestDevice::new(schema);
         replica::Replica::prepare(&device.path).unwrap().track(&["t".to_owned()]).unwrap();
         device.sign_in(&mut server);
         device
@@ -268,11 +272,11 @@ fn a_trigger_of_a_table_that_does_not_sync_stops_no_move() {
 fn a_table_that_takes_no_other_key_keeps_its_row() {
     let mut server = MemoryServer::default();
     let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY CHECK (id < 2), v TEXT)";
-    let mut pair: [Device; 2] = devices(schema, &mut server);
+    let mut pair: [TestDevice; 2] = devices(schema, &mut server);
     pair[0].write("INSERT INTO t (v) VALUES ('old')").unwrap();
     meet(&pair, &mut server);
     pair[0].write("DELETE FROM t; INSERT INTO t (v) VALUES ('new')").unwrap();
-    assert_eq!(pair[0].sync(&mut server).renumbered, []);
+    assert_eq!(pair[0].sync(&mut server).renumbered_rows, []);
     meet_and_agree(&pair, &mut server);
     assert_eq!(pair[1].texts("SELECT id || v FROM t"), ["1new"]);
 }
@@ -280,7 +284,7 @@ fn a_table_that_takes_no_other_key_keeps_its_row() {
 #[test]
 fn a_new_row_that_its_program_saves_as_a_whole_stays_new() {
     let mut server = MemoryServer::default();
-    let mut pair: [Device; 2] = devices(T, &mut server);
+    let mut pair: [TestDevice; 2] = devices(T, &mut server);
     for (device, name) in pair.iter_mut().zip(["a", "b"]) {
         device
             .write(&format!(
@@ -300,7 +304,7 @@ fn a_table_that_is_tracked_later_refers_to_the_rows_that_it_meant() {
     for is_key_known in [false, true] {
         let mut server = MemoryServer::default();
         let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)";
-        let mut pair: [Device; 2] = devices(schema, &mut server);
+        let mut pair: [TestDevice; 2] = devices(schema, &mut server);
         if is_key_known {
             pair[1].write("INSERT INTO t (v) VALUES ('old')").unwrap();
             meet(&pair, &mut server);
@@ -326,7 +330,7 @@ fn a_table_that_is_tracked_later_refers_to_the_rows_that_it_meant() {
 fn a_row_tracked_later_shows_a_deleted_row_that_it_refers_to() {
     let mut server = MemoryServer::default();
     let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)";
-    let mut pair: [Device; 2] = devices(schema, &mut server);
+    let mut pair: [TestDevice; 2] = devices(schema, &mut server);
     pair[0].write("INSERT INTO t (v) VALUES ('gone')").unwrap();
     meet(&pair, &mut server);
     pair[0].app.pragma_update(None, "foreign_keys", false).unwrap();
@@ -344,10 +348,10 @@ fn a_row_tracked_later_shows_a_deleted_row_that_it_refers_to() {
 }
 
 /// Another device, with a copy of the file.
-fn copy(device: &Device) -> Device {
+fn copy(device: &TestDevice) -> TestDevice {
     let path = device.path.with_file_name("copy.db");
     std::fs::copy(&device.path, &path).unwrap();
-    let mut copy = Device::open(&path);
+    let mut copy = TestDevice::open(&path);
     copy.clock_ms = device.clock_ms;
     copy
 }
@@ -356,7 +360,7 @@ fn copy(device: &Device) -> Device {
 fn a_row_in_two_copies_of_a_file_stays_one_whoever_renumbers_it() {
     for is_stamped in [false, true] {
         let mut server = MemoryServer::default();
-        let [mut other, mut original]: [Device; 2] = devices(T, &mut server);
+        let [mut other, mut original]: [TestDevice; 2] = devices(T, &mut server);
         other.write("INSERT INTO t (v) VALUES ('of another')").unwrap();
         other.sync(&mut server);
         original.write("INSERT INTO t (v) VALUES ('a'); INSERT INTO t (v) VALUES ('b')").unwrap();
@@ -364,11 +368,11 @@ fn a_row_in_two_copies_of_a_file_stays_one_whoever_renumbers_it() {
         if is_stamped {
             original.replica().record(original.clock_ms).unwrap();
         }
-        let mut twin = copy(&original);
+        let mut similar = copy(&original);
         original.write("INSERT INTO t (v) VALUES ('of the original')").unwrap();
-        twin.write("INSERT INTO t (v) VALUES ('of the copy')").unwrap();
-        twin.write("INSERT INTO child VALUES (1, 'left', 'of a')").unwrap();
-        let all = [other, original, twin];
+        similar.write("INSERT INTO t (v) VALUES ('of the copy')").unwrap();
+        similar.write("INSERT INTO child VALUES (1, 'left', 'of a')").unwrap();
+        let all = [other, original, similar];
         meet_and_agree(&all, &mut server);
         let rows = all[0].texts("SELECT v FROM t ORDER BY v");
         assert_eq!(rows, ["a", "b", "of another", "of the copy", "of the original"]);
@@ -382,7 +386,7 @@ fn keys_that_a_program_chose_are_no_counted_ones() {
     let mut server = MemoryServer::default();
     let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE, v TEXT)";
     for schema in [schema.to_owned(), autoincrement(schema)] {
-        let mut pair: [Device; 2] = devices(&schema, &mut server);
+        let mut pair: [TestDevice; 2] = devices(&schema, &mut server);
         for (device, v) in pair.iter_mut().zip(["a", "b"]) {
             // The key for "unknown", upserts that find their row, rows that are left out, fixtures.
             device
@@ -400,7 +404,7 @@ fn keys_that_a_program_chose_are_no_counted_ones() {
             device.write(&format!("INSERT INTO t VALUES (300, 'second fixture', '{v}')")).unwrap();
         }
         pair[0].sync(&mut server);
-        assert_eq!(pair[1].sync(&mut server).renumbered, []);
+        assert_eq!(pair[1].sync(&mut server).renumbered_rows, []);
         meet_and_agree(&pair, &mut server);
         assert_eq!(
             pair[0].texts("SELECT id || name FROM t ORDER BY id"),
@@ -413,7 +417,7 @@ fn keys_that_a_program_chose_are_no_counted_ones() {
 fn rows_that_a_statement_leaves_out_take_no_key_from_the_next() {
     let mut server = MemoryServer::default();
     let schema = autoincrement("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT UNIQUE);");
-    let mut pair: [Device; 2] = devices(&schema, &mut server);
+    let mut pair: [TestDevice; 2] = devices(&schema, &mut server);
     for (device, name) in pair.iter_mut().zip(["a", "b"]) {
         device.write(&format!("INSERT INTO t (name) VALUES ('first of {name}')")).unwrap();
         // SQLite counts keys for the rows that are left out, too.
@@ -431,15 +435,15 @@ fn rows_that_a_statement_leaves_out_take_no_key_from_the_next() {
 
 #[test]
 fn an_integer_key_in_descending_order_is_none_that_sqlite_counts() {
-    let device = Device::new("CREATE TABLE t (id INTEGER PRIMARY KEY DESC, v TEXT)");
+    let device = TestDevice::new("CREATE TABLE t (id INTEGER PRIMARY KEY DESC, v TEXT)");
     let replica = replica::Replica::prepare(&device.path).unwrap();
     let tracked = replica.track(&["t".to_owned()]).unwrap();
-    assert!(!tracked[0].counts);
+    assert!(!tracked[0].has_auto_key);
     let mut server = MemoryServer::default();
     device.sign_in(&mut server);
     device.app.execute_batch("INSERT INTO t (v) VALUES ('without a key')").unwrap();
-    let obstacles = device.sync(&mut server).obstacles;
-    let kinds: Vec<_> = obstacles.iter().map(|obstacle| obstacle.kind.name()).collect();
+    let conflicts = device.sync(&mut server).schema_conflicts;
+    let kinds: Vec<_> = conflicts.iter().map(|conflict| conflict.kind.name()).collect();
     assert_eq!(kinds, ["null_key"]);
 }
 
@@ -473,7 +477,7 @@ fn a_rebuilt_table_may_have_another_row_under_a_held_key() {
     three[2].app.execute_batch(rebuild).unwrap();
     meet_and_agree(&three, &mut server);
     assert_eq!(three[0].texts("SELECT id || name FROM tag ORDER BY id"), ["1red", "3blue"]);
-    assert_eq!(three[0].replica().held_rows().unwrap().len(), 1);
+    assert_eq!(three[0].replica().hidden_rows().unwrap().len(), 1);
 }
 
 #[test]
@@ -483,6 +487,6 @@ fn a_row_that_moves_twice_is_reported_once() {
     pair[1].write("DELETE FROM t; INSERT INTO t (v) VALUES ('of b')").unwrap();
     pair[0].write("INSERT INTO t (v) VALUES ('of a')").unwrap();
     pair[0].sync(&mut server);
-    let renumbered = pair[1].sync(&mut server).renumbered;
-    assert_eq!(renumbered, [Renumbered { table: "t".into(), from: 1, to: 3 }]);
+    let renumbered = pair[1].sync(&mut server).renumbered_rows;
+    assert_eq!(renumbered, [RenumberedRow { table: "t".into(), old_key: 1, new_key: 3 }]);
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use replica::JoinedRow;
 
-use crate::support::{Device, MemoryServer, meet};
+use crate::support::{MemoryServer, TestDevice, meet};
 
 /// As Django declares it.
 const SHOP: &str = "
@@ -28,12 +28,12 @@ const MEANING: &str = "
         JOIN shelf s ON shelf_tag = tag_id AND shelf_place = place
     ORDER BY 1";
 
-fn devices<const N: usize>(server: &mut MemoryServer) -> [Device; N] {
-    [(); N].map(|()| Device::tracked(SHOP, server))
+fn devices<const N: usize>(server: &mut MemoryServer) -> [TestDevice; N] {
+    [(); N].map(|()| TestDevice::tracked(SHOP, server))
 }
 
 /// Adds a product with a tag, as `get_or_create` does.
-fn add(device: &mut Device, product: &str, tag: &str, color: &str) {
+fn add(device: &mut TestDevice, product: &str, tag: &str, color: &str) {
     device
         .write(&format!(
             "INSERT OR IGNORE INTO tag (name, color) VALUES ('{tag}', '{color}');
@@ -44,7 +44,7 @@ fn add(device: &mut Device, product: &str, tag: &str, color: &str) {
         .unwrap();
 }
 
-fn meet_and_agree(devices: &[Device], server: &mut MemoryServer) {
+fn meet_and_agree(devices: &[TestDevice], server: &mut MemoryServer) {
     meet(devices, server);
     for device in devices {
         assert_eq!(device.dump(), devices[0].dump());
@@ -52,10 +52,10 @@ fn meet_and_agree(devices: &[Device], server: &mut MemoryServer) {
     }
 }
 
-fn meaning(devices: &[Device]) -> Vec<String> {
+fn meaning(devices: &[TestDevice]) -> Vec<String> {
     for device in devices {
         assert_eq!(device.violations(), 0);
-        assert_eq!(device.replica().held_rows().unwrap(), []);
+        assert_eq!(device.replica().hidden_rows().unwrap(), []);
     }
     devices[0].texts(MEANING)
 }
@@ -71,7 +71,7 @@ fn new_rows_that_are_equal_but_for_a_counted_key_become_one() {
     three[2].write("UPDATE product SET name = 'of c' WHERE name = 'pc'").unwrap();
     three[0].sync(&mut server);
     let report = three[1].sync(&mut server);
-    let joined: Vec<_> = report.joined.iter().map(|j| (&*j.table, j.from, j.to)).collect();
+    let joined: Vec<_> = report.joined.iter().map(|j| (&*j.table, j.old_key, j.new_key)).collect();
     assert_eq!(joined, [("tag", 2, 1)]);
     meet_and_agree(&three, &mut server);
     let rows = ["before is later", "of c is urgent", "pa is urgent", "pb is urgent"];
@@ -118,18 +118,18 @@ fn rows_without_a_unique_value_or_with_another_value_stay_two() {
     }
     meet_and_agree_but_held(&pair, &mut server);
     assert_eq!(pair[0].texts("SELECT 'x' FROM product").len(), 2);
-    assert_eq!(pair[0].replica().held_rows().unwrap().len(), 1);
+    assert_eq!(pair[0].replica().hidden_rows().unwrap().len(), 1);
 }
 
-fn meet_and_agree_but_held(devices: &[Device], server: &mut MemoryServer) {
+fn meet_and_agree_but_held(devices: &[TestDevice], server: &mut MemoryServer) {
     meet(devices, server);
     for device in devices {
         assert_eq!(device.dump(), devices[0].dump());
     }
 }
 
-/// Both have the tag `urgent`, red and blue, with what refers to it; one is held back.
-fn two_tags(server: &mut MemoryServer) -> [Device; 2] {
+/// Both have the tag `urgent`, red and blue, with what refers to it; one is hidden.
+fn two_tags(server: &mut MemoryServer) -> [TestDevice; 2] {
     let mut pair = devices::<2>(server);
     for (device, (name, color)) in pair.iter_mut().zip([("a", "red"), ("b", "blue")]) {
         add(device, &format!("p{name}"), "urgent", color);
@@ -152,9 +152,9 @@ fn a_held_row_is_joined_with_the_one_that_is_shown() {
         assert!(pair[0].violations() > 0, "what refers to the hidden tag dangles");
         let now_ms = pair[by].clock_ms + 5_000;
         let replica = pair[by].replica();
-        let [row] = &replica.held_rows().unwrap()[..] else { panic!("one is held") };
+        let [row] = &replica.hidden_rows().unwrap()[..] else { panic!("one is held") };
         assert_eq!(row.same_as.as_deref(), Some(if row.key == "1" { "2" } else { "1" }));
-        let refused = replica.let_go(&row.id, now_ms).unwrap_err();
+        let refused = replica.delete_hidden_row(&row.id, now_ms).unwrap_err();
         assert_eq!(refused.code(), "referenced");
         assert!(refused.to_string().contains(&format!("--same {}", row.id)), "{refused}");
         let joined = replica.join(&row.id[..6], now_ms).unwrap();
@@ -184,15 +184,15 @@ fn a_held_row_that_nothing_needs_is_let_go() {
     let schema = "CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, color TEXT);
                   CREATE TABLE item (id TEXT PRIMARY KEY, tag TEXT REFERENCES tag (name));";
     let mut server = MemoryServer::default();
-    let mut pair = [(); 2].map(|()| Device::tracked(schema, &mut server));
+    let mut pair = [(); 2].map(|()| TestDevice::tracked(schema, &mut server));
     for (device, color) in pair.iter_mut().zip(["red", "blue"]) {
         let tag = format!("INSERT INTO tag (name, color) VALUES ('urgent', '{color}')");
         device.write(&format!("{tag}; INSERT INTO item VALUES ('{color}', 'urgent')")).unwrap();
     }
     meet_and_agree_but_held(&pair, &mut server);
-    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    let held = pair[0].replica().hidden_rows().unwrap().remove(0);
     // The items refer to the name, which the row that is shown has, too.
-    pair[0].replica().let_go(&held.id, pair[0].clock_ms + 5_000).unwrap();
+    pair[0].replica().delete_hidden_row(&held.id, pair[0].clock_ms + 5_000).unwrap();
     pair[0].clock_ms += 10_000;
     meet_and_agree(&pair, &mut server);
     assert_eq!(pair[1].violations(), 0);
@@ -202,7 +202,7 @@ fn a_held_row_that_nothing_needs_is_let_go() {
 fn what_refers_to_a_joined_row_later_can_follow() {
     let mut server = MemoryServer::default();
     let mut pair = two_tags(&mut server);
-    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    let held = pair[0].replica().hidden_rows().unwrap().remove(0);
     pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap();
     pair[0].clock_ms += 10_000;
     pair[1]
@@ -213,10 +213,13 @@ fn what_refers_to_a_joined_row_later_can_follow() {
         ))
         .unwrap();
     meet_and_agree_but_held(&pair, &mut server);
-    let [missing] = &pair[1].replica().held_rows().unwrap()[..] else { panic!("one is missing") };
+    let [missing] = &pair[1].replica().hidden_rows().unwrap()[..] else { panic!("one is missing") };
     assert_eq!((missing.kind, &missing.id, &missing.same_as), ("missing", &held.id, &held.same_as));
     let now_ms = pair[1].clock_ms + 20_000;
-    assert_eq!(pair[1].replica().let_go(&missing.id, now_ms).unwrap_err().code(), "referenced");
+    assert_eq!(
+        pair[1].replica().delete_hidden_row(&missing.id, now_ms).unwrap_err().code(),
+        "referenced"
+    );
     assert_eq!(pair[1].replica().join(&missing.id, now_ms).unwrap().followed, 1);
     pair[1].clock_ms += 30_000;
     meet_and_agree(&pair, &mut server);
@@ -236,7 +239,7 @@ fn rows_that_would_get_one_key_and_differ_are_not_joined() {
             .unwrap();
     }
     meet_and_agree_but_held(&pair, &mut server);
-    let (before, held) = (pair[0].dump(), pair[0].replica().held_rows().unwrap().remove(0));
+    let (before, held) = (pair[0].dump(), pair[0].replica().hidden_rows().unwrap().remove(0));
     let now_ms = pair[0].clock_ms + 5_000;
     let refused = pair[0].replica().join(&held.id, now_ms).unwrap_err();
     assert_eq!(refused.code(), "constraint");
@@ -271,26 +274,26 @@ fn a_row_that_follows_and_collides_is_held_back_and_said() {
             .unwrap();
     }
     meet_and_agree_but_held(&pair, &mut server);
-    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    let held = pair[0].replica().hidden_rows().unwrap().remove(0);
     let joined = pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap();
     assert_eq!((joined.followed, joined.held), (1, 1));
     pair[0].clock_ms += 10_000;
     meet_and_agree_but_held(&pair, &mut server);
     assert_eq!(pair[1].violations(), 0);
-    let held = pair[1].replica().held_rows().unwrap().remove(0);
+    let held = pair[1].replica().hidden_rows().unwrap().remove(0);
     assert_eq!(held.table, "product_tags");
     // Nobody refers to it, so it may go.
-    pair[1].replica().let_go(&held.id, pair[1].clock_ms + 50_000).unwrap();
+    pair[1].replica().delete_hidden_row(&held.id, pair[1].clock_ms + 50_000).unwrap();
     pair[1].clock_ms += 60_000;
     meet_and_agree(&pair, &mut server);
     assert_eq!(meaning(&pair), ["p is urgent"]);
 }
 
 /// Two devices that have made the row of `tag`, red and blue, that this schema asks for, and what the
-/// device's own statements say next to it. One tag is held back.
-fn two_tags_and(schema: &str, statements: &str, server: &mut MemoryServer) -> [Device; 2] {
+/// device's own statements say next to it. One tag is hidden.
+fn two_tags_and(schema: &str, statements: &str, server: &mut MemoryServer) -> [TestDevice; 2] {
     let tag = "CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, color TEXT)";
-    let mut pair = [(); 2].map(|()| Device::tracked(&format!("{tag}; {schema}"), server));
+    let mut pair = [(); 2].map(|()| TestDevice::tracked(&format!("{tag}; {schema}"), server));
     for (device, color) in pair.iter_mut().zip(["red", "blue"]) {
         let tag = format!("INSERT INTO tag (name, color) VALUES ('urgent', '{color}')");
         device.write(&format!("{tag}; {}", statements.replace("COLOR", color))).unwrap();
@@ -299,8 +302,8 @@ fn two_tags_and(schema: &str, statements: &str, server: &mut MemoryServer) -> [D
     pair
 }
 
-fn join_the_tag(device: &mut Device) -> JoinedRow {
-    let held = device.replica().held_rows().unwrap();
+fn join_the_tag(device: &mut TestDevice) -> JoinedRow {
+    let held = device.replica().hidden_rows().unwrap();
     let tag = held.iter().find(|row| row.table == "tag").unwrap();
     let joined = device.replica().join(&tag.id, device.clock_ms + 5_000).unwrap();
     device.clock_ms += 10_000;
@@ -314,7 +317,7 @@ fn a_row_whose_key_refers_to_the_joined_row_twice_follows_as_a_whole() {
                       PRIMARY KEY (a, b))";
     let statements = "INSERT INTO pair SELECT id, id, 'COLOR' FROM tag WHERE color = 'COLOR'";
     let mut pair = two_tags_and(schema, statements, &mut server);
-    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    let held = pair[0].replica().hidden_rows().unwrap().remove(0);
     let same_as = held.same_as.clone().unwrap();
     // The rows of both would get one key.
     let refused = pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap_err();
@@ -334,11 +337,14 @@ fn a_row_that_is_held_back_itself_follows_too() {
     let statements = "INSERT INTO price (code, note, tag_id)
                       SELECT 'x', 'of COLOR', id FROM tag WHERE color = 'COLOR'";
     let mut pair = two_tags_and(schema, statements, &mut server);
-    assert_eq!(pair[0].replica().held_rows().unwrap().len(), 2);
+    assert_eq!(pair[0].replica().hidden_rows().unwrap().len(), 2);
     assert_eq!(join_the_tag(&mut pair[0]).followed, 1);
     meet_and_agree(&pair, &mut server);
-    let [price] = &pair[1].replica().held_rows().unwrap()[..] else { panic!("one is held") };
-    pair[1].replica().give(&price.id, "code", "y", pair[1].clock_ms + 15_000).unwrap();
+    let [price] = &pair[1].replica().hidden_rows().unwrap()[..] else { panic!("one is held") };
+    pair[1]
+        .replica()
+        .resolve_hidden_row(&price.id, "code", "y", pair[1].clock_ms + 15_000)
+        .unwrap();
     pair[1].clock_ms += 20_000;
     meet_and_agree(&pair, &mut server);
     for device in &pair {
@@ -352,7 +358,7 @@ fn a_row_that_is_held_back_itself_follows_too() {
 fn a_table_that_does_not_sync_follows_a_join() {
     let mut server = MemoryServer::default();
     let mut pair = two_tags_and("SELECT 1", "SELECT 1", &mut server);
-    let held = pair[0].replica().held_rows().unwrap().remove(0);
+    let held = pair[0].replica().hidden_rows().unwrap().remove(0);
     let own = format!(
         "PRAGMA foreign_keys = OFF; CREATE TABLE own (tag_id INTEGER REFERENCES tag);
          INSERT INTO own VALUES ({})",
@@ -376,9 +382,12 @@ fn a_deleted_row_that_others_refer_to_is_shown_with_another_value() {
     pair[0].write("DELETE FROM tag; INSERT INTO tag VALUES (8, 'urgent', 'pink')").unwrap();
     pair[1].write("INSERT INTO item VALUES ('late', 7)").unwrap();
     meet_and_agree_but_held(&pair, &mut server);
-    let [missing] = &pair[1].replica().held_rows().unwrap()[..] else { panic!("one is missing") };
+    let [missing] = &pair[1].replica().hidden_rows().unwrap()[..] else { panic!("one is missing") };
     assert_eq!((missing.kind, &*missing.key), ("missing", "7"));
-    pair[1].replica().give(&missing.id, "name", "was urgent", pair[1].clock_ms + 5_000).unwrap();
+    pair[1]
+        .replica()
+        .resolve_hidden_row(&missing.id, "name", "was urgent", pair[1].clock_ms + 5_000)
+        .unwrap();
     pair[1].clock_ms += 10_000;
     meet_and_agree(&pair, &mut server);
     for device in &pair {
@@ -391,7 +400,7 @@ fn a_deleted_row_that_others_refer_to_is_shown_with_another_value() {
 const WORDS: [&str; 3] = ["urgent", "later", "done"];
 
 #[derive(Clone, Debug)]
-enum Step {
+enum JoinStep {
     /// A product with a tag of one of these words.
     Add(usize),
     Sync,
@@ -399,11 +408,11 @@ enum Step {
     FailingSync(u64),
 }
 
-fn any_step() -> impl Strategy<Value = (usize, Step)> {
+fn any_step() -> impl Strategy<Value = (usize, JoinStep)> {
     let step = prop_oneof![
-        4 => (0..WORDS.len()).prop_map(Step::Add),
-        2 => Just(Step::Sync),
-        1 => (1_u64..6).prop_map(Step::FailingSync),
+        4 => (0..WORDS.len()).prop_map(JoinStep::Add),
+        2 => Just(JoinStep::Sync),
+        1 => (1_u64..6).prop_map(JoinStep::FailingSync),
     ];
     (0_usize..4, step)
 }
@@ -420,13 +429,13 @@ proptest! {
         let mut expected = Vec::new();
         for (number, (device, step)) in steps.into_iter().enumerate() {
             match step {
-                Step::Add(word) => {
+                JoinStep::Add(word) => {
                     let (name, word) = (format!("p{number}"), WORDS[word]);
                     add(&mut four[device], &name, word, "grey");
                     expected.push(format!("{name} is {word}"));
                 }
-                Step::Sync => drop(four[device].sync(&mut server)),
-                Step::FailingSync(which) => {
+                JoinStep::Sync => drop(four[device].sync(&mut server)),
+                JoinStep::FailingSync(which) => {
                     server.lose_answer = Some(server.requests + which);
                     drop(four[device].try_sync(&mut server, false));
                     server.lose_answer = None;

@@ -1,5 +1,5 @@
 //! Rows whose every value says whose it is, through anything that may give a key to two rows: keys
-//! that come back, rows that are held back, columns that one device has, tables that are tracked
+//! that come back, hidden rows, columns that one device has, tables that are tracked
 //! later, answers that are lost. No value is ever found in another row, nor a child with another
 //! parent.
 
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "
     CREATE TABLE t (id INTEGER PRIMARY KEY KIND, label TEXT, v TEXT, name TEXT UNIQUE);
@@ -18,57 +18,57 @@ const LATE: &str =
     "CREATE TABLE IF NOT EXISTS late (id TEXT PRIMARY KEY, of INTEGER REFERENCES t, label TEXT);";
 
 /// Which of the rows that a device sees.
-type Which = usize;
+type RowIndex = usize;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum LabelStep {
     Insert {
         name: u8,
     },
-    Edit(Which),
+    Edit(RowIndex),
     /// A save of the whole row.
-    Replace(Which),
-    Delete(Which),
-    AddChild(Which),
+    Replace(RowIndex),
+    Delete(RowIndex),
+    AddChild(RowIndex),
     /// A row that shares its key.
-    AddOwn(Which),
+    AddOwn(RowIndex),
     /// A child in a table that is not tracked before.
-    AddLate(Which),
+    AddLate(RowIndex),
     AddColumn,
     Sync {
         lost: Option<u64>,
     },
 }
 
-fn any_step() -> impl Strategy<Value = (usize, Step)> {
-    let which = any::<Which>;
+fn any_step() -> impl Strategy<Value = (usize, LabelStep)> {
+    let which = any::<RowIndex>;
     let step = prop_oneof![
-        6 => (0..6_u8).prop_map(|name| Step::Insert { name }),
-        2 => which().prop_map(Step::Edit),
-        2 => which().prop_map(Step::Replace),
-        3 => which().prop_map(Step::Delete),
-        3 => which().prop_map(Step::AddChild),
-        2 => which().prop_map(Step::AddOwn),
-        1 => which().prop_map(Step::AddLate),
-        1 => Just(Step::AddColumn),
-        6 => prop::option::weighted(0.2, 1..4_u64).prop_map(|lost| Step::Sync { lost }),
+        6 => (0..6_u8).prop_map(|name| LabelStep::Insert { name }),
+        2 => which().prop_map(LabelStep::Edit),
+        2 => which().prop_map(LabelStep::Replace),
+        3 => which().prop_map(LabelStep::Delete),
+        3 => which().prop_map(LabelStep::AddChild),
+        2 => which().prop_map(LabelStep::AddOwn),
+        1 => which().prop_map(LabelStep::AddLate),
+        1 => Just(LabelStep::AddColumn),
+        6 => prop::option::weighted(0.2, 1..4_u64).prop_map(|lost| LabelStep::Sync { lost }),
     ];
     (0_usize..3, step)
 }
 
 /// What has to be there at the end.
 #[derive(Default)]
-struct Expected {
+struct ExpectedRows {
     rows: BTreeSet<String>,
     children: BTreeSet<String>,
 }
 
-struct Program {
-    device: Device,
+struct LabelDevice {
+    device: TestDevice,
     has_extra: bool,
 }
 
-impl Program {
+impl LabelDevice {
     /// The tables that refer to `t`, and the columns that do.
     fn references(&self) -> Vec<(String, &'static str)> {
         let sql = "SELECT name FROM sqlite_schema WHERE name IN ('own', 'child', 'late')";
@@ -77,7 +77,7 @@ impl Program {
     }
 
     /// The label of one of the visible rows.
-    fn pick(&self, which: Which) -> Option<String> {
+    fn pick(&self, which: RowIndex) -> Option<String> {
         let labels = self.device.texts("SELECT label FROM t ORDER BY label");
         labels.get(which.checked_rem(labels.len())?).cloned()
     }
@@ -86,7 +86,7 @@ impl Program {
         self.device.write(sql).unwrap();
     }
 
-    fn insert(&mut self, label: &str, name: u8, expected: &mut Expected) {
+    fn insert(&mut self, label: &str, name: u8, expected: &mut ExpectedRows) {
         let (column, value) = if self.has_extra {
             (", extra", format!(", '{label} x'"))
         } else {
@@ -100,7 +100,7 @@ impl Program {
         expected.rows.extend(self.device.texts(&sql));
     }
 
-    fn delete(&mut self, label: &str, expected: &mut Expected) {
+    fn delete(&mut self, label: &str, expected: &mut ExpectedRows) {
         expected.rows.remove(label);
         // What refers to a row that came and went between two syncs means any row that gets its key.
         let sql = format!(
@@ -122,45 +122,49 @@ impl Program {
         self.write(&format!("DELETE FROM t WHERE label = '{label}'"));
     }
 
-    fn step(&mut self, number: usize, step: &Step, expected: &mut Expected) {
+    fn step(&mut self, number: usize, step: &LabelStep, expected: &mut ExpectedRows) {
         let label = match step {
-            Step::Insert { name } => return self.insert(&format!("L{number}"), *name, expected),
-            Step::AddColumn if !self.has_extra => {
+            LabelStep::Insert { name } => {
+                return self.insert(&format!("L{number}"), *name, expected);
+            }
+            LabelStep::AddColumn if !self.has_extra => {
                 self.has_extra = true;
                 return self.write("ALTER TABLE t ADD COLUMN extra TEXT");
             }
-            Step::AddColumn | Step::Sync { .. } => return,
-            Step::Edit(which)
-            | Step::Replace(which)
-            | Step::Delete(which)
-            | Step::AddChild(which)
-            | Step::AddOwn(which)
-            | Step::AddLate(which) => self.pick(*which),
+            LabelStep::AddColumn | LabelStep::Sync { .. } => return,
+            LabelStep::Edit(which)
+            | LabelStep::Replace(which)
+            | LabelStep::Delete(which)
+            | LabelStep::AddChild(which)
+            | LabelStep::AddOwn(which)
+            | LabelStep::AddLate(which) => self.pick(*which),
         };
         let Some(label) = label else { return };
         let from = format!("FROM t WHERE label = '{label}'");
         match step {
-            Step::Delete(_) => self.delete(&label, expected),
-            Step::Edit(_) => {
+            LabelStep::Delete(_) => self.delete(&label, expected),
+            LabelStep::Edit(_) => {
                 self.write(&format!("UPDATE t SET v = '{label} {number}' WHERE label = '{label}'"));
             }
-            Step::Replace(_) => self.write(&format!(
+            LabelStep::Replace(_) => self.write(&format!(
                 "INSERT OR REPLACE INTO t (id, label, v, name)
                  SELECT id, label, '{label} {number}', name {from}"
             )),
-            Step::AddChild(_) => {
+            LabelStep::AddChild(_) => {
                 expected.children.insert(format!("C{number}"));
                 self.write(&format!("INSERT INTO child SELECT 'C{number}', id, label {from}"));
             }
-            Step::AddOwn(_) => {
+            LabelStep::AddOwn(_) => {
                 self.write(&format!("INSERT OR REPLACE INTO own SELECT id, label {from}"));
             }
-            Step::AddLate(_) => {
+            LabelStep::AddLate(_) => {
                 self.device.app.execute_batch(LATE).unwrap();
                 self.write(&format!("INSERT INTO late SELECT 'late {number}', id, label {from}"));
                 self.device.replica().track(&["late".to_owned()]).unwrap();
             }
-            Step::Insert { .. } | Step::AddColumn | Step::Sync { .. } => unreachable!("done above"),
+            LabelStep::Insert { .. } | LabelStep::AddColumn | LabelStep::Sync { .. } => {
+                unreachable!("done above")
+            }
         }
     }
 
@@ -183,9 +187,9 @@ impl Program {
         self.device.texts(&all.join(" UNION ALL "))
     }
 
-    /// The labels of all rows, also of those that are held back.
+    /// The labels of all rows, also of those that are hidden.
     fn labels(&self) -> BTreeSet<String> {
-        let held = self.device.replica().held_rows().unwrap();
+        let held = self.device.replica().hidden_rows().unwrap();
         let cells = held.into_iter().flat_map(|row| row.cells);
         let labels = cells.filter(|(column, _)| column == "label");
         let labels = labels.map(|(_, value)| value.trim_matches('\'').to_owned());
@@ -206,15 +210,15 @@ proptest! {
     ) {
         let mut server = MemoryServer::default();
         let mut programs = [0, 1, 2].map(|_| {
-            let device = Device::tracked(&SCHEMA.replace("KIND", kind), &mut server);
+            let device = TestDevice::tracked(&SCHEMA.replace("KIND", kind), &mut server);
             device.app.pragma_update(None, "foreign_keys", false).unwrap();
-            Program { device, has_extra: false }
+            LabelDevice { device, has_extra: false }
         });
-        let mut expected = Expected::default();
+        let mut expected = ExpectedRows::default();
         for (number, (place, step)) in steps.iter().enumerate() {
             let program = &mut programs[*place];
             program.step(number, step, &mut expected);
-            if let Step::Sync { lost } = step {
+            if let LabelStep::Sync { lost } = step {
                 server.lose_answer = lost.map(|lost| server.requests + lost);
                 let report = program.device.try_sync(&mut server, false);
                 server.lose_answer = None;
@@ -226,7 +230,7 @@ proptest! {
         let has_extra = programs.iter().any(|program| program.has_extra);
         for adopt in [false, false, false, true, true, true] {
             for program in &mut programs {
-                prop_assert!(program.device.try_sync(&mut server, adopt).unwrap().equal);
+                prop_assert!(program.device.try_sync(&mut server, adopt).unwrap().in_sync);
                 prop_assert_eq!(program.faults(), Vec::<String>::new());
                 program.has_extra |= adopt && has_extra;
             }

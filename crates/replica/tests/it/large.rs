@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crdt::{Change, Message, PART_BYTES};
+use crdt::{CHUNK_BYTES, Change, Message};
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "CREATE TABLE file (name TEXT PRIMARY KEY, content, note)";
 /// What no message comes near: nginx lets a MiB through.
@@ -21,7 +21,7 @@ fn bytes(count: usize, seed: u32) -> String {
     format!("x'{}'", &hex[..2 * count])
 }
 
-fn contents(device: &Device) -> Vec<String> {
+fn contents(device: &TestDevice) -> Vec<String> {
     device.texts(
         "SELECT name || typeof(content) || hex(content) || coalesce(note, '') FROM file ORDER BY name",
     )
@@ -29,17 +29,17 @@ fn contents(device: &Device) -> Vec<String> {
 
 fn part_count(server: &MemoryServer) -> usize {
     let parts = server.messages.iter().map(|message| Change::decode(&message.content).unwrap());
-    parts.filter(|change| matches!(change, Change::Part { .. })).count()
+    parts.filter(|change| matches!(change, Change::Chunk { .. })).count()
 }
 
 fn check(phrase: bool) {
     let mut server = MemoryServer::default();
-    let [mut one, mut two] = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+    let [mut one, mut two] = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
     if phrase {
-        let phrase = one.replica().make_phrase().unwrap();
-        two.replica().set_phrase(&phrase).unwrap();
+        let phrase = one.replica().create_recovery_phrase().unwrap();
+        two.replica().set_recovery_phrase(&phrase).unwrap();
     }
-    let sizes = [PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES, 20 << 20];
+    let sizes = [CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES, 20 << 20];
     for (number, size) in sizes.into_iter().enumerate() {
         let blob = bytes(size, u32::try_from(number).unwrap());
         one.write(&format!("INSERT INTO file VALUES ('{number} blob', {blob}, 'n')")).unwrap();
@@ -51,7 +51,7 @@ fn check(phrase: bool) {
     let largest = server.messages.iter().map(|message| message.content.len()).max().unwrap();
     assert!(largest < MESSAGE_BYTES_MAX, "{largest}");
     let report = two.sync(&mut server);
-    assert!(report.equal && report.exceptions.values().sum::<u64>() == 0, "{report:?}");
+    assert!(report.in_sync && report.visibility_overrides.values().sum::<u64>() == 0, "{report:?}");
     assert_eq!(contents(&two), contents(&one));
     // What is there already is not sent again.
     let before = server.messages.len();
@@ -77,13 +77,13 @@ fn large_values_arrive_as_they_are_sealed() {
 #[test]
 fn large_values_of_before_are_part_of_the_baseline_and_seen_again_after_a_rebuild() {
     let mut server = MemoryServer::default();
-    let one = Device::new(SCHEMA);
+    let one = TestDevice::new(SCHEMA);
     let blob = bytes(700_000, 1);
     one.app.execute_batch(&format!("INSERT INTO file VALUES ('a', {blob}, NULL)")).unwrap();
     replica::Replica::prepare(&one.path).unwrap().track_all().unwrap();
     one.sign_in(&mut server);
-    assert_eq!(one.sync(&mut server).sent, 5, "the declaration, three parts, the row");
-    let two = Device::tracked(SCHEMA, &mut server);
+    assert_eq!(one.sync(&mut server).sent_count, 5, "the declaration, three parts, the row");
+    let two = TestDevice::tracked(SCHEMA, &mut server);
     two.sync(&mut server);
     assert_eq!(contents(&two), contents(&one));
     // As migrations do: the triggers are gone for a while, and nothing has changed.
@@ -91,13 +91,13 @@ fn large_values_of_before_are_part_of_the_baseline_and_seen_again_after_a_rebuil
                    INSERT INTO new SELECT * FROM file; DROP TABLE file;
                    ALTER TABLE new RENAME TO file";
     one.app.execute_batch(rebuild).unwrap();
-    assert_eq!(one.sync(&mut server).sent, 0);
+    assert_eq!(one.sync(&mut server).sent_count, 0);
 }
 
 #[test]
 fn a_row_waits_for_its_parts_and_is_shown_when_they_are_there() {
     let mut server = MemoryServer::default();
-    let [mut one, mut two] = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+    let [mut one, mut two] = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
     one.write("INSERT INTO file VALUES ('a', 'first', NULL), ('b', 'other', NULL)").unwrap();
     one.sync(&mut server);
     two.sync(&mut server);
@@ -106,18 +106,18 @@ fn a_row_waits_for_its_parts_and_is_shown_when_they_are_there() {
     one.sync(&mut server);
     assert_eq!(part_count(&server), 3);
     let is_part =
-        |message: &Message| matches!(Change::decode(&message.content), Ok(Change::Part { .. }));
+        |message: &Message| matches!(Change::decode(&message.content), Ok(Change::Chunk { .. }));
     // A server that withholds one of them.
     let place = server.messages.iter().position(is_part).unwrap();
     let withheld = server.messages.remove(place);
     let report = two.sync(&mut server);
-    assert_eq!(report.exceptions["incomplete"], 1);
+    assert_eq!(report.visibility_overrides["incomplete"], 1);
     assert_eq!(two.texts("SELECT name FROM file"), ["b"], "not as it was, and not half");
     two.write("UPDATE file SET note = 'goes on' WHERE name = 'b'").unwrap();
     two.sync(&mut server);
     server.messages.push(withheld);
     let report = two.sync(&mut server);
-    assert_eq!(report.exceptions["incomplete"], 0);
+    assert_eq!(report.visibility_overrides["incomplete"], 0);
     one.sync(&mut server);
     assert_eq!(contents(&two), contents(&one));
 }
@@ -125,7 +125,7 @@ fn a_row_waits_for_its_parts_and_is_shown_when_they_are_there() {
 #[test]
 fn a_large_edit_that_lost_is_told_and_restored() {
     let mut server = MemoryServer::default();
-    let [mut one, mut two] = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+    let [mut one, mut two] = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
     one.write("INSERT INTO file VALUES ('a', 'first', NULL)").unwrap();
     one.sync(&mut server);
     two.sync(&mut server);
@@ -139,7 +139,7 @@ fn a_large_edit_that_lost_is_told_and_restored() {
     assert_eq!(contents(&one), contents(&two));
     let conflicts = one.replica().conflicts().unwrap();
     let [conflict] = &conflicts[..] else { panic!("{conflicts:?}") };
-    let outcome = replica::Outcome::Value("'(BLOB of 600000 bytes)'".into());
+    let outcome = replica::ResolvedEdit::Value("'(BLOB of 600000 bytes)'".into());
     assert_eq!(conflict.lost.outcome, outcome);
     one.replica().restore(&conflict.id, one.clock_ms).unwrap();
     one.clock_ms += 2_000;
@@ -154,7 +154,7 @@ fn a_row_of_many_columns_that_are_large_together_travels_too() {
     let mut server = MemoryServer::default();
     let names: Vec<_> = (0..300).map(|place| format!("c{place}")).collect();
     let schema = format!("CREATE TABLE wide (id INTEGER PRIMARY KEY, {})", names.join(", "));
-    let [mut one, two] = [0, 1].map(|_| Device::tracked(&schema, &mut server));
+    let [mut one, two] = [0, 1].map(|_| TestDevice::tracked(&schema, &mut server));
     let values: Vec<_> = (0..300).map(|place| bytes(30_000, place)).collect();
     one.write(&format!("INSERT INTO wide VALUES (1, {})", values.join(", "))).unwrap();
     one.sync(&mut server);

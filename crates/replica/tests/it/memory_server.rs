@@ -5,28 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crdt::{ContentForm, Fingerprint, Message, Timestamp};
+use crdt::{EncryptionMode, Fingerprint, Message, Timestamp};
 use protocol::{
-    Claim, ClientRequest, ClientResponse, DRIFT_MS_MAX, EncryptRequest, ErrorCode, Finding, Item,
-    Part, PullResponse, PushRequest, PushResponse, ReconcileRequest, ReconcileResponse,
+    DRIFT_MS_MAX, EnableE2eeRequest, ErrorCode, PullResponse, PushRequest, PushResponse,
+    ReconcileEntry, ReconcileRequest, ReconcileResponse, RegisterDeviceRequest,
+    RegisterDeviceResponse, WireRangeBucket, WireRangeClaim, WireRangeDiff,
 };
-use replica::{Error, PageStream, Pull, Result, Transport};
+use replica::{Error, PageStream, PullParams, Result, Transport};
 
-/// The id of the next sealed set: of two that one account had, each has its own.
+/// The id of the next e2ee set: of two that one account had, each has its own.
 static SETS_COUNT: AtomicU64 = AtomicU64::new(1 << 32);
 
 /// What the real server promises, in a page: arrival order, first content wins, all or nothing.
 #[derive(Default)]
 pub(crate) struct MemoryServer {
-    /// The sealed set, if the account was turned.
+    /// The e2ee set, if the account was turned.
     pub(crate) messages: Vec<Message>,
-    pub(crate) form: Option<ContentForm>,
+    pub(crate) form: Option<EncryptionMode>,
     /// What was there before the account was turned, and the tokens that do not read it any more.
     pub(crate) plain: Option<Vec<Message>>,
     /// The set in plain of a server with another number is another one.
     pub(crate) number: u64,
     pub(crate) in_sealed: BTreeSet<String>,
-    /// Of the sealed set, once the account was turned.
+    /// Of the e2ee set, once the account was turned.
     pub(crate) sealed_id: u64,
     pub(crate) clients: u64,
     pub(crate) now_ms: Cell<u64>,
@@ -36,7 +37,7 @@ pub(crate) struct MemoryServer {
     /// Timestamps that it takes from nobody, besides zero.
     pub(crate) invalid: Vec<Timestamp>,
     /// What it says that it has lost, until somebody pushes.
-    pub(crate) loss: Option<protocol::Loss>,
+    pub(crate) loss: Option<protocol::ServerLoss>,
     /// The answer to this request (counted from 1) is lost on the way.
     pub(crate) lose_answer: Option<u64>,
     /// What happens while the next answer is on its way.
@@ -99,7 +100,8 @@ impl MemoryServer {
     }
 
     fn check_timestamps(&self, request: &PushRequest) -> Result<()> {
-        let is_invalid = |message: &protocol::Message| match Message::try_from(message.clone()) {
+        let is_invalid = |message: &protocol::WireMessage| match Message::try_from(message.clone())
+        {
             Ok(Message { timestamp, .. }) => {
                 timestamp == Timestamp::ZERO || self.invalid.contains(&timestamp)
             }
@@ -115,7 +117,10 @@ impl MemoryServer {
         if self.messages_count_max == 0 || count <= self.messages_count_max {
             return Ok(());
         }
-        Err(Error::Refused { code: ErrorCode::TooLarge, message: "too many messages".into() })
+        Err(Error::RejectedByServer {
+            code: ErrorCode::TooLarge,
+            message: "too many messages".into(),
+        })
     }
 
     fn answer<T>(&mut self, answer: T) -> Result<T> {
@@ -133,27 +138,35 @@ impl MemoryServer {
 fn fingerprint(messages: &[Message]) -> Fingerprint {
     let mut total = Fingerprint::default();
     for message in messages {
-        total += Fingerprint::of(message.timestamp, &message.content);
+        total += Fingerprint::from_message(message.timestamp, &message.content);
     }
     total
 }
 
 fn refused<T>(code: ErrorCode) -> Result<T> {
-    Err(Error::Refused { code, message: String::new() })
+    Err(Error::RejectedByServer { code, message: String::new() })
 }
 
 impl Transport for MemoryServer {
-    fn register(&mut self, _: Option<&str>, _: &ClientRequest) -> Result<ClientResponse> {
+    fn register(
+        &mut self,
+        _: Option<&str>,
+        _: &RegisterDeviceRequest,
+    ) -> Result<RegisterDeviceResponse> {
         self.clients += 1;
-        let (client_id, token) =
+        let (device_id, token) =
             (format!("{:016x}", self.clients), format!("token {}", self.clients));
         if self.plain.is_some() {
             self.in_sealed.insert(token.clone());
         }
-        self.answer(ClientResponse { client_id, token, form: self.form.map(Into::into) })
+        self.answer(RegisterDeviceResponse {
+            client_id: device_id,
+            token,
+            form: self.form.map(Into::into),
+        })
     }
 
-    fn pull(&mut self, token: &str, pull: &Pull) -> Result<PullResponse> {
+    fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse> {
         self.page(token, pull.cursor, pull.limit)
     }
 
@@ -173,15 +186,15 @@ impl Transport for MemoryServer {
 
     fn push(&mut self, token: &str, request: &PushRequest, _: u64) -> Result<PushResponse> {
         self.check_count(request.messages.len())?;
-        let form = ContentForm::from_bytes(&request.key_id).unwrap();
+        let form = EncryptionMode::from_bytes(&request.key_id).unwrap();
         if *self.form.get_or_insert(form) != form || self.is_in_plain(token) {
             return refused(ErrorCode::FormMismatch);
         }
         let key = match form {
-            ContentForm::Plain => None,
-            ContentForm::Sealed(id) => Some(id),
+            EncryptionMode::Plain => None,
+            EncryptionMode::EndToEnd(id) => Some(id),
         };
-        if request.messages.iter().any(|one| crdt::sealed_with(&one.content) != key) {
+        if request.messages.iter().any(|one| crdt::sealing_key_id(&one.content) != key) {
             return refused(ErrorCode::FormMismatch);
         }
         let set_id = self.set(token).1;
@@ -221,7 +234,7 @@ impl Transport for MemoryServer {
         self.answer(answer)
     }
 
-    fn encrypt(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
+    fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()> {
         self.turn(token, request)
     }
 
@@ -246,10 +259,11 @@ impl Transport for MemoryServer {
 
 impl MemoryServer {
     /// Turns the account, or lets a device follow.
-    fn turn(&mut self, token: &str, request: &EncryptRequest) -> Result<()> {
-        let wanted = ContentForm::from_bytes(&request.key_id).unwrap();
+    fn turn(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()> {
+        let wanted = EncryptionMode::from_bytes(&request.key_id).unwrap();
         let is_sealed = self.form == Some(wanted);
-        if !is_sealed && (!request.begin || matches!(self.form, Some(ContentForm::Sealed(_)))) {
+        if !is_sealed && (!request.begin || matches!(self.form, Some(EncryptionMode::EndToEnd(_))))
+        {
             return refused(ErrorCode::FormMismatch);
         }
         if is_sealed && !self.is_in_plain(token) {
@@ -259,7 +273,7 @@ impl MemoryServer {
         if (!is_sealed || holds.is_some()) && holds != Some(self.set(token).2) {
             return refused(ErrorCode::Behind);
         }
-        if self.form == Some(ContentForm::Plain) {
+        if self.form == Some(EncryptionMode::Plain) {
             self.plain = Some(std::mem::take(&mut self.messages));
             self.sealed_id = SETS_COUNT.fetch_add(1, Ordering::Relaxed);
         }
@@ -272,29 +286,31 @@ impl MemoryServer {
 fn within<'a>(messages: &'a [Message], moments: &Range<u64>) -> Vec<(&'a Message, u64)> {
     let mut all: Vec<_> = messages
         .iter()
-        .filter(|message| moments.contains(&message.timestamp.moment()))
-        .map(|message| (message, Item::of(message.timestamp, &message.content).id))
+        .filter(|message| moments.contains(&message.timestamp.hybrid_time()))
+        .map(|message| {
+            (message, ReconcileEntry::from_message(message.timestamp, &message.content).id)
+        })
         .collect();
     all.sort_by_key(|(message, _)| message.timestamp);
     all
 }
 
 /// A range whose sums differ is one part; a claim of ids is answered at once.
-fn find(messages: &[Message], claim: &Claim, moments: &Range<u64>) -> Finding {
+fn find(messages: &[Message], claim: &WireRangeClaim, moments: &Range<u64>) -> WireRangeDiff {
     let here = within(messages, moments);
     let digest = here.iter().fold(0u64, |sum, (_, id)| sum.wrapping_add(*id));
     let count = here.len() as u64;
     if claim.ids.is_empty() && claim.count > 0 {
         let equal = (count, digest) == (claim.count, claim.digest);
-        let part = Part { length: claim.length, count, digest };
+        let part = WireRangeBucket { length: claim.length, count, digest };
         let parts = if equal || count == 0 { vec![] } else { vec![part] };
-        return Finding { equal, parts, ..Finding::default() };
+        return WireRangeDiff { equal, parts, ..WireRangeDiff::default() };
     }
     let missing = here.iter().filter(|(_, id)| !claim.ids.contains(id));
     let is_wanted = |id: &u64| !here.iter().any(|(_, known)| known == id);
-    Finding {
+    WireRangeDiff {
         messages: missing.map(|(message, _)| (*message).clone().into()).collect(),
         wanted: claim.ids.iter().copied().filter(is_wanted).collect(),
-        ..Finding::default()
+        ..WireRangeDiff::default()
     }
 }

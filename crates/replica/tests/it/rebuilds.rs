@@ -5,25 +5,25 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::support::{Device, MORNING_MS, MemoryServer};
+use crate::support::{MORNING_MS, MemoryServer, TestDevice};
 
 const SCHEMA: &str = "CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT, w TEXT DEFAULT 'w')";
 const DEVICES_COUNT: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
-enum Write {
+enum RowWrite {
     Insert,
     Set(&'static str),
     Delete,
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum RebuildStep {
     /// To a row that this device alone writes to, or else to one that all do.
     Write {
         own: bool,
         row: usize,
-        write: Write,
+        write: RowWrite,
         value: u8,
     },
     /// The table gets column `x`, if it has not got it yet.
@@ -39,30 +39,30 @@ enum Step {
     },
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+fn any_step() -> impl Strategy<Value = RebuildStep> {
     let write = prop::sample::select(vec![
-        Write::Insert,
-        Write::Set("v"),
-        Write::Set("w"),
-        Write::Set("x"),
-        Write::Set("y"),
-        Write::Delete,
+        RowWrite::Insert,
+        RowWrite::Set("v"),
+        RowWrite::Set("w"),
+        RowWrite::Set("x"),
+        RowWrite::Set("y"),
+        RowWrite::Delete,
     ]);
     prop_oneof![
         8 => (any::<bool>(), 0..2_usize, write, any::<u8>())
-            .prop_map(|(own, row, write, value)| Step::Write { own, row, write, value }),
-        3 => any::<bool>().prop_map(|is_renamed_first| Step::Rebuild { is_renamed_first }),
-        1 => Just(Step::AddColumn),
-        1 => Just(Step::Migrate),
-        1 => Just(Step::TrackAgain),
-        3 => prop::bool::weighted(0.3).prop_map(|lose| Step::Sync { lose }),
+            .prop_map(|(own, row, write, value)| RebuildStep::Write { own, row, write, value }),
+        3 => any::<bool>().prop_map(|is_renamed_first| RebuildStep::Rebuild { is_renamed_first }),
+        1 => Just(RebuildStep::AddColumn),
+        1 => Just(RebuildStep::Migrate),
+        1 => Just(RebuildStep::TrackAgain),
+        3 => prop::bool::weighted(0.3).prop_map(|lose| RebuildStep::Sync { lose }),
     ]
 }
 
 /// A device, and which columns its table has.
-struct Program {
+struct RebuildDevice {
     name: usize,
-    device: Device,
+    device: TestDevice,
     has_x: bool,
     has_y: bool,
     /// Whether it has tried to sync since: what is written to `y` before cannot be told from the
@@ -73,42 +73,44 @@ struct Program {
     deleted: BTreeSet<String>,
 }
 
-impl Program {
-    fn take(&mut self, step: &Step, server: &mut MemoryServer) {
+impl RebuildDevice {
+    fn take(&mut self, step: &RebuildStep, server: &mut MemoryServer) {
         match step {
-            Step::Write { own, row, write, value } => {
+            RebuildStep::Write { own, row, write, value } => {
                 let row = if *own { format!("{}-{row}", self.name) } else { format!("all-{row}") };
                 let sql = match write {
-                    Write::Insert
+                    RowWrite::Insert
                         if self.has_y && !self.is_y_captured && self.deleted.contains(&row) =>
                     {
                         return;
                     }
-                    Write::Insert if self.has_y => {
+                    RowWrite::Insert if self.has_y => {
                         format!("INSERT INTO t (id, v, y) VALUES ('{row}', '{value}', 'new')")
                     }
-                    Write::Insert => format!("INSERT INTO t (id, v) VALUES ('{row}', '{value}')"),
-                    Write::Set("y") if !self.is_y_captured => return,
-                    Write::Set(column) => {
+                    RowWrite::Insert => {
+                        format!("INSERT INTO t (id, v) VALUES ('{row}', '{value}')")
+                    }
+                    RowWrite::Set("y") if !self.is_y_captured => return,
+                    RowWrite::Set(column) => {
                         format!("UPDATE t SET {column} = '{value}' WHERE id = '{row}'")
                     }
-                    Write::Delete => format!("DELETE FROM t WHERE id = '{row}'"),
+                    RowWrite::Delete => format!("DELETE FROM t WHERE id = '{row}'"),
                 };
-                if matches!(write, Write::Delete) {
+                if matches!(write, RowWrite::Delete) {
                     self.deleted.insert(row);
                 }
                 // A row that is there already, a column that is not: programs meet both.
                 drop(self.device.write(&sql));
             }
-            Step::Rebuild { is_renamed_first } => self.rebuild(*is_renamed_first),
-            Step::AddColumn => self.add_column(),
-            Step::Migrate => self.migrate(),
-            Step::TrackAgain => {
+            RebuildStep::Rebuild { is_renamed_first } => self.rebuild(*is_renamed_first),
+            RebuildStep::AddColumn => self.add_column(),
+            RebuildStep::Migrate => self.migrate(),
+            RebuildStep::TrackAgain => {
                 let replica = self.device.replica();
                 replica.untrack(&["t".to_owned()], self.device.clock_ms).unwrap();
                 replica.track(&["t".to_owned()]).unwrap();
             }
-            Step::Sync { lose } => {
+            RebuildStep::Sync { lose } => {
                 let before = self.own_rows(self.name);
                 server.lose_answer = lose.then_some(server.requests + 1);
                 drop(self.device.try_sync(server, false));
@@ -180,12 +182,12 @@ impl Program {
     }
 }
 
-fn check(steps: &[(usize, Step)]) {
+fn check(steps: &[(usize, RebuildStep)]) {
     let mut server = MemoryServer::default();
     let mut programs: Vec<_> = (0..DEVICES_COUNT)
-        .map(|name| Program {
+        .map(|name| RebuildDevice {
             name,
-            device: Device::tracked(SCHEMA, &mut server),
+            device: TestDevice::tracked(SCHEMA, &mut server),
             has_x: false,
             has_y: false,
             is_y_captured: false,

@@ -1,8 +1,8 @@
 //! A deleted row that others refer to is visible on all devices or on none, whatever was there first.
 
-use crate::support::{Device, MemoryServer, meet};
+use crate::support::{MemoryServer, TestDevice, meet};
 
-struct Case {
+struct ReferenceCase {
     schema: &'static str,
     parent: &'static str,
     child: &'static str,
@@ -10,15 +10,15 @@ struct Case {
     is_kept: bool,
 }
 
-const CASES: &[Case] = &[
-    Case {
+const CASES: &[ReferenceCase] = &[
+    ReferenceCase {
         schema: "CREATE TABLE p (k INTEGER PRIMARY KEY); CREATE TABLE c (id TEXT PRIMARY KEY, of REFERENCES p)",
         parent: "(1)",
         child: "('c', 1)",
         is_kept: true,
     },
     // In another order than the key's.
-    Case {
+    ReferenceCase {
         schema: "CREATE TABLE p (a TEXT, b TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID;
                  CREATE TABLE c (id TEXT PRIMARY KEY, x TEXT, y TEXT, FOREIGN KEY (x, y) REFERENCES p (b, a))",
         parent: "('a', 'b')",
@@ -26,26 +26,26 @@ const CASES: &[Case] = &[
         is_kept: true,
     },
     // The same for SQLite, but not stored as in the key.
-    Case {
+    ReferenceCase {
         schema: "CREATE TABLE p (k NOT NULL PRIMARY KEY); CREATE TABLE c (id TEXT PRIMARY KEY, of REFERENCES p)",
         parent: "(1)",
         child: "('c', 1.0)",
         is_kept: false,
     },
-    Case {
+    ReferenceCase {
         schema: "CREATE TABLE p (k INTEGER PRIMARY KEY); CREATE TABLE c (id TEXT PRIMARY KEY, of TEXT REFERENCES p)",
         parent: "(1)",
         child: "('c', 1)",
         is_kept: false,
     },
-    Case {
+    ReferenceCase {
         schema: "CREATE TABLE p (k TEXT NOT NULL PRIMARY KEY COLLATE NOCASE);
                  CREATE TABLE c (id TEXT PRIMARY KEY, of TEXT COLLATE NOCASE REFERENCES p)",
         parent: "('red')",
         child: "('c', 'RED')",
         is_kept: false,
     },
-    Case {
+    ReferenceCase {
         schema: "CREATE TABLE p (k INTEGER PRIMARY KEY, code TEXT UNIQUE);
                  CREATE TABLE c (id TEXT PRIMARY KEY, of REFERENCES p (code))",
         parent: "(1, 'red')",
@@ -58,7 +58,7 @@ const CASES: &[Case] = &[
 fn a_deleted_row_is_visible_on_all_devices_or_on_none() {
     for (case, delete_first) in CASES.iter().flat_map(|case| [(case, false), (case, true)]) {
         let mut server = MemoryServer::default();
-        let mut devices = [0, 1, 2].map(|_| Device::tracked(case.schema, &mut server));
+        let mut devices = [0, 1, 2].map(|_| TestDevice::tracked(case.schema, &mut server));
         devices[0].write(&format!("INSERT INTO p VALUES {}", case.parent)).unwrap();
         meet(&devices, &mut server);
         devices[0].write("DELETE FROM p").unwrap();

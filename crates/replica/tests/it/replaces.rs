@@ -3,10 +3,10 @@
 
 use proptest::prelude::*;
 
-use crate::support::{Device, MemoryServer, meet};
+use crate::support::{MemoryServer, TestDevice, meet};
 
 /// A table, rows that all devices have, and what then replaces one or more of them.
-struct Case {
+struct ReplaceCase {
     schema: &'static str,
     rows: &'static str,
     replace: &'static str,
@@ -14,41 +14,41 @@ struct Case {
     left: usize,
 }
 
-const CASES: &[Case] = &[
-    Case {
+const CASES: &[ReplaceCase] = &[
+    ReplaceCase {
         schema: "CREATE TABLE t (k TEXT PRIMARY KEY COLLATE NOCASE, n)",
         rows: "('Red', 1), ('Blue', 2)",
         replace: "INSERT OR REPLACE INTO t VALUES ('red', 3)",
         left: 2,
     },
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (k TEXT PRIMARY KEY COLLATE NOCASE, n) WITHOUT ROWID",
         rows: "('Red', 1), ('Blue', 2)",
         replace: "UPDATE OR REPLACE t SET k = 'bLUE' WHERE k = 'RED'",
         left: 1,
     },
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (a INTEGER, b TEXT COLLATE RTRIM, n, PRIMARY KEY (b DESC, a))",
         rows: "(1, 'x', 1), (2, 'x', 1)",
         replace: "REPLACE INTO t VALUES (1, 'x  ', 2)",
         left: 2,
     },
     // The index has another collation than its column.
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (k TEXT PRIMARY KEY, u);
                  CREATE UNIQUE INDEX one ON t (u COLLATE NOCASE DESC)",
         rows: "('a', 'Red'), ('b', 'Blue')",
         replace: "REPLACE INTO t VALUES ('c', 'RED'); UPDATE OR REPLACE t SET u = 'blue' WHERE k = 'c'",
         left: 1,
     },
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (k TEXT PRIMARY KEY, u);
                  CREATE UNIQUE INDEX one ON t (k COLLATE NOCASE)",
         rows: "('a', 1)",
         replace: "REPLACE INTO t VALUES ('A', 2)",
         left: 1,
     },
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, u);
                  CREATE UNIQUE INDEX one ON t (lower(u))",
         rows: "(1, 'Ada@Example.org'), (2, 'bob')",
@@ -57,7 +57,7 @@ const CASES: &[Case] = &[
         left: 1,
     },
     // Expressions with everything that an index may say about them.
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE \"t (x\" (id INTEGER PRIMARY KEY, \"desc\" TEXT, body TEXT, asc INT);
                  CREATE UNIQUE INDEX \"one (,\" ON \"t (x\" (
                     substr(\"desc\", 1, iif(asc IS NULL, 3, 2)) COLLATE NOCASE DESC, -- ), '
@@ -68,7 +68,7 @@ const CASES: &[Case] = &[
         replace: "REPLACE INTO t VALUES (4, 'reds', '{\"a,)\":1}', 0)",
         left: 3,
     },
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT, other,
                     name TEXT AS (body ->> 'name') VIRTUAL, UNIQUE (name, other))",
         rows: "(1, '{\"name\":\"a\"}', 1), (2, '{\"name\":\"a\"}', 2), (3, '{\"name\":\"b\"}', 3)",
@@ -77,7 +77,7 @@ const CASES: &[Case] = &[
         left: 2,
     },
     // A table of one row.
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, \"it's\");
                  CREATE UNIQUE INDEX one ON t ((1)); CREATE UNIQUE INDEX two ON t (\"it's\" || '')",
         rows: "(1, 'a')",
@@ -85,34 +85,34 @@ const CASES: &[Case] = &[
         left: 1,
     },
     // REPLACE puts the default in the place of NULL.
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL DEFAULT 'it''s' UNIQUE,
                     b TEXT NOT NULL DEFAULT word UNIQUE, c NOT NULL DEFAULT (1 + 1) UNIQUE)",
         rows: "(1, 'it''s', 'x', 10), (2, 'y', 'word', 11), (3, 'z', 'v', 2)",
         replace: "REPLACE INTO t VALUES (4, NULL, 'four', 12), (5, 'five', 'five', NULL)",
         left: 3,
     },
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b, UNIQUE (a, b) ON CONFLICT REPLACE)",
         rows: "(1, 1, 1), (2, 1, 2), (3, NULL, 1)",
         replace: "INSERT INTO t VALUES (4, 1, 1), (5, NULL, 1); UPDATE t SET b = 2 WHERE id = 4",
         left: 3,
     },
     // No affinity: both are stored, and are one for the index.
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (k PRIMARY KEY, n)",
         rows: "(1, 'integer'), (2.5, 'real'), ('1', 'text')",
         replace: "REPLACE INTO t VALUES (1.0, 'real')",
         left: 3,
     },
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (k ANY PRIMARY KEY, n ANY) STRICT, WITHOUT ROWID",
         rows: "(1, 'integer'), (2.0, 'real')",
         replace: "UPDATE OR REPLACE t SET k = 1.0 WHERE k = 2",
         left: 1,
     },
     // By the rowid that nobody named.
-    Case {
+    ReplaceCase {
         schema: "CREATE TABLE t (k TEXT PRIMARY KEY, rowid)",
         rows: "('a', 1), ('b', 2), ('c', 3)",
         replace: "REPLACE INTO t (_rowid_, k, rowid) VALUES (1, 'd', 4);
@@ -125,9 +125,9 @@ const CASES: &[Case] = &[
 fn what_replace_deletes_is_gone_everywhere() {
     for case in CASES {
         let mut server = MemoryServer::default();
-        let mut devices = [0, 1, 2].map(|_| Device::tracked(case.schema, &mut server));
+        let mut devices = [0, 1, 2].map(|_| TestDevice::tracked(case.schema, &mut server));
         let name = if case.schema.contains("t (x") { "\"t (x\"" } else { "t" };
-        let write = |device: &mut Device, sql: &str| {
+        let write = |device: &mut TestDevice, sql: &str| {
             let sql = sql.replace("INTO t ", &format!("INTO {name} "));
             device.write(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         };
@@ -139,7 +139,7 @@ fn what_replace_deletes_is_gone_everywhere() {
             for device in &devices {
                 assert_eq!(device.dump(), devices[1].dump(), "{}", case.schema);
                 assert_eq!(device.dump().len(), left, "{}", case.schema);
-                assert_eq!(device.replica().held_rows().unwrap(), [], "{}", case.schema);
+                assert_eq!(device.replica().hidden_rows().unwrap(), [], "{}", case.schema);
             }
         };
         agree(case.left);
@@ -156,7 +156,7 @@ fn what_replace_deletes_is_gone_everywhere() {
 fn what_replace_deletes_by_an_index_that_is_newer_than_the_triggers_is_gone_too() {
     let mut server = MemoryServer::default();
     let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, u TEXT)";
-    let mut devices = [0, 1].map(|_| Device::tracked(schema, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(schema, &mut server));
     devices[0].write("INSERT INTO t VALUES (1, 'Red'), (2, 'Blue')").unwrap();
     meet(&devices, &mut server);
     let statements = "CREATE UNIQUE INDEX one ON t (lower(u)); REPLACE INTO t (u) VALUES ('red')";
@@ -247,12 +247,12 @@ proptest! {
             indexes.collect::<String>(),
         );
         let mut server = MemoryServer::default();
-        let mut devices = [0, 1, 2].map(|_| Device::tracked(&schema, &mut server));
+        let mut devices = [0, 1, 2].map(|_| TestDevice::tracked(&schema, &mut server));
         for (place, step) in &steps {
             match step {
                 // The table may refuse it.
                 Some(sql) => drop(devices[*place].write(sql)),
-                None => prop_assert!(devices[*place].sync(&mut server).equal),
+                None => prop_assert!(devices[*place].sync(&mut server).in_sync),
             }
         }
         // What stands behind a row that is taken away is seen, too.
@@ -268,7 +268,7 @@ proptest! {
             devices[0].write("DELETE FROM child; DELETE FROM t").unwrap();
         }
         for device in &devices {
-            prop_assert_eq!(device.replica().held_rows().unwrap(), []);
+            prop_assert_eq!(device.replica().hidden_rows().unwrap(), []);
         }
     }
 }

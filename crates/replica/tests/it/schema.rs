@@ -2,14 +2,14 @@
 
 use replica::Error;
 
-use crate::support::{Device, MemoryServer, meet};
+use crate::support::{MemoryServer, TestDevice, meet};
 
 const SCHEMA: &str =
     "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t VALUES (1, 'a'), (2, 'b')";
 
-fn two() -> (MemoryServer, [Device; 2]) {
+fn two() -> (MemoryServer, [TestDevice; 2]) {
     let mut server = MemoryServer::default();
-    let devices = [0, 1].map(|_| Device::tracked(SCHEMA, &mut server));
+    let devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
     for device in [0, 1, 0] {
         devices[device].sync(&mut server);
     }
@@ -26,12 +26,12 @@ fn an_added_column_is_noticed_and_its_values_reach_devices_that_have_it() {
     devices[0].sync(&mut server);
 
     assert_eq!(devices[1].sync(&mut server).unknown, ["t.stars"]);
-    assert_eq!(devices[1].replica().status().unwrap().unknown, ["t.stars"]);
+    assert_eq!(devices[1].replica().status().unwrap().missing_tables, ["t.stars"]);
     devices[1].write("ALTER TABLE t ADD COLUMN stars INTEGER DEFAULT 0").unwrap();
     devices[1].sync(&mut server);
     assert_eq!(devices[0].dump(), devices[1].dump());
     assert_eq!(devices[1].texts("SELECT id || ':' || stars FROM t"), ["1:5", "2:4"]);
-    assert_eq!(devices[1].replica().status().unwrap().unknown, [""; 0]);
+    assert_eq!(devices[1].replica().status().unwrap().missing_tables, [""; 0]);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn adopting_adds_the_column_by_itself() {
     devices[0].write("ALTER TABLE t ADD COLUMN stars INTEGER NOT NULL DEFAULT 3; UPDATE t SET stars = 5 WHERE id = 1").unwrap();
     devices[0].sync(&mut server);
     let report = devices[1].try_sync(&mut server, true).unwrap();
-    assert_eq!(report.adopted, ["added column t.stars"]);
+    assert_eq!(report.created_tables, ["added column t.stars"]);
     assert_eq!(devices[1].texts("SELECT id || ':' || stars FROM t"), ["1:5", "2:3"]);
 }
 
@@ -86,7 +86,7 @@ fn a_table_that_was_rebuilt_without_its_triggers_is_compared() {
         assert_eq!(device.texts("SELECT id || v FROM t"), ["1A", "3c"]);
     }
     devices[0].write("UPDATE t SET v = 'd' WHERE id = 3").unwrap();
-    assert_eq!(devices[0].sync(&mut server).sent, 1, "captured again");
+    assert_eq!(devices[0].sync(&mut server).sent_count, 1, "captured again");
 }
 
 /// What the usual migration tools do to `t` where a column is added: Django and Alembic drop the old
@@ -129,7 +129,7 @@ fn what_is_written_after_a_rebuild_that_adds_a_column_is_kept_and_sent() {
                 );
             }
             devices[0].write("UPDATE t SET v = 'd', done = 0 WHERE id = 3").unwrap();
-            assert_eq!(devices[0].sync(&mut server).sent, 1, "captured again");
+            assert_eq!(devices[0].sync(&mut server).sent_count, 1, "captured again");
         }
     }
 }
@@ -140,7 +140,7 @@ fn what_is_written_after_a_rebuild_during_a_sync_is_kept_and_sent() {
     devices[1].write("UPDATE t SET v = 'A' WHERE id = 1").unwrap();
     devices[1].sync(&mut server);
     devices[0].clock_ms += 1_000;
-    let program = Device::open(&devices[0].path);
+    let program = TestDevice::open(&devices[0].path);
     let write = "DELETE FROM t WHERE id = 2; UPDATE t SET v = 'B' WHERE id = 1";
     server.meanwhile = Some(Box::new(move || {
         program.app.execute_batch(&format!("{} {write}", REBUILDS[1])).unwrap();
@@ -159,7 +159,7 @@ fn a_sync_is_due_for_a_column_that_is_not_captured_yet() {
     devices[0].write("ALTER TABLE t ADD COLUMN stars INTEGER DEFAULT 0").unwrap();
     devices[0].write("UPDATE t SET stars = 5 WHERE id = 1").unwrap();
     let replica = devices[0].replica();
-    assert_eq!(replica.to_send().unwrap(), 0);
+    assert_eq!(replica.pending_upload_count().unwrap(), 0);
     assert!(replica.may_have_changed().unwrap());
     devices[0].sync(&mut server);
     assert!(!replica.may_have_changed().unwrap());
@@ -204,7 +204,7 @@ fn a_deleted_row_that_others_refer_to_is_not_new_after_a_rebuild() {
                   CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p);
                   INSERT INTO p VALUES (1, 'a')";
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(schema, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(schema, &mut server));
     for device in [0, 1, 0] {
         devices[device].sync(&mut server);
     }
@@ -220,7 +220,7 @@ fn a_deleted_row_that_others_refer_to_is_not_new_after_a_rebuild() {
                 PRAGMA foreign_keys = ON",
         )
         .unwrap();
-    assert_eq!(devices[1].sync(&mut server).sent, 0);
+    assert_eq!(devices[1].sync(&mut server).sent_count, 0);
     devices[1].write("DELETE FROM c").unwrap();
     for device in [1, 0] {
         devices[device].sync(&mut server);
@@ -243,7 +243,7 @@ fn a_default_that_nobody_wrote_is_no_edit_after_a_rebuild() {
                 INSERT INTO n SELECT * FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t",
         )
         .unwrap();
-    assert_eq!(devices[0].sync(&mut server).sent, 0);
+    assert_eq!(devices[0].sync(&mut server).sent_count, 0);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn generated_columns_are_left_to_each_device() {
     let schema =
         "CREATE TABLE t (id INTEGER PRIMARY KEY, a INT, b INT AS (a * 2) STORED, c INT AS (a * 3))";
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(schema, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(schema, &mut server));
     devices[0].write("INSERT INTO t (id, a) VALUES (1, 2)").unwrap();
     devices[0].sync(&mut server);
     devices[1].sync(&mut server);
@@ -269,8 +269,8 @@ const ADD_FIELD: &str = "
 #[test]
 fn a_default_that_a_migration_writes_on_every_device_takes_no_edit_back() {
     let mut server = MemoryServer::default();
-    let mut devices: [Device; 3] = [(); 3]
-        .map(|()| Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v)", &mut server));
+    let mut devices: [TestDevice; 3] = [(); 3]
+        .map(|()| TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v)", &mut server));
     devices[0].write("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')").unwrap();
     for device in &devices {
         device.sync(&mut server);
@@ -292,7 +292,7 @@ fn a_default_that_a_migration_writes_on_every_device_takes_no_edit_back() {
     for round in 0..2 {
         for device in &devices {
             let report = device.sync(&mut server);
-            assert!(report.equal && report.lost == 0, "{round}: {report:?}");
+            assert!(report.in_sync && report.conflicts_count == 0, "{round}: {report:?}");
         }
     }
     for device in &devices {
@@ -312,8 +312,9 @@ fn rows_that_are_inserted_after_a_migration_do_not_make_its_value_an_edit() {
     ];
     for (migrate, insert) in migrations {
         let mut server = MemoryServer::default();
-        let mut devices = [(); 2]
-            .map(|()| Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v)", &mut server));
+        let mut devices = [(); 2].map(|()| {
+            TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY, v)", &mut server)
+        });
         devices[0].write("INSERT INTO t VALUES (1, 'a'), (2, 'b')").unwrap();
         meet(&devices, &mut server);
         devices[1].write("DELETE FROM t WHERE id = 2").unwrap();

@@ -1,10 +1,10 @@
 //! Messages are data from strangers: whatever they say, every sync ends, and devices that have seen
 //! the same ones hold the same rows.
 
-use crdt::{Cell, Change, Message, Node, Timestamp, Value};
+use crdt::{CellWrite, Change, Message, NodeId, Timestamp, Value};
 use proptest::prelude::*;
 
-use crate::support::{Device, MORNING_MS, MemoryServer};
+use crate::support::{MORNING_MS, MemoryServer, TestDevice};
 
 /// Every kind of constraint that SQLite has.
 const SCHEMA: &str = "
@@ -56,23 +56,24 @@ fn any_change() -> impl Strategy<Value = Change> {
     (table, key, cells, prop::bool::weighted(0.2)).prop_map(|(table, key, cells, is_delete)| {
         let table = table.to_owned();
         if is_delete {
-            return Change::Delete { table, key, seen: [].into() };
+            return Change::Delete { table, key, replaced: [].into() };
         }
-        let cells = cells.into_iter().map(|(column, value)| Cell::new(column, value)).collect();
-        Change::Write { table, key, cells, deleted: None }
+        let cells =
+            cells.into_iter().map(|(column, value)| CellWrite::new(column, value)).collect();
+        Change::Write { table, key, cells, replaced_tombstone: None }
     })
 }
 
 fn message((place, change): (usize, Change)) -> Message {
     let millis = MORNING_MS + 1_000 + place as u64;
-    let timestamp = Timestamp::new(millis, 0, Node(7)).unwrap();
+    let timestamp = Timestamp::new(millis, 0, NodeId(7)).unwrap();
     Message { timestamp, content: change.encode() }
 }
 
 /// What a device shows that gets the messages in this order, so many at a time.
 fn shown_after(messages: &[Message], portions: &[usize]) -> Vec<String> {
     let mut server = MemoryServer::default();
-    let device = Device::tracked(SCHEMA, &mut server);
+    let device = TestDevice::tracked(SCHEMA, &mut server);
     let (mut rest, mut portions) = (messages, portions.iter().cycle());
     while !rest.is_empty() {
         let (portion, later) = rest.split_at(rest.len().min(*portions.next().unwrap()));
@@ -80,7 +81,7 @@ fn shown_after(messages: &[Message], portions: &[usize]) -> Vec<String> {
         rest = later;
         device.sync(&mut server);
     }
-    assert!(device.sync(&mut server).equal);
+    assert!(device.sync(&mut server).in_sync);
     device.dump()
 }
 
@@ -102,7 +103,7 @@ proptest! {
 }
 
 /// Syncs each of them until all have everything.
-fn sync_all(devices: &[&Device], server: &mut MemoryServer) {
+fn sync_all(devices: &[&TestDevice], server: &mut MemoryServer) {
     for _ in 0..3 {
         for device in devices {
             device.sync(server);
@@ -118,8 +119,8 @@ fn a_row_that_its_table_refuses_displaces_nobody() {
     // The other one's program is newer, and allows what this one's does not.
     let newer = schema.replace("days > 0", "days > -9");
     let mut server = MemoryServer::default();
-    let mut ada = Device::tracked(schema, &mut server);
-    let mut ben = Device::tracked(&newer, &mut server);
+    let mut ada = TestDevice::tracked(schema, &mut server);
+    let mut ben = TestDevice::tracked(&newer, &mut server);
     ada.write("INSERT INTO booking VALUES (1, 'blue', 2), (2, 'red', 2)").unwrap();
     sync_all(&[&ada, &ben], &mut server);
     ben.clock_ms += 100;
@@ -131,10 +132,10 @@ fn a_row_that_its_table_refuses_displaces_nobody() {
     ben.write("UPDATE booking SET days = -1 WHERE id = 2").unwrap();
     sync_all(&[&ada, &ben], &mut server);
     assert_eq!(ada.texts("SELECT room || days FROM booking"), ["blue3"]);
-    let exceptions = ada.replica().status().unwrap().exceptions;
+    let exceptions = ada.replica().status().unwrap().visibility_overrides;
     assert_eq!((exceptions[0].key.as_str(), exceptions[0].kind.as_str()), ("2", "constraint"));
     let report = ada.sync(&mut server);
-    assert_eq!(report.exceptions["constraint"], 1, "{report:?}");
+    assert_eq!(report.visibility_overrides["constraint"], 1, "{report:?}");
 
     // Once it is right, it is shown.
     ben.clock_ms += 500;
@@ -150,8 +151,8 @@ fn tables_of_one_name_with_other_keys_stop_nobody() {
         "CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT); CREATE TABLE good (id PRIMARY KEY)";
     let two = "CREATE TABLE item (shop TEXT NOT NULL, id INTEGER NOT NULL, note TEXT,
                                   PRIMARY KEY (shop, id)); CREATE TABLE good (id PRIMARY KEY)";
-    let mut ada = Device::tracked(one, &mut server);
-    let mut ben = Device::tracked(two, &mut server);
+    let mut ada = TestDevice::tracked(one, &mut server);
+    let mut ben = TestDevice::tracked(two, &mut server);
     ada.write("INSERT INTO item VALUES (1, 'a'), (2, 'b'); INSERT INTO good VALUES (1)").unwrap();
     ben.write("INSERT INTO item VALUES ('x', 1, 'c'); INSERT INTO good VALUES (2)").unwrap();
     sync_all(&[&ada, &ben], &mut server);
@@ -164,7 +165,7 @@ fn tables_of_one_name_with_other_keys_stop_nobody() {
     for device in [&ada, &ben] {
         assert_eq!(device.texts("SELECT count(*) || '' FROM good"), ["2"]);
         let report = device.sync(&mut server);
-        assert_eq!((report.equal, report.exceptions["key"]), (true, 1), "{report:?}");
+        assert_eq!((report.in_sync, report.visibility_overrides["key"]), (true, 1), "{report:?}");
     }
     // The table gets the other's key, and shows what waited.
     ada.app.execute_batch("DROP TABLE item").unwrap();
@@ -181,8 +182,8 @@ fn tables_of_one_name_with_other_keys_stop_nobody() {
 fn triggers_that_refuse_stop_no_sync() {
     let schema = "CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT)";
     let mut server = MemoryServer::default();
-    let mut ada = Device::tracked(schema, &mut server);
-    let ben = Device::tracked(schema, &mut server);
+    let mut ada = TestDevice::tracked(schema, &mut server);
+    let ben = TestDevice::tracked(schema, &mut server);
     ben.app
         .execute_batch(
             "CREATE TRIGGER no_update AFTER UPDATE ON item BEGIN SELECT RAISE(ABORT, 'no'); END;
@@ -206,8 +207,8 @@ fn a_table_that_only_its_program_can_write_to_stays_as_it_is() {
     let schema =
         "CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT); CREATE TABLE good (id PRIMARY KEY)";
     let mut server = MemoryServer::default();
-    let mut ada = Device::tracked(schema, &mut server);
-    let ben = Device::tracked(schema, &mut server);
+    let mut ada = TestDevice::tracked(schema, &mut server);
+    let ben = TestDevice::tracked(schema, &mut server);
     let index = "CREATE INDEX by_sound ON item (soundex_of(note))";
     // As its program, which has the function, would have made it.
     let flags = rusqlite::functions::FunctionFlags::SQLITE_DETERMINISTIC
@@ -217,10 +218,10 @@ fn a_table_that_only_its_program_can_write_to_stays_as_it_is() {
     ada.write("INSERT INTO item VALUES (1, 'a'); INSERT INTO good VALUES (1)").unwrap();
     ada.sync(&mut server);
     let report = ben.sync(&mut server);
-    assert_eq!(report.obstacles[0].table, "item");
-    assert!(report.obstacles[0].why.contains("soundex_of"), "{report:?}");
+    assert_eq!(report.schema_conflicts[0].table, "item");
+    assert!(report.schema_conflicts[0].reason.contains("soundex_of"), "{report:?}");
     assert_eq!(ben.texts("SELECT count(*) || '' FROM good"), ["1"]);
     ben.app.execute_batch("DROP INDEX by_sound").unwrap();
-    assert!(ben.sync(&mut server).obstacles.is_empty());
+    assert!(ben.sync(&mut server).schema_conflicts.is_empty());
     assert_eq!(ben.texts("SELECT note FROM item"), ["a"]);
 }

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::ClientRequest;
-use replica::{Replica, Report, Result, SyncOptions, Transport};
+use protocol::RegisterDeviceRequest;
+use replica::{Replica, Result, SyncContext, SyncReport, Transport};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 pub(crate) use crate::memory_server::MemoryServer;
 
 /// A device: the file, and any program's connection to it.
-pub(crate) struct Device {
+pub(crate) struct TestDevice {
     pub(crate) path: PathBuf,
     pub(crate) app: Connection,
     pub(crate) clock_ms: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Device {
 /// 2026-11-21T08:00:00Z
 pub(crate) const MORNING_MS: u64 = 1_795_248_000_000;
 
-impl Device {
+impl TestDevice {
     pub(crate) fn new(schema: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("app.db");
@@ -54,7 +54,8 @@ impl Device {
 
     pub(crate) fn sign_in(&self, server: &mut MemoryServer) {
         let name = "test".to_owned();
-        let request = ClientRequest { login: "ada".into(), password: "sesame".into(), name };
+        let request =
+            RegisterDeviceRequest { login: "ada".into(), password: "sesame".into(), name };
         self.replica().sign_in(server, "http://server", &request).unwrap();
     }
 
@@ -73,20 +74,25 @@ impl Device {
         result
     }
 
-    pub(crate) fn sync(&self, server: &mut MemoryServer) -> Report {
+    pub(crate) fn sync(&self, server: &mut MemoryServer) -> SyncReport {
         self.try_sync(server, false).unwrap()
     }
 
-    pub(crate) fn try_sync(&self, server: &mut MemoryServer, adopt: bool) -> Result<Report> {
+    pub(crate) fn try_sync(&self, server: &mut MemoryServer, adopt: bool) -> Result<SyncReport> {
         if server.now_ms.get() == 0 {
             server.now_ms.set(MORNING_MS + 10_000);
         }
         self.try_sync_with(server, adopt)
     }
 
-    pub(crate) fn try_sync_with(&self, server: &mut dyn Transport, adopt: bool) -> Result<Report> {
+    pub(crate) fn try_sync_with(
+        &self,
+        server: &mut dyn Transport,
+        adopt: bool,
+    ) -> Result<SyncReport> {
         let now_ms = self.clock_ms + 1;
-        let options = SyncOptions { adopt, now_ms: &|| now_ms, progress: &mut |_| {} };
+        let options =
+            SyncContext { create_missing: adopt, now_ms: &|| now_ms, progress: &mut |_| {} };
         self.replica().sync(server, options)
     }
 
@@ -112,9 +118,9 @@ impl Device {
 }
 
 /// Syncs all devices, until each has what the others had.
-pub(crate) fn meet(devices: &[Device], server: &mut MemoryServer) {
+pub(crate) fn meet(devices: &[TestDevice], server: &mut MemoryServer) {
     for device in devices.iter().chain(devices).chain(devices) {
-        assert!(device.sync(server).equal);
+        assert!(device.sync(server).in_sync);
     }
 }
 

@@ -2,15 +2,15 @@
 
 use replica::{Error, Replica};
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
-fn schema(device: &Device) -> Vec<String> {
+fn schema(device: &TestDevice) -> Vec<String> {
     device.texts("SELECT type || name || coalesce(sql, '') FROM sqlite_schema ORDER BY 1")
 }
 
 #[test]
 fn untracking_leaves_the_file_as_it_was() {
-    let device = Device::new(
+    let device = TestDevice::new(
         "CREATE TABLE t (a TEXT NOT NULL, b INT NOT NULL, v UNIQUE, PRIMARY KEY (a, b)); CREATE INDEX i ON t (v);
          INSERT INTO t VALUES ('x', 1, 2)",
     );
@@ -25,17 +25,17 @@ fn untracking_leaves_the_file_as_it_was() {
 #[test]
 fn unsent_changes_are_not_given_up_by_accident() {
     let mut server = MemoryServer::default();
-    let mut device = Device::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
+    let mut device = TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
     device.sync(&mut server);
     device.write("INSERT INTO t VALUES (1)").unwrap();
-    assert!(matches!(device.replica().untrack_all(false), Err(Error::Unsent { count: 1 })));
+    assert!(matches!(device.replica().untrack_all(false), Err(Error::UnsentChanges { count: 1 })));
     device.replica().untrack_all(true).unwrap();
     assert!(matches!(Replica::open(&device.path), Err(Error::NotTracked { .. })));
 }
 
 #[test]
 fn what_cannot_be_tracked_is_named_with_the_reason() {
-    let device = Device::new(
+    let device = TestDevice::new(
         "CREATE TABLE good (id INTEGER PRIMARY KEY); CREATE TABLE keyless (v);
          CREATE TABLE nullkey (k TEXT PRIMARY KEY); INSERT INTO nullkey VALUES (NULL);
          CREATE VIEW seen AS SELECT 1; CREATE VIRTUAL TABLE search USING fts5(x)",
@@ -55,11 +55,11 @@ fn rows_from_before_tracking_lose_to_every_tracked_change() {
     let schema =
         "CREATE TABLE t (id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, 'old'), (2, 'old')";
     let mut server = MemoryServer::default();
-    let mut first = Device::tracked(schema, &mut server);
+    let mut first = TestDevice::tracked(schema, &mut server);
     first.write("UPDATE t SET v = 'new' WHERE id = 1; DELETE FROM t WHERE id = 2").unwrap();
     first.sync(&mut server);
     // Another old copy of the same data is tracked later: what it holds is not news.
-    let second = Device::tracked(schema, &mut server);
+    let second = TestDevice::tracked(schema, &mut server);
     second.sync(&mut server);
     first.sync(&mut server);
     for device in [&first, &second] {
@@ -70,14 +70,14 @@ fn rows_from_before_tracking_lose_to_every_tracked_change() {
 #[test]
 fn tracking_again_is_no_change() {
     let mut server = MemoryServer::default();
-    let device = Device::tracked(
+    let device = TestDevice::tracked(
         "CREATE TABLE t (id INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)",
         &mut server,
     );
     device.sync(&mut server);
     let again = device.replica().track(&["T".to_owned()]).unwrap();
-    assert!(again[0].already);
-    assert_eq!(device.sync(&mut server).sent, 0);
+    assert!(again[0].was_tracked);
+    assert_eq!(device.sync(&mut server).sent_count, 0);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn one_table_can_be_untracked_and_tracked_again() {
     let schema =
         "CREATE TABLE t (id INTEGER PRIMARY KEY, v); CREATE TABLE u (id INTEGER PRIMARY KEY)";
     let mut server = MemoryServer::default();
-    let mut devices = [0, 1].map(|_| Device::tracked(schema, &mut server));
+    let mut devices = [0, 1].map(|_| TestDevice::tracked(schema, &mut server));
     devices[0].write("INSERT INTO t VALUES (1, 'a')").unwrap();
     devices[0].replica().untrack(&["t".to_owned()], devices[0].clock_ms).unwrap();
     devices[0].sync(&mut server);

@@ -1,27 +1,27 @@
 //! An account that turns from plain to end-to-end encryption: whoever dies when, everything is in the
-//! sealed set at the end, and in plain nowhere.
+//! e2ee set at the end, and in plain nowhere.
 
-use crdt::{ContentForm, Message, sealed_with};
+use crdt::{EncryptionMode, Message, sealing_key_id};
 use proptest::prelude::*;
-use replica::{Phrase, Replica};
+use replica::{RecoveryPhrase, Replica};
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)";
 
-fn phrase() -> Phrase {
-    Phrase::parse(&("abandon ".repeat(23) + "art")).unwrap()
+fn phrase() -> RecoveryPhrase {
+    RecoveryPhrase::parse(&("abandon ".repeat(23) + "art")).unwrap()
 }
 
-fn rows(device: &Device) -> Vec<String> {
+fn rows(device: &TestDevice) -> Vec<String> {
     device.texts("SELECT id || text FROM note ORDER BY id")
 }
 
 /// Two devices in step, each of which has then made an edit that it has not sent.
-fn two() -> (Device, Device, MemoryServer) {
+fn two() -> (TestDevice, TestDevice, MemoryServer) {
     let mut server = MemoryServer::default();
-    let mut a = Device::tracked(SCHEMA, &mut server);
-    let mut b = Device::tracked(SCHEMA, &mut server);
+    let mut a = TestDevice::tracked(SCHEMA, &mut server);
+    let mut b = TestDevice::tracked(SCHEMA, &mut server);
     a.write("INSERT INTO note VALUES (1, 'secret a')").unwrap();
     b.write("INSERT INTO note VALUES (2, 'secret b')").unwrap();
     for device in [&a, &b, &a] {
@@ -39,26 +39,26 @@ fn is_plain(messages: &[Message]) -> bool {
 #[test]
 fn everything_is_sent_again_sealed_and_the_others_follow_with_the_phrase() {
     let (a, b, mut server) = two();
-    let made = a.replica().make_phrase().unwrap();
-    assert_eq!(*a.replica().make_phrase().unwrap().words(), *made.words());
+    let made = a.replica().create_recovery_phrase().unwrap();
+    assert_eq!(*a.replica().create_recovery_phrase().unwrap().words(), *made.words());
     let report = a.sync(&mut server);
-    assert!(report.equal && report.refused.count() == 0, "{report:?}");
-    assert!(matches!(server.form, Some(ContentForm::Sealed(_))));
+    assert!(report.in_sync && report.rejected.count() == 0, "{report:?}");
+    assert!(matches!(server.form, Some(EncryptionMode::EndToEnd(_))));
     assert!(!is_plain(&server.messages) && is_plain(server.plain.as_ref().unwrap()));
 
     let error = b.try_sync(&mut server, false).unwrap_err();
     assert_eq!(error.code(), "sealed");
-    assert_eq!(b.replica().set_phrase(&phrase()).unwrap_err().code(), "wrong_phrase");
-    let error = b.replica().make_phrase().err().unwrap();
+    assert_eq!(b.replica().set_recovery_phrase(&phrase()).unwrap_err().code(), "wrong_phrase");
+    let error = b.replica().create_recovery_phrase().err().unwrap();
     assert_eq!(error.code(), "sealed");
-    b.replica().set_phrase(&made).unwrap();
-    let c = Device::new("");
-    Replica::create(&c.path).unwrap().set_phrase(&made).unwrap();
+    b.replica().set_recovery_phrase(&made).unwrap();
+    let c = TestDevice::new("");
+    Replica::create(&c.path).unwrap().set_recovery_phrase(&made).unwrap();
     c.sign_in(&mut server);
     for device in [&b, &a, &c, &b] {
         let report = device.sync(&mut server);
-        assert!(report.equal && report.refused.count() == 0, "{report:?}");
-        assert!(!report.became_device);
+        assert!(report.in_sync && report.rejected.count() == 0, "{report:?}");
+        assert!(!report.registered_copy);
     }
     assert_eq!(rows(&a), ["1secret unsent b", "2secret b", "3secret unsent a"]);
     assert_eq!((rows(&b), rows(&c)), (rows(&a), rows(&a)));
@@ -71,9 +71,9 @@ fn a_device_that_was_behind_takes_the_rest_of_the_plain_set_first() {
     b.sync(&mut server);
     // It has neither that, nor the first of its own edits sent.
     a.write("INSERT INTO note VALUES (4, 'secret, later')").unwrap();
-    a.replica().make_phrase().unwrap();
+    a.replica().create_recovery_phrase().unwrap();
     let report = a.sync(&mut server);
-    assert!(report.equal && report.refused.count() == 0, "{report:?}");
+    assert!(report.in_sync && report.rejected.count() == 0, "{report:?}");
     let expected = ["1secret unsent b", "2secret b", "3secret unsent a", "4secret, later"];
     assert_eq!(rows(&a), expected);
 }
@@ -83,22 +83,22 @@ fn a_server_that_was_restored_to_before_it_is_turned_again() {
     let (a, b, mut server) = two();
     a.sync(&mut server);
     let backup = server.messages.clone();
-    let made = a.replica().make_phrase().unwrap();
+    let made = a.replica().create_recovery_phrase().unwrap();
     a.sync(&mut server);
     b.try_sync(&mut server, false).unwrap_err();
-    b.replica().set_phrase(&made).unwrap();
+    b.replica().set_recovery_phrase(&made).unwrap();
     b.sync(&mut server);
     a.sync(&mut server);
 
-    let form = Some(ContentForm::Plain);
+    let form = Some(EncryptionMode::Plain);
     let mut server = MemoryServer { messages: backup, form, ..MemoryServer::default() };
     for device in [&a, &b] {
         let error = device.try_sync(&mut server, false).unwrap_err();
         assert_eq!(error.code(), "account_plain");
     }
-    assert_eq!(*a.replica().make_phrase().unwrap().words(), *made.words());
+    assert_eq!(*a.replica().create_recovery_phrase().unwrap().words(), *made.words());
     for device in [&a, &b, &a] {
-        assert!(device.sync(&mut server).equal);
+        assert!(device.sync(&mut server).in_sync);
     }
     assert_eq!(rows(&a), ["1secret unsent b", "2secret b", "3secret unsent a"]);
     assert_eq!(rows(&a), rows(&b));
@@ -117,27 +117,27 @@ proptest! {
     ) {
         let (a, b, mut server) = two();
         b.sync(&mut server);
-        let made = a.replica().make_phrase().unwrap();
+        let made = a.replica().create_recovery_phrase().unwrap();
         server.messages_count_max = pages;
         for lost in lost {
             server.lose_answer = Some(server.requests + lost);
             drop(a.try_sync(&mut server, false));
         }
         server.lose_answer = None;
-        let has_begun = matches!(server.form, Some(ContentForm::Sealed(_)));
+        let has_begun = matches!(server.form, Some(EncryptionMode::EndToEnd(_)));
         if !has_begun {
             a.sync(&mut server);
         }
         // As far as the first has sent by now; the others have the phrase on paper.
         drop(b.try_sync(&mut server, false));
-        b.replica().set_phrase(&made).unwrap();
+        b.replica().set_recovery_phrase(&made).unwrap();
         let report = b.sync(&mut server);
-        prop_assert!(report.equal && report.refused.count() == 0, "{:?}", report);
+        prop_assert!(report.in_sync && report.rejected.count() == 0, "{:?}", report);
         if first_returns {
             for device in [&a, &b] {
                 let report = device.sync(&mut server);
-                prop_assert!(report.equal && report.refused.count() == 0, "{:?}", report);
-                prop_assert!(!report.became_device);
+                prop_assert!(report.in_sync && report.rejected.count() == 0, "{:?}", report);
+                prop_assert!(!report.registered_copy);
             }
             prop_assert_eq!(rows(&a), rows(&b));
             prop_assert_eq!(rows(&b), ["1secret unsent b", "2secret b", "3secret unsent a"]);
@@ -149,7 +149,7 @@ proptest! {
 
 /// What happens in a world with a server that is backed up and restored at any moment.
 #[derive(Clone, Debug)]
-enum Event {
+enum RestoreEvent {
     Edit(usize),
     Sync(usize),
     /// An answer of the next sync is lost.
@@ -162,15 +162,15 @@ enum Event {
 
 const DEVICES_COUNT: usize = 4;
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = RestoreEvent> {
     let device = || 0..DEVICES_COUNT;
     prop_oneof![
-        4 => device().prop_map(Event::Edit),
-        6 => device().prop_map(Event::Sync),
-        1 => (1u64..6).prop_map(Event::Lose),
-        2 => device().prop_map(Event::Turn),
-        1 => Just(Event::Backup),
-        1 => Just(Event::Restore),
+        4 => device().prop_map(RestoreEvent::Edit),
+        6 => device().prop_map(RestoreEvent::Sync),
+        1 => (1u64..6).prop_map(RestoreEvent::Lose),
+        2 => device().prop_map(RestoreEvent::Turn),
+        1 => Just(RestoreEvent::Backup),
+        1 => Just(RestoreEvent::Restore),
     ]
 }
 
@@ -188,31 +188,36 @@ fn copy(server: &MemoryServer) -> MemoryServer {
     }
 }
 
-struct World {
+struct RestoredServerWorld {
     server: MemoryServer,
     backup: MemoryServer,
-    devices: Vec<Device>,
+    devices: Vec<TestDevice>,
     /// The account's only one, once somebody has made it.
-    phrase: Option<Phrase>,
+    phrase: Option<RecoveryPhrase>,
     inserted: Vec<String>,
 }
 
-impl World {
+impl RestoredServerWorld {
     fn new() -> Self {
         let mut server = MemoryServer::default();
-        let devices = (0..DEVICES_COUNT).map(|_| Device::tracked(SCHEMA, &mut server)).collect();
+        let devices =
+            (0..DEVICES_COUNT).map(|_| TestDevice::tracked(SCHEMA, &mut server)).collect();
         let backup = copy(&server);
         Self { server, backup, devices, phrase: None, inserted: Vec::new() }
     }
 
-    fn run(&mut self, event: &Event) {
+    fn run(&mut self, event: &RestoreEvent) {
         match *event {
-            Event::Edit(device) => self.edit(device),
-            Event::Sync(device) => drop(self.devices[device].try_sync(&mut self.server, false)),
-            Event::Lose(after) => self.server.lose_answer = Some(self.server.requests + after),
-            Event::Turn(device) => self.turn(device),
-            Event::Backup => self.backup = copy(&self.server),
-            Event::Restore => self.server = copy(&self.backup),
+            RestoreEvent::Edit(device) => self.edit(device),
+            RestoreEvent::Sync(device) => {
+                drop(self.devices[device].try_sync(&mut self.server, false));
+            }
+            RestoreEvent::Lose(after) => {
+                self.server.lose_answer = Some(self.server.requests + after);
+            }
+            RestoreEvent::Turn(device) => self.turn(device),
+            RestoreEvent::Backup => self.backup = copy(&self.server),
+            RestoreEvent::Restore => self.server = copy(&self.backup),
         }
         self.check_secrets();
     }
@@ -220,7 +225,8 @@ impl World {
     fn edit(&mut self, device: usize) {
         let id = self.inserted.len() + 1;
         let replica = self.devices[device].replica();
-        let is_sealed = replica.phrase().unwrap().is_some() && !replica.is_turning().unwrap();
+        let is_sealed =
+            replica.recovery_phrase().unwrap().is_some() && !replica.is_enabling_e2ee().unwrap();
         let text = format!("secret {}{id}", if is_sealed { "sealed " } else { "" });
         let (other, again) = (id / 2, format!("{text} again"));
         let sql = format!(
@@ -235,10 +241,10 @@ impl World {
     fn turn(&mut self, device: usize) {
         let replica = self.devices[device].replica();
         match &self.phrase {
-            Some(phrase) if replica.phrase().unwrap().is_none() => {
-                drop(replica.set_phrase(phrase));
+            Some(phrase) if replica.recovery_phrase().unwrap().is_none() => {
+                drop(replica.set_recovery_phrase(phrase));
             }
-            _ => self.phrase = replica.make_phrase().ok().or_else(|| self.phrase.take()),
+            _ => self.phrase = replica.create_recovery_phrase().ok().or_else(|| self.phrase.take()),
         }
     }
 
@@ -251,7 +257,7 @@ impl World {
         }
     }
 
-    /// Until all are in step in the sealed set, their users do what their devices say.
+    /// Until all are in step in the e2ee set, their users do what their devices say.
     fn meet(&mut self) {
         self.server.lose_answer = None;
         self.turn(0);
@@ -262,10 +268,10 @@ impl World {
                 self.check_secrets();
                 match synced {
                     Ok(report) => {
-                        assert_eq!(report.refused.count(), 0, "{report:?}");
-                        is_done &= report.equal && report.received + report.sent == 0;
-                        is_done &= matches!(self.server.form, Some(ContentForm::Sealed(_)));
-                        if self.server.form == Some(ContentForm::Plain) {
+                        assert_eq!(report.rejected.count(), 0, "{report:?}");
+                        is_done &= report.in_sync && report.received_count + report.sent_count == 0;
+                        is_done &= matches!(self.server.form, Some(EncryptionMode::EndToEnd(_)));
+                        if self.server.form == Some(EncryptionMode::Plain) {
                             self.turn(device);
                         }
                         continue;
@@ -274,7 +280,7 @@ impl World {
                         "sealed" | "account_plain" => self.turn(device),
                         // It has the phrase before anybody has sent anything with it.
                         "unproved_phrase" if round > 2 => {
-                            self.devices[device].replica().begin_account().unwrap();
+                            self.devices[device].replica().confirm_new_account().unwrap();
                         }
                         "unproved_phrase" => {}
                         _ => panic!("device {device} in round {round}: {error:?}"),
@@ -297,18 +303,18 @@ proptest! {
     fn whenever_the_server_is_restored_all_meet_in_the_sealed_set(
         events in prop::collection::vec(event(), 1..40),
     ) {
-        let mut world = World::new();
+        let mut world = RestoredServerWorld::new();
         for event in &events {
             world.run(event);
         }
         world.meet();
-        let World { server, devices, inserted, .. } = &world;
+        let RestoredServerWorld { server, devices, inserted, .. } = &world;
         let key = match server.form {
-            Some(ContentForm::Sealed(key)) => key,
+            Some(EncryptionMode::EndToEnd(key)) => key,
             ref form => panic!("{form:?}"),
         };
         for message in &server.messages {
-            prop_assert_eq!(sealed_with(&message.content), Some(key));
+            prop_assert_eq!(sealing_key_id(&message.content), Some(key));
         }
         prop_assert!(server.plain.is_none() || server.in_sealed.len() == DEVICES_COUNT);
         for device in devices {

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use replica::ObstacleKind;
+use replica::SchemaConflictKind;
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
 /// SQL of every storage class, with what SQLite, JSON, UTF-8, IEEE 754 and messages trip over; and
 /// declared types. Browsers get the same (`web/tests/values.test.ts`).
@@ -18,7 +18,7 @@ fn strings(member: &str) -> Vec<String> {
 }
 
 /// What a table holds, with storage classes and bytes.
-fn contents(device: &Device, table: &str) -> Vec<String> {
+fn contents(device: &TestDevice, table: &str) -> Vec<String> {
     let mut columns = device.texts(&format!("SELECT name FROM pragma_table_info('{table}')"));
     for column in &mut columns {
         let quoted = format!(
@@ -40,10 +40,10 @@ fn check(phrase: bool) {
     {
         write!(schema, "CREATE TABLE key{place} (k {declared} PRIMARY KEY NOT NULL, v);").unwrap();
     }
-    let [mut one, two] = [0, 1].map(|_| Device::tracked(&schema, &mut server));
+    let [mut one, two] = [0, 1].map(|_| TestDevice::tracked(&schema, &mut server));
     if phrase {
-        let phrase = one.replica().make_phrase().unwrap();
-        two.replica().set_phrase(&phrase).unwrap();
+        let phrase = one.replica().create_recovery_phrase().unwrap();
+        two.replica().set_recovery_phrase(&phrase).unwrap();
     }
     for value in &values {
         let all = vec![value.as_str(); types.len()].join(", ");
@@ -55,21 +55,21 @@ fn check(phrase: bool) {
     }
     one.sync(&mut server);
     let report = two.sync(&mut server);
-    assert!(report.equal && report.refused.count() == 0, "{report:?}");
+    assert!(report.in_sync && report.rejected.count() == 0, "{report:?}");
     assert_eq!(contents(&two, "cells").len(), values.len());
     assert_eq!(contents(&two, "cells"), contents(&one, "cells"));
     for place in (0..types.len()).filter(|place| types[*place] != "INTEGER") {
         let table = format!("key{place}");
         assert_eq!(contents(&two, &table), contents(&one, &table), "{}", types[place]);
     }
-    assert_eq!(report.exceptions.values().sum::<u64>(), 0, "{report:?}");
+    assert_eq!(report.visibility_overrides.values().sum::<u64>(), 0, "{report:?}");
     // An edit of what is not UTF-8, and its history.
     one.write("UPDATE cells SET c3 = CAST(x'fe' AS TEXT) WHERE id = 25").unwrap();
     one.sync(&mut server);
     two.sync(&mut server);
     assert_eq!(two.texts("SELECT quote(CAST(c3 AS BLOB)) FROM cells WHERE id = 25"), ["X'FE'"]);
     let history = two.replica().history("cells", &["25".to_owned()]).unwrap();
-    let shown = history.iter().flat_map(|entry| &entry.cells).filter(|cell| cell.shown);
+    let shown = history.iter().flat_map(|entry| &entry.cells).filter(|cell| cell.visible);
     let shown: Vec<_> = shown.filter(|cell| cell.column == "c3").map(|c| c.value.clone()).collect();
     assert_eq!(shown, ["CAST(x'fe' AS TEXT)"]);
 }
@@ -89,13 +89,13 @@ fn rows_with_null_in_their_key_stay_here_and_all_others_go() {
     let mut server = MemoryServer::default();
     let schema =
         "CREATE TABLE t (k TEXT PRIMARY KEY, v); CREATE TABLE p (a, b, PRIMARY KEY (a, b))";
-    let mut one = Device::new(schema);
+    let mut one = TestDevice::new(schema);
     one.app.execute_batch("INSERT INTO t VALUES (NULL, 'before'), ('a', 1)").unwrap();
     let replica = replica::Replica::prepare(&one.path).unwrap();
     let (tracked, refused) = replica.track_all().unwrap();
     assert_eq!((tracked.len(), refused.len()), (2, 0));
     one.sign_in(&mut server);
-    let two = Device::tracked(schema, &mut server);
+    let two = TestDevice::tracked(schema, &mut server);
     one.write("INSERT INTO t VALUES (NULL, 'after'), ('b', 2)").unwrap();
     one.write("INSERT INTO p VALUES (NULL, 1), (1, NULL), (1, 1)").unwrap();
     one.write("UPDATE t SET v = 'changed' WHERE k IS NULL; DELETE FROM t WHERE v = 1").unwrap();
@@ -104,9 +104,9 @@ fn rows_with_null_in_their_key_stay_here_and_all_others_go() {
     one.write("ALTER TABLE t ADD COLUMN w").unwrap();
     one.write("UPDATE t SET w = 3").unwrap();
     let report = one.sync(&mut server);
-    let told: Vec<_> = report.obstacles.iter().map(|o| (o.table.as_str(), o.kind)).collect();
-    assert_eq!(told, [("p", ObstacleKind::NullKey), ("t", ObstacleKind::NullKey)]);
-    assert!(report.obstacles[0].why.starts_with("3 rows"), "{report:?}");
+    let told: Vec<_> = report.schema_conflicts.iter().map(|o| (o.table.as_str(), o.kind)).collect();
+    assert_eq!(told, [("p", SchemaConflictKind::NullKey), ("t", SchemaConflictKind::NullKey)]);
+    assert!(report.schema_conflicts[0].reason.starts_with("3 rows"), "{report:?}");
     two.sync(&mut server);
     assert_eq!(two.texts("SELECT k || v FROM t ORDER BY k"), ["b2", "namedchanged"]);
     assert_eq!(two.texts("SELECT a || b FROM p"), Vec::<String>::new());
@@ -116,7 +116,7 @@ fn rows_with_null_in_their_key_stay_here_and_all_others_go() {
 
 #[test]
 fn the_tables_of_virtual_tables_are_refused_by_name() {
-    let device = Device::new(
+    let device = TestDevice::new(
         "CREATE TABLE place_visits (id INTEGER PRIMARY KEY);
          CREATE TABLE place_node (nodeno INTEGER PRIMARY KEY, data);
          CREATE TABLE note_segdir (level INTEGER, idx INTEGER, PRIMARY KEY (level, idx));
@@ -134,8 +134,8 @@ fn the_tables_of_virtual_tables_are_refused_by_name() {
     let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
     // Of modules that SQLite has, such as FTS4, it knows the tables itself.
     for owner in ["place", "vectors"] {
-        let why = format!("the virtual table {owner} keeps its content in it");
-        assert!(refused.iter().any(|refusal| refusal.contains(&why)), "{refused:?}");
+        let reason = format!("the virtual table {owner} keeps its content in it");
+        assert!(refused.iter().any(|refusal| refusal.contains(&reason)), "{refused:?}");
     }
     let named = replica.track(&["note_segdir".to_owned()]).unwrap_err().to_string();
     assert!(named.contains("the virtual table note keeps its content in it"), "{named}");

@@ -1,15 +1,15 @@
 //! What a program writes past the triggers is found by comparing, and sent when asked for.
 
-use replica::{DifferenceKind, Verification};
+use replica::{RowDifferenceKind, TablesVerification};
 use rusqlite::config::DbConfig;
 
-use crate::support::{Device, MemoryServer};
+use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "
     CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT UNIQUE, count INTEGER DEFAULT 0);
     CREATE TABLE pair (a, b, PRIMARY KEY (a, b)) WITHOUT ROWID;";
 
-fn verify(device: &Device) -> Verification {
+fn verify(device: &TestDevice) -> TablesVerification {
     let mut compared = Vec::new();
     let found = device.replica().verify(device.clock_ms, |table| compared.push(table.to_owned()));
     assert_eq!(compared, ["item", "pair"]);
@@ -17,7 +17,7 @@ fn verify(device: &Device) -> Verification {
 }
 
 /// As a program whose connection has triggers switched off.
-fn write_past_triggers(device: &Device, sql: &str) {
+fn write_past_triggers(device: &TestDevice, sql: &str) {
     let set = |is_on| {
         device.app.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, is_on).unwrap();
     };
@@ -29,12 +29,12 @@ fn write_past_triggers(device: &Device, sql: &str) {
 #[test]
 fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
     let mut server = MemoryServer::default();
-    let mut ada = Device::tracked(SCHEMA, &mut server);
-    let mut ben = Device::tracked(SCHEMA, &mut server);
+    let mut ada = TestDevice::tracked(SCHEMA, &mut server);
+    let mut ben = TestDevice::tracked(SCHEMA, &mut server);
     ada.write("INSERT INTO item VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)").unwrap();
     ada.write("INSERT INTO pair VALUES ('x', 1), ('y', 2)").unwrap();
     ada.sync(&mut server);
-    // One of the two is held back on both devices.
+    // One of the two is hidden on both devices.
     ben.write("INSERT INTO item VALUES (8, 'same', 0)").unwrap();
     ben.sync(&mut server);
     ada.clock_ms += 5;
@@ -42,7 +42,7 @@ fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
     ada.sync(&mut server);
     ben.sync(&mut server);
     for device in [&ada, &ben] {
-        assert_eq!(device.replica().status().unwrap().exceptions.len(), 1);
+        assert_eq!(device.replica().status().unwrap().visibility_overrides.len(), 1);
         let found = verify(device);
         assert_eq!((found.rows, found.differing), (6, 0), "{found:?}");
     }
@@ -53,7 +53,7 @@ fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
         "UPDATE item SET name = 'ONE', count = 10 WHERE id = 1; DELETE FROM item WHERE id = 3;
          INSERT INTO pair VALUES ('z', 3); DELETE FROM pair WHERE a = 'x'",
     );
-    let to_send = ada.replica().to_send().unwrap();
+    let to_send = ada.replica().pending_upload_count().unwrap();
     let found = verify(&ada);
     let named: Vec<_> = found
         .differences
@@ -61,20 +61,20 @@ fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
         .map(|one| (&*one.table, &*one.key, one.kind, one.columns.join(" ")))
         .collect();
     let expected = [
-        ("item", "1", DifferenceKind::Changed, "name count".to_owned()),
-        ("item", "3", DifferenceKind::Missing, String::new()),
-        ("pair", "'z', 3", DifferenceKind::Unknown, String::new()),
-        ("pair", "'x', 1", DifferenceKind::Missing, String::new()),
+        ("item", "1", RowDifferenceKind::Changed, "name count".to_owned()),
+        ("item", "3", RowDifferenceKind::Missing, String::new()),
+        ("pair", "'z', 3", RowDifferenceKind::Unknown, String::new()),
+        ("pair", "'x', 1", RowDifferenceKind::Missing, String::new()),
     ];
     assert_eq!(named, expected);
     assert_eq!((found.rows, found.differing), (5, 4));
-    assert_eq!(ada.replica().to_send().unwrap(), to_send, "it has changed nothing");
+    assert_eq!(ada.replica().pending_upload_count().unwrap(), to_send, "it has changed nothing");
 
     // No sync sees it, until it is told to compare.
-    assert!(ada.sync(&mut server).equal);
+    assert!(ada.sync(&mut server).in_sync);
     ben.sync(&mut server);
     assert_ne!(ada.dump(), ben.dump());
-    ada.replica().note_differences(ada.clock_ms).unwrap();
+    ada.replica().capture_differences(ada.clock_ms).unwrap();
     ada.sync(&mut server);
     ben.sync(&mut server);
     assert_eq!(ada.dump(), ben.dump());
@@ -85,8 +85,8 @@ fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
 #[test]
 fn what_waits_to_be_shown_is_no_difference_and_few_differences_are_listed() {
     let mut server = MemoryServer::default();
-    let mut ada = Device::tracked(SCHEMA, &mut server);
-    let ben = Device::tracked(SCHEMA, &mut server);
+    let mut ada = TestDevice::tracked(SCHEMA, &mut server);
+    let ben = TestDevice::tracked(SCHEMA, &mut server);
     ada.write("INSERT INTO item VALUES (1, 'one', 1)").unwrap();
     ada.sync(&mut server);
     ben.sync(&mut server);
@@ -95,7 +95,7 @@ fn what_waits_to_be_shown_is_no_difference_and_few_differences_are_listed() {
     // The pull arrives; the file is killed before it is shown.
     server.lose_answer = Some(server.requests + 2);
     ada.write("UPDATE item SET count = 5 WHERE id = 1").unwrap();
-    let mut late = Device::open(&ben.path);
+    let mut late = TestDevice::open(&ben.path);
     late.write("INSERT INTO item VALUES (2, 'two', 2)").unwrap();
     late.try_sync(&mut server, false).unwrap_err();
     assert_eq!(late.texts("SELECT name FROM item"), ["one", "two"]);

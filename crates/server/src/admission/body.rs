@@ -14,8 +14,8 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout};
 
 use crate::admission::client_delay::time_for;
-use crate::admission::memory::Room;
-use crate::error::Overload;
+use crate::admission::memory::MemoryReservation;
+use crate::error::OverloadError;
 
 /// How room grows with a body.
 const STEP_BYTES: usize = 64 << 10;
@@ -28,7 +28,7 @@ pub enum BodyError {
     #[error("the body did not arrive in time")]
     Timeout,
     #[error(transparent)]
-    Overload(#[from] Overload),
+    Overload(#[from] OverloadError),
     /// What the client sent is no body.
     #[error("{0}")]
     Broken(axum::Error),
@@ -45,14 +45,14 @@ pub struct BodyLimits {
 }
 
 /// A body that is being read.
-pub struct Incoming {
+pub struct IncomingBody {
     body: Body,
     limits: BodyLimits,
     received: usize,
     waited: Duration,
 }
 
-impl Incoming {
+impl IncomingBody {
     pub fn new(body: Body, limits: BodyLimits) -> Self {
         Self { body, limits, received: 0, waited: Duration::ZERO }
     }
@@ -76,7 +76,7 @@ impl Incoming {
     }
 
     /// All of it, in the room.
-    pub async fn whole(mut self, room: &mut Room) -> Result<Bytes, BodyError> {
+    pub async fn whole(mut self, reservation: &mut MemoryReservation) -> Result<Bytes, BodyError> {
         let promised = self.body.size_hint();
         let bytes_max = self.limits.bytes_max;
         if promised.lower() > bytes_max as u64 {
@@ -84,13 +84,13 @@ impl Incoming {
         }
         let promised = promised.upper().and_then(|bytes| usize::try_from(bytes).ok());
         let promised = promised.unwrap_or(bytes_max).min(bytes_max);
-        room.promise(promised).await?;
+        reservation.reserve_for_account(promised).await?;
         // The system gives memory as it is written to; so a long body is not moved while it grows.
         let mut bytes = BytesMut::with_capacity(promised);
         while let Some(data) = self.next().await? {
             // No more than is promised: there is nothing left of the account's where all of it is.
             let step = (bytes.len() + data.len()).next_multiple_of(STEP_BYTES).min(promised);
-            room.grow_to(step).await?;
+            reservation.grow_to(step).await?;
             bytes.extend_from_slice(&data);
         }
         Ok(bytes.freeze())
@@ -108,20 +108,20 @@ mod tests {
     use accounts::AccountId;
 
     use super::*;
-    use crate::admission::memory::{Holder, Memory};
-    use crate::stream;
+    use crate::admission::memory::{MemoryBudget, MemoryOwner};
+    use crate::stream_body;
 
     const LIMITS: BodyLimits =
         BodyLimits { bytes_max: 1 << 20, wait_max: Duration::from_secs(30), is_long: true };
 
     #[tokio::test(start_paused = true)]
     async fn a_body_takes_no_more_of_its_account_than_it_has_promised() {
-        let memory = Memory::new(1 << 20);
-        let ada = Holder::of_account(AccountId::for_tests(1), [127, 0, 0, 1].into());
-        let mut others = memory.room(ada);
-        others.promise(127 << 10).await.unwrap();
-        let body = Incoming::new(Body::from(vec![7; 1 << 10]), LIMITS);
-        assert_eq!(body.whole(&mut memory.room(ada)).await.unwrap().len(), 1 << 10);
+        let memory = MemoryBudget::new(1 << 20);
+        let ada = MemoryOwner::for_account(AccountId::for_tests(1), [127, 0, 0, 1].into());
+        let mut others = memory.reservation(ada);
+        others.reserve_for_account(127 << 10).await.unwrap();
+        let body = IncomingBody::new(Body::from(vec![7; 1 << 10]), LIMITS);
+        assert_eq!(body.whole(&mut memory.reservation(ada)).await.unwrap().len(), 1 << 10);
     }
 
     #[tokio::test(start_paused = true)]
@@ -130,14 +130,14 @@ mod tests {
         let mut silent = || {
             let (sender, receiver) = tokio::sync::mpsc::channel(1);
             senders.push(sender);
-            stream::body(receiver)
+            stream_body::body_from_channel(receiver)
         };
         let begun = Instant::now();
-        let mut body = Incoming::new(silent(), LIMITS);
+        let mut body = IncomingBody::new(silent(), LIMITS);
         assert!(matches!(body.next().await, Err(BodyError::Timeout)));
         assert_eq!(begun.elapsed(), LIMITS.wait_max);
         // What has come gives a long body more time.
-        let mut body = Incoming::new(silent(), LIMITS);
+        let mut body = IncomingBody::new(silent(), LIMITS);
         body.received = 80 << 10;
         assert!(matches!(body.next().await, Err(BodyError::Timeout)));
         assert_eq!(begun.elapsed(), 2 * LIMITS.wait_max + time_for(80 << 10));

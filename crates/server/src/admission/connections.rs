@@ -6,7 +6,7 @@
 //! since a connection that is closed is soon opened again.
 //!
 //! # Invariants
-//! - At most as many connections are open as were given to [`Connections::new`].
+//! - At most as many connections are open as were given to [`ConnectionLimiter::new`].
 //! - A network has at most its share of them, and of that its own newcomers get the places.
 //! - A connection whose request the server works on is closed only for a network that has fewer.
 //!
@@ -24,18 +24,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::yield_now;
 
-pub(crate) use self::bodies::{answer_body, request_body};
+pub(crate) use self::bodies::{request_body, response_body};
 pub(crate) use self::open::OpenConnection;
 use crate::admission::group_counts::GroupCounts;
-use crate::admission::network::Network;
-use crate::admission::proxies::Proxies;
+use crate::admission::peer_network::PeerNetwork;
+use crate::admission::proxies::TrustedProxies;
 
 /// Of all connections, one network may have one in so many; but also where there are few, as many
 /// as a household needs.
 const SHARES: usize = 8;
 const SHARE_MIN: usize = 16;
 
-pub(crate) struct Connections {
+pub(crate) struct ConnectionLimiter {
     total: Arc<Semaphore>,
     share_max: usize,
     table: Arc<Mutex<ConnectionTable>>,
@@ -44,13 +44,13 @@ pub(crate) struct Connections {
 
 /// Which connections are open, and for whom they count.
 struct ConnectionTable {
-    by_network: HashMap<Network, HashMap<u64, Arc<OpenConnection>>>,
-    counts: GroupCounts<Network>,
+    by_network: HashMap<PeerNetwork, HashMap<u64, Arc<OpenConnection>>>,
+    counts: GroupCounts<PeerNetwork>,
     next_id: u64,
 }
 
 /// A connection's place; dropping it gives the place back.
-pub(crate) struct ConnectionPlace {
+pub(crate) struct ConnectionPermit {
     pub(crate) connection: Arc<OpenConnection>,
     /// A trusted proxy's connection counts for the clients whose requests come over it instead.
     _entry: Option<ConnectionEntry>,
@@ -60,11 +60,11 @@ pub(crate) struct ConnectionPlace {
 /// That a connection counts for a network, until this is dropped.
 pub(crate) struct ConnectionEntry {
     table: Arc<Mutex<ConnectionTable>>,
-    network: Network,
+    network: PeerNetwork,
     id: u64,
 }
 
-impl Connections {
+impl ConnectionLimiter {
     pub(crate) fn new(count_max: usize) -> Self {
         Self {
             total: Arc::new(Semaphore::new(count_max)),
@@ -76,12 +76,19 @@ impl Connections {
 
     /// A place for a peer who has come, which may be that of another connection: this closes at
     /// once. `None` if nobody has to go for the peer.
-    pub(crate) async fn admit(&self, peer: IpAddr, proxies: &Proxies) -> Option<ConnectionPlace> {
-        self.admit_client((!proxies.is_trusted(peer)).then_some(peer)).await
+    pub(crate) async fn acquire(
+        &self,
+        peer: IpAddr,
+        proxies: &TrustedProxies,
+    ) -> Option<ConnectionPermit> {
+        self.acquire_for_client((!proxies.is_trusted(peer)).then_some(peer)).await
     }
 
     /// The same for a client whose address is known, or for nobody in particular.
-    pub(crate) async fn admit_client(&self, client: Option<IpAddr>) -> Option<ConnectionPlace> {
+    pub(crate) async fn acquire_for_client(
+        &self,
+        client: Option<IpAddr>,
+    ) -> Option<ConnectionPermit> {
         let connection = Arc::new(OpenConnection::new());
         let entry = client.map(|client| self.enter(&connection, client));
         let free = Arc::clone(&self.total).try_acquire_owned().ok();
@@ -96,7 +103,7 @@ impl Connections {
             // The one that was closed gives its place back as soon as its task runs.
             None => Arc::clone(&self.total).acquire_owned().await.expect("nobody closes it"),
         };
-        Some(ConnectionPlace { connection, _entry: entry, _of_total: of_total })
+        Some(ConnectionPermit { connection, _entry: entry, _of_total: of_total })
     }
 
     /// Counts a connection for a client's network.
@@ -105,7 +112,7 @@ impl Connections {
         connection: &Arc<OpenConnection>,
         client: IpAddr,
     ) -> ConnectionEntry {
-        let network = Network::of(client);
+        let network = PeerNetwork::from_address(client);
         let id = lock(&self.table).add(network, connection);
         ConnectionEntry { table: Arc::clone(&self.table), network, id }
     }
@@ -138,7 +145,7 @@ impl ConnectionTable {
         Self { by_network: HashMap::new(), counts: GroupCounts::new(), next_id: 0 }
     }
 
-    fn add(&mut self, network: Network, connection: &Arc<OpenConnection>) -> u64 {
+    fn add(&mut self, network: PeerNetwork, connection: &Arc<OpenConnection>) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         self.counts.add(network);
@@ -146,7 +153,7 @@ impl ConnectionTable {
         id
     }
 
-    fn remove(&mut self, network: Network, id: u64) -> Option<Arc<OpenConnection>> {
+    fn remove(&mut self, network: PeerNetwork, id: u64) -> Option<Arc<OpenConnection>> {
         let of_network = self.by_network.get_mut(&network)?;
         let removed = of_network.remove(&id)?;
         if of_network.is_empty() {
@@ -188,25 +195,29 @@ mod tests {
     use super::*;
 
     /// What holds a connection until it is told to close.
-    struct Client {
+    struct TestConnection {
         connection: Arc<OpenConnection>,
         holder: JoinHandle<()>,
     }
 
     /// Connects; a second passes.
-    async fn connect(connections: &Connections, address: &str) -> Option<Client> {
-        let proxies = Proxies::new(vec!["192.0.2.9".parse().unwrap()]);
-        let place = connections.admit(address.parse().unwrap(), &proxies).await?;
+    async fn connect(connections: &ConnectionLimiter, address: &str) -> Option<TestConnection> {
+        let proxies = TrustedProxies::new(vec!["192.0.2.9".parse().unwrap()]);
+        let place = connections.acquire(address.parse().unwrap(), &proxies).await?;
         let connection = Arc::clone(&place.connection);
         let holder = tokio::spawn(async move {
             place.connection.closed().await;
             drop(place);
         });
         advance(Duration::from_secs(1)).await;
-        Some(Client { connection, holder })
+        Some(TestConnection { connection, holder })
     }
 
-    async fn connect_all(connections: &Connections, address: &str, count: usize) -> Vec<Client> {
+    async fn connect_all(
+        connections: &ConnectionLimiter,
+        address: &str,
+        count: usize,
+    ) -> Vec<TestConnection> {
         let mut clients = Vec::new();
         for _ in 0..count {
             clients.push(connect(connections, address).await.unwrap());
@@ -215,7 +226,7 @@ mod tests {
     }
 
     /// Which of them are closed.
-    async fn closed(clients: &[Client]) -> Vec<usize> {
+    async fn closed(clients: &[TestConnection]) -> Vec<usize> {
         yield_now().await;
         let closed = clients.iter().enumerate().filter(|(_, client)| client.holder.is_finished());
         closed.map(|(index, _)| index).collect()
@@ -223,7 +234,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_network_gets_its_share_and_a_trusted_proxy_all() {
-        let connections = Connections::new(160);
+        let connections = ConnectionLimiter::new(160);
         let own = connect_all(&connections, "192.0.2.1", 20).await;
         own[0].connection.waits_for_event();
         connect(&connections, "192.0.2.1").await.unwrap();
@@ -235,7 +246,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn where_all_work_their_network_gets_no_more() {
-        let connections = Connections::new(160);
+        let connections = ConnectionLimiter::new(160);
         let own = connect_all(&connections, "192.0.2.1", 20).await;
         for client in &own {
             client.connection.works();
@@ -249,7 +260,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_newcomer_gets_the_place_of_one_of_the_network_that_has_most() {
-        let connections = Connections::new(10);
+        let connections = ConnectionLimiter::new(10);
         let few = connect_all(&connections, "192.0.2.1", 2).await;
         let many = connect_all(&connections, "192.0.2.2", 8).await;
         for client in &many[..7] {
@@ -269,7 +280,7 @@ mod tests {
     /// Each has as many as the newcomer would have.
     #[tokio::test(start_paused = true)]
     async fn among_equals_only_what_is_idle_goes() {
-        let connections = Connections::new(3);
+        let connections = ConnectionLimiter::new(3);
         let mut clients = Vec::new();
         for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
             clients.push(connect(&connections, address).await.unwrap());
@@ -284,7 +295,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn subnets_of_one_site_are_one_network_where_there_are_many() {
-        let connections = Connections::new(40);
+        let connections = ConnectionLimiter::new(40);
         let few = connect_all(&connections, "192.0.2.1", 2).await;
         let mut many = Vec::new();
         for subnet in 0..38 {
@@ -297,7 +308,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_proxys_connections_count_for_its_clients_while_they_ask() {
-        let connections = Connections::new(4);
+        let connections = ConnectionLimiter::new(4);
         let of_proxy = connect_all(&connections, "192.0.2.9", 4).await;
         assert!(connect(&connections, "192.0.2.1").await.is_none(), "they are idle, and nobody's");
         let mut entries = Vec::new();

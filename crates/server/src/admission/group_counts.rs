@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::admission::network::Group;
+use crate::admission::peer_network::AdmissionGroup;
 
 /// Counts by group.
 pub(crate) struct GroupCounts<K>(HashMap<K, usize>);
 
-impl<K: Group> GroupCounts<K> {
+impl<K: AdmissionGroup> GroupCounts<K> {
     pub(crate) fn new() -> Self {
         Self(HashMap::new())
     }
@@ -44,13 +44,14 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::admission::network::Network;
+    use crate::admission::peer_network::PeerNetwork;
 
     #[test]
     fn a_site_s_share_counts_for_sixteen_clients() {
         let mut counts = GroupCounts::new();
-        let subnet =
-            |number: u16| Network::of(IpAddr::from([0x2001, 0xdb8, 1, number, 0, 0, 0, 1]));
+        let subnet = |number: u16| {
+            PeerNetwork::from_address(IpAddr::from([0x2001, 0xdb8, 1, number, 0, 0, 0, 1]))
+        };
         for number in 0..40 {
             // Of forty homes.
             counts.add(subnet(number << 8));

@@ -4,7 +4,7 @@
 //! machine can reach (DNS rebinding). Its requests still carry the page's name as their `Host`.
 //!
 //! # Not here
-//! - Which other origins' pages may call the API → `origin.rs`.
+//! - Which other origins' pages may call the API → `cors.rs`.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use axum::http::uri::Authority;
 use axum::http::{Request, Version};
 use protocol::ErrorCode;
 
-use crate::error::Refusal;
+use crate::error::ApiError;
 
 /// Of a host's name, as a refusal repeats it; as many as DNS allows.
 const HOST_CHARACTERS_MAX: usize = 253;
@@ -50,14 +50,14 @@ impl FromStr for HostName {
 
 /// The names that are answered to.
 #[derive(Clone, Debug)]
-pub(crate) struct Hosts {
+pub(crate) struct AllowedHosts {
     /// In lower case, without ports.
     names: Vec<String>,
     /// Whether only named hosts are answered to, and addresses.
     is_closed: bool,
 }
 
-impl Hosts {
+impl AllowedHosts {
     /// Names that the operator has given; without any, all of them, unless only this machine
     /// reaches the address `listen`.
     pub(crate) fn new(names: &[HostName], listen: IpAddr) -> Self {
@@ -67,7 +67,7 @@ impl Hosts {
     }
 
     /// Refuses a request that is for another server, or does not say clearly for which.
-    pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+    pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
         let mut lines = request.headers().get_all(HOST).iter();
         let authority = match (lines.next(), lines.next()) {
             // What stands in the request's first line counts (RFC 9112, 3.2.2).
@@ -80,14 +80,14 @@ impl Hosts {
             _ => None,
         };
         let authority: Authority = authority.ok_or_else(|| {
-            Refusal::new(ErrorCode::Malformed, "a request has one Host, a name or an address")
+            ApiError::new(ErrorCode::Malformed, "a request has one Host, a name or an address")
         })?;
         if self.is_answered(authority.host()) {
             return Ok(());
         }
         let host: String = authority.host().chars().take(HOST_CHARACTERS_MAX).collect();
         let message = format!("this server is not asked as {host}: warren serve --host {host}");
-        Err(Refusal::new(ErrorCode::UnknownHost, message))
+        Err(ApiError::new(ErrorCode::UnknownHost, message))
     }
 
     fn is_answered(&self, host: &str) -> bool {
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    fn answers(hosts: &Hosts, lines: &[&str]) -> bool {
+    fn answers(hosts: &AllowedHosts, lines: &[&str]) -> bool {
         let request = |uri| Request::builder().uri(uri);
         let add = |request: Builder, line: &&str| request.header(HOST, *line);
         let request = lines.iter().fold(request("/healthz"), add);
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn on_loopback_only_its_own_names_are_answered_to() {
-        let hosts = Hosts::new(&[], IpAddr::from([127, 0, 0, 1]));
+        let hosts = AllowedHosts::new(&[], IpAddr::from([127, 0, 0, 1]));
         for host in ["127.0.0.1:4600", "[::1]:4600", "localhost", "LOCALHOST:4600", "a.localhost"] {
             assert!(answers(&hosts, &[host]), "{host}");
         }
@@ -136,9 +136,9 @@ mod tests {
     #[test]
     fn elsewhere_all_names_are_unless_some_are_given() {
         let anywhere = IpAddr::from([0, 0, 0, 0]);
-        assert!(answers(&Hosts::new(&[], anywhere), &["warren.example"]));
-        assert!(!answers(&Hosts::new(&[], anywhere), &[]));
-        let hosts = Hosts::new(&["Warren.example.".parse().unwrap()], anywhere);
+        assert!(answers(&AllowedHosts::new(&[], anywhere), &["warren.example"]));
+        assert!(!answers(&AllowedHosts::new(&[], anywhere), &[]));
+        let hosts = AllowedHosts::new(&["Warren.example.".parse().unwrap()], anywhere);
         assert!(answers(&hosts, &["warren.example:443"]) && answers(&hosts, &["192.0.2.1"]));
         assert!(!answers(&hosts, &["other.example"]));
     }

@@ -4,22 +4,24 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use accounts::{Login, Password, Unlocked};
+use accounts::{Login, Password, UnlockedAccount};
 
-use crate::admission::network::Network;
-use crate::admission::throttle::{Attempt, Limit, Throttle, TooManyAttempts};
-use crate::admission::turns::{Applicant, AttemptDigest, Class, Turn, Turns};
-use crate::app::{App, aside};
+use crate::admission::fair_semaphore::{
+    AttemptDigest, FairPermit, FairSemaphore, PermitRequest, RequestClass,
+};
+use crate::admission::peer_network::PeerNetwork;
+use crate::admission::rate_limiter::{LoginAttempt, RateLimit, RateLimiter, TooManyAttempts};
+use crate::app_state::{AppState, run_low_priority};
 use crate::clock;
-use crate::error::{Overload, Refusal};
+use crate::error::{ApiError, OverloadError};
 
 /// Who may prove that they are somebody, and when.
-pub(crate) struct Logins {
-    passwords: Arc<Throttle>,
+pub(crate) struct LoginAdmission {
+    passwords: Arc<RateLimiter>,
     /// Of secrets that are no account's: who guesses logins keeps no operator out.
-    secrets: Arc<Throttle>,
-    registrations: Arc<Throttle>,
-    turns: Arc<Turns<Network>>,
+    secrets: Arc<RateLimiter>,
+    registrations: Arc<RateLimiter>,
+    hash_permits: Arc<FairSemaphore<PeerNetwork>>,
     /// Has the key of the digests, which never leaves it.
     digests: RandomState,
 }
@@ -30,12 +32,12 @@ pub enum LoginError {
     #[error(transparent)]
     TooManyAttempts(#[from] TooManyAttempts),
     #[error(transparent)]
-    Overload(#[from] Overload),
+    Overload(#[from] OverloadError),
     #[error(transparent)]
     Accounts(#[from] accounts::Error),
 }
 
-impl From<LoginError> for Refusal {
+impl From<LoginError> for ApiError {
     fn from(error: LoginError) -> Self {
         match error {
             LoginError::TooManyAttempts(error) => error.into(),
@@ -45,64 +47,64 @@ impl From<LoginError> for Refusal {
     }
 }
 
-impl Logins {
+impl LoginAdmission {
     /// As many passwords are hashed at a time as there are cores: each takes tens of megabytes.
     pub(crate) fn new(cores: usize) -> Self {
         Self {
-            passwords: Throttle::new(Limit::PER_NETWORK),
-            secrets: Throttle::new(Limit::PER_NETWORK),
-            registrations: Throttle::new(Limit::PER_REGISTRAR),
-            turns: Turns::new(cores, "too many logins are under way"),
+            passwords: RateLimiter::new(RateLimit::PER_NETWORK),
+            secrets: RateLimiter::new(RateLimit::PER_NETWORK),
+            registrations: RateLimiter::new(RateLimit::PER_REGISTRAR),
+            hash_permits: FairSemaphore::new(cores, "too many logins are under way"),
             digests: RandomState::new(),
         }
     }
 
     /// Notes that a device of this account was here.
-    pub(crate) fn note(&self, login: &Login, address: IpAddr) {
-        self.passwords.note(login, Network::of(address));
+    pub(crate) fn record_use(&self, login: &Login, address: IpAddr) {
+        self.passwords.record_known_network(login, PeerNetwork::from_address(address));
     }
 
     /// Counts an account that somebody makes.
     pub(crate) fn begin_registration(&self, address: IpAddr) -> Result<(), TooManyAttempts> {
-        self.registrations.count(Network::of(address), clock::now_ms())
+        self.registrations.count(PeerNetwork::from_address(address), clock::now_ms())
     }
 
     /// The turn of an attempt at a password or a token.
-    async fn turn(
+    async fn acquire_permit(
         &self,
-        attempt: &Attempt,
+        attempt: &LoginAttempt,
         secret: impl Hash,
-    ) -> Result<Turn<Network>, LoginError> {
+    ) -> Result<FairPermit<PeerNetwork>, LoginError> {
         let digest = AttemptDigest(self.digests.hash_one((&attempt.origin, secret)));
-        let class = if attempt.is_known { Class::Known } else { Class::Stranger };
+        let class = if attempt.is_known { RequestClass::Known } else { RequestClass::Unknown };
         let rank = if attempt.is_known { 0 } else { attempt.failures_count };
         let ((_, key), lanes) = (&attempt.origin, attempt.lanes.clone());
-        let applicant = Applicant { key: *key, class, rank, lanes, digest: Some(digest) };
-        let turn = self.turns.take(applicant).await;
-        turn.map_err(|overload| match overload {
-            Overload::Busy(_) if attempt.is_slowed => {
-                let retry_after_s = self.turns.retry_after_s(&attempt.lanes);
+        let applicant = PermitRequest { key: *key, class, rank, lanes, digest: Some(digest) };
+        let permit = self.hash_permits.acquire(applicant).await;
+        permit.map_err(|overload| match overload {
+            OverloadError::Busy(_) if attempt.is_slowed => {
+                let retry_after_s = self.hash_permits.retry_after_s(&attempt.lanes);
                 TooManyAttempts { retry_after_s }.into()
             }
-            Overload::Busy(_) | Overload::Stopping => overload.into(),
+            OverloadError::Busy(_) | OverloadError::Stopping => overload.into(),
         })
     }
 
     /// Counts a failed attempt; others may have to wait for it.
-    fn fail(&self, attempt: Attempt) {
+    fn fail(&self, attempt: LoginAttempt) {
         for (lane, pause) in attempt.fail() {
-            self.turns.pause(lane, pause);
+            self.hash_permits.pause(lane, pause);
         }
     }
 }
 
-impl App {
+impl AppState {
     /// What is done at a login of which only the password is asked.
     pub(crate) fn unlock(
         &self,
         login: &Login,
         password: &Password,
-    ) -> Result<Unlocked, accounts::Error> {
+    ) -> Result<UnlockedAccount, accounts::Error> {
         self.accounts.unlock(login, password)
     }
 
@@ -118,88 +120,92 @@ impl App {
         F: FnOnce(&Self, &Login, &Password) -> Result<T, accounts::Error> + Send + 'static,
         T: Send + 'static,
     {
-        let network = Network::of(address);
+        let network = PeerNetwork::from_address(address);
         let attempt = self.logins.passwords.begin(Some(&login), network, clock::now_ms());
-        let turn = self.logins.turn(&attempt, &password).await?;
+        let permit = self.logins.acquire_permit(&attempt, &password).await?;
         let app = Arc::clone(self);
-        let worked = aside(move || {
+        let worked = run_low_priority(move || {
             // Kept by the work, not by the request, which may be gone long before.
             let worked = work(&app, &login, &password);
             match &worked {
                 Ok(_) => attempt.succeed(),
                 Err(accounts::Error::WrongPassword) => {
                     tracing::warn!("login refused from {address}: wrong password for {login}");
-                    app.metrics.login_refused();
+                    app.metrics.record_refused_login();
                     app.logins.fail(attempt);
                 }
                 Err(_) => attempt.cancel(),
             }
-            drop(turn);
+            drop(permit);
             worked
         });
         Ok(worked.await??)
     }
 
     /// Runs work that hashes the password of somebody who has proven who they are.
-    pub(crate) async fn hash_known<T, F>(
+    pub(crate) async fn hash_for_authenticated<T, F>(
         self: &Arc<Self>,
         address: IpAddr,
         work: F,
-    ) -> Result<T, Overload>
+    ) -> Result<T, OverloadError>
     where
         F: FnOnce(&Self) -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.in_turn(Applicant::known(Network::of(address)), work).await
+        self.run_with_permit(PermitRequest::known(PeerNetwork::from_address(address)), work).await
     }
 
     /// Runs work that makes an account: after everybody who has one.
-    pub(crate) async fn hash_new<T, F>(
+    pub(crate) async fn hash_for_registration<T, F>(
         self: &Arc<Self>,
         address: IpAddr,
         work: F,
-    ) -> Result<T, Overload>
+    ) -> Result<T, OverloadError>
     where
         F: FnOnce(&Self) -> T + Send + 'static,
         T: Send + 'static,
     {
-        let known = Applicant::known(Network::of(address));
-        self.in_turn(Applicant { class: Class::Registration, ..known }, work).await
+        let known = PermitRequest::known(PeerNetwork::from_address(address));
+        self.run_with_permit(PermitRequest { class: RequestClass::Registration, ..known }, work)
+            .await
     }
 
-    async fn in_turn<T, F>(
+    async fn run_with_permit<T, F>(
         self: &Arc<Self>,
-        applicant: Applicant<Network>,
+        applicant: PermitRequest<PeerNetwork>,
         work: F,
-    ) -> Result<T, Overload>
+    ) -> Result<T, OverloadError>
     where
         F: FnOnce(&Self) -> T + Send + 'static,
         T: Send + 'static,
     {
-        let turn = self.logins.turns.take(applicant).await?;
+        let permit = self.logins.hash_permits.acquire(applicant).await?;
         let app = Arc::clone(self);
-        aside(move || {
-            let _turn = turn;
+        run_low_priority(move || {
+            let _turn = permit;
             work(&app)
         })
         .await
     }
 
     /// Whether this is the operator's token. Guesses are slowed by network.
-    pub(crate) async fn is_operator(&self, token: &str, address: IpAddr) -> Result<bool, Refusal> {
-        let network = Network::of(address);
+    pub(crate) async fn is_operator(&self, token: &str, address: IpAddr) -> Result<bool, ApiError> {
+        let network = PeerNetwork::from_address(address);
         let attempt = self.logins.secrets.begin(None, network, clock::now_ms());
-        let turn =
-            if attempt.is_slowed { Some(self.logins.turn(&attempt, token).await?) } else { None };
+        let permit = if attempt.is_slowed {
+            Some(self.logins.acquire_permit(&attempt, token).await?)
+        } else {
+            None
+        };
         let is_right = self.config.admin_token.as_ref().is_some_and(|admin| admin.is(token));
         if is_right {
             attempt.succeed();
         } else {
             tracing::warn!("login refused from {address}: wrong operator's token");
-            self.metrics.login_refused();
+            self.metrics.record_refused_login();
             self.logins.fail(attempt);
         }
-        drop(turn);
+        drop(permit);
         Ok(is_right)
     }
 }

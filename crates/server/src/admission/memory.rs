@@ -7,7 +7,7 @@
 //! as it arrives.
 //!
 //! # Invariants
-//! - All rooms together have at most the bytes that were given to [`Memory::new`].
+//! - All rooms together have at most the bytes that were given to [`MemoryBudget::new`].
 //! - One account has at most an eighth of them, and one network half.
 //! - Nobody who holds something waits for more for longer than [`GROWTH_WAIT_MAX`]: of those who
 //!   keep each other waiting, some give up.
@@ -22,9 +22,9 @@ use crdt::Message;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use crate::admission::network::Network;
-use crate::admission::shares::Shares;
-use crate::error::Overload;
+use crate::admission::keyed_semaphores::KeyedSemaphores;
+use crate::admission::peer_network::PeerNetwork;
+use crate::error::OverloadError;
 
 const SHARES_OF_ACCOUNT: usize = 8;
 const SHARES_OF_NETWORK: usize = 2;
@@ -38,74 +38,75 @@ const PAGE_COST: usize = 3;
 /// Of a message, beside its contents: its timestamp, pointers, the syntax around it.
 pub const MESSAGE_BYTES: usize = 128;
 
-const BUSY: Overload = Overload::Busy("too much is under way");
+const BUSY: OverloadError = OverloadError::Busy("too much is under way");
 
 /// What there is room for. Counted in KiB.
-pub(crate) struct Memory {
+pub(crate) struct MemoryBudget {
     total: Arc<Semaphore>,
     total_size: usize,
-    networks: Shares<Network>,
-    accounts: Shares<AccountId>,
+    networks: KeyedSemaphores<PeerNetwork>,
+    accounts: KeyedSemaphores<AccountId>,
 }
 
 /// On whose account bytes are held.
 #[derive(Clone, Copy, Debug)]
-pub struct Holder {
-    network: Network,
+pub struct MemoryOwner {
+    network: PeerNetwork,
     account: Option<AccountId>,
 }
 
-impl Holder {
+impl MemoryOwner {
     /// Somebody who has proven nothing yet.
-    pub fn stranger(address: IpAddr) -> Self {
-        Self { network: Network::of(address), account: None }
+    pub fn anonymous(address: IpAddr) -> Self {
+        Self { network: PeerNetwork::from_address(address), account: None }
     }
 
     /// A device of an account.
-    pub fn of_account(account: AccountId, address: IpAddr) -> Self {
-        Self { network: Network::of(address), account: Some(account) }
+    pub fn for_account(account: AccountId, address: IpAddr) -> Self {
+        Self { network: PeerNetwork::from_address(address), account: Some(account) }
     }
 }
 
 /// Room that somebody has; given back when it is dropped.
-pub struct Room {
+pub struct MemoryReservation {
     /// Of the whole, of the network.
-    common: [Part; 2],
+    common: [ReservationShare; 2],
     /// Of the account. It may have more than the others: what is promised.
-    account: Option<Part>,
+    account: Option<ReservationShare>,
 }
 
 /// Room in one of the counts.
-struct Part {
+struct ReservationShare {
     of: Arc<Semaphore>,
     size: usize,
     held: Option<OwnedSemaphorePermit>,
 }
 
-impl Memory {
+impl MemoryBudget {
     pub(crate) fn new(bytes: usize) -> Self {
         let total_size = to_kib(bytes);
         Self {
             total: Arc::new(Semaphore::new(total_size)),
             total_size,
-            networks: Shares::new(total_size / SHARES_OF_NETWORK),
-            accounts: Shares::new(total_size / SHARES_OF_ACCOUNT),
+            networks: KeyedSemaphores::new(total_size / SHARES_OF_NETWORK),
+            accounts: KeyedSemaphores::new(total_size / SHARES_OF_ACCOUNT),
         }
     }
 
     /// An empty room.
-    pub(crate) fn room(&self, holder: Holder) -> Room {
-        let part = |of, size| Part { of, size, held: None };
+    pub(crate) fn reservation(&self, holder: MemoryOwner) -> MemoryReservation {
+        let part = |of, size| ReservationShare { of, size, held: None };
         let total = part(Arc::clone(&self.total), self.total_size);
-        let network = part(self.networks.of(holder.network), self.networks.size);
-        let account = holder.account.map(|key| part(self.accounts.of(key), self.accounts.size));
-        Room { common: [network, total], account }
+        let network = part(self.networks.for_key(holder.network), self.networks.size);
+        let account =
+            holder.account.map(|key| part(self.accounts.for_key(key), self.accounts.size));
+        MemoryReservation { common: [network, total], account }
     }
 }
 
-impl Room {
+impl MemoryReservation {
     /// Waits until the account has room for what a request promises to send.
-    pub(crate) async fn promise(&mut self, bytes: usize) -> Result<(), Overload> {
+    pub(crate) async fn reserve_for_account(&mut self, bytes: usize) -> Result<(), OverloadError> {
         let until = Instant::now() + WAIT_MAX;
         match &mut self.account {
             Some(account) => account.grow_to(to_kib(bytes), until).await,
@@ -114,7 +115,7 @@ impl Room {
     }
 
     /// Waits until there is room for so many bytes in all.
-    pub async fn grow_to(&mut self, bytes: usize) -> Result<(), Overload> {
+    pub async fn grow_to(&mut self, bytes: usize) -> Result<(), OverloadError> {
         let is_first = self.common.iter().all(|part| part.held.is_none());
         let until = Instant::now() + if is_first { WAIT_MAX } else { GROWTH_WAIT_MAX };
         for part in self.account.iter_mut().chain(&mut self.common) {
@@ -131,7 +132,11 @@ impl Room {
 
     /// Takes room for a page of messages; returns how many bytes it may have ([`page_bytes`]): the
     /// most if they are there at once, or else the least, for which it waits.
-    pub async fn take_page(&mut self, most: usize, least: usize) -> Result<usize, Overload> {
+    pub async fn reserve_page(
+        &mut self,
+        most: usize,
+        least: usize,
+    ) -> Result<usize, OverloadError> {
         if self.try_grow_to(PAGE_COST * most) {
             return Ok(most);
         }
@@ -142,17 +147,17 @@ impl Room {
 
     /// Takes room for a page that has become larger than it might, by its one last message. False
     /// if there is none now: then [`Self::wait_for_page`], and read it again.
-    pub(crate) fn covers_page(&mut self, bytes: usize) -> bool {
+    pub(crate) fn try_grow_to_page(&mut self, bytes: usize) -> bool {
         self.try_grow_to(PAGE_COST * bytes)
     }
 
     /// Waits until there is room for such a page, which is kept meanwhile.
-    pub async fn cover_page(&mut self, bytes: usize) -> Result<(), Overload> {
+    pub async fn grow_to_page(&mut self, bytes: usize) -> Result<(), OverloadError> {
         self.grow_to(PAGE_COST * bytes).await
     }
 
     /// Waits until there is room for such a page, and for nothing else.
-    pub(crate) async fn wait_for_page(&mut self, bytes: usize) -> Result<(), Overload> {
+    pub(crate) async fn wait_for_page(&mut self, bytes: usize) -> Result<(), OverloadError> {
         self.shrink_to(0);
         self.grow_to(PAGE_COST * bytes).await
     }
@@ -166,9 +171,9 @@ impl Room {
     }
 
     /// Bytes that keep their room until they are dropped, which is when they have been sent.
-    pub fn keep(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+    pub fn into_bytes(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         self.shrink_to(bytes.as_ref().len());
-        Bytes::from_owner(Kept { bytes, _room: self })
+        Bytes::from_owner(ReservedBytes { bytes, _room: self })
     }
 }
 
@@ -177,18 +182,18 @@ pub fn page_bytes(messages: &[Message]) -> usize {
     messages.iter().map(|message| message.content.len() + MESSAGE_BYTES).sum()
 }
 
-struct Kept<T> {
+struct ReservedBytes<T> {
     bytes: T,
-    _room: Room,
+    _room: MemoryReservation,
 }
 
-impl<T: AsRef<[u8]>> AsRef<[u8]> for Kept<T> {
+impl<T: AsRef<[u8]>> AsRef<[u8]> for ReservedBytes<T> {
     fn as_ref(&self) -> &[u8] {
         self.bytes.as_ref()
     }
 }
 
-impl Part {
+impl ReservationShare {
     /// What is wanted beyond what is held. What is larger than the whole share takes all of it.
     fn missing(&self, kib: usize) -> u32 {
         let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
@@ -196,7 +201,7 @@ impl Part {
         u32::try_from(missing).expect("a share has less than 4 TiB")
     }
 
-    async fn grow_to(&mut self, kib: usize, until: Instant) -> Result<(), Overload> {
+    async fn grow_to(&mut self, kib: usize, until: Instant) -> Result<(), OverloadError> {
         let missing = self.missing(kib);
         if missing > 0 {
             let taking = Arc::clone(&self.of).acquire_many_owned(missing);
@@ -239,21 +244,21 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    fn holder(last: u8) -> Holder {
-        Holder::stranger(IpAddr::from([192, 0, 2, last]))
+    fn holder(last: u8) -> MemoryOwner {
+        MemoryOwner::anonymous(IpAddr::from([192, 0, 2, last]))
     }
 
-    fn free(memory: &Memory) -> usize {
+    fn free(memory: &MemoryBudget) -> usize {
         memory.total.available_permits() >> 10
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_network_leaves_room_for_others() {
-        let memory = Memory::new(64 * MIB);
-        let (mut greedy, mut more) = (memory.room(holder(1)), memory.room(holder(1)));
+        let memory = MemoryBudget::new(64 * MIB);
+        let (mut greedy, mut more) = (memory.reservation(holder(1)), memory.reservation(holder(1)));
         greedy.grow_to(32 * MIB).await.unwrap();
         assert_eq!(more.grow_to(MIB).await, Err(BUSY));
-        let mut other = memory.room(holder(2));
+        let mut other = memory.reservation(holder(2));
         other.grow_to(16 * MIB).await.unwrap();
         assert_eq!(free(&memory), 16);
         drop((greedy, more, other));
@@ -262,39 +267,39 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_promise_takes_nothing_from_others() {
-        let memory = Memory::new(64 * MIB);
+        let memory = MemoryBudget::new(64 * MIB);
         let account = AccountId::for_tests(1);
-        let ada = Holder { account: Some(account), ..holder(1) };
-        let (mut promised, mut second) = (memory.room(ada), memory.room(ada));
-        promised.promise(8 * MIB).await.unwrap();
+        let ada = MemoryOwner { account: Some(account), ..holder(1) };
+        let (mut promised, mut second) = (memory.reservation(ada), memory.reservation(ada));
+        promised.reserve_for_account(8 * MIB).await.unwrap();
         assert_eq!(free(&memory), 64);
-        assert_eq!(second.promise(MIB).await, Err(BUSY), "the account has an eighth");
+        assert_eq!(second.reserve_for_account(MIB).await, Err(BUSY), "the account has an eighth");
         // What arrives then takes no more of the account's.
         promised.grow_to(4 * MIB).await.unwrap();
         assert_eq!(free(&memory), 60);
         drop(promised);
-        second.promise(MIB).await.unwrap();
+        second.reserve_for_account(MIB).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_page_is_as_large_as_there_is_room_for() {
-        let memory = Memory::new(64 * MIB);
-        let mut first = memory.room(holder(1));
-        assert_eq!(first.take_page(8 * MIB, MIB).await, Ok(8 * MIB));
-        let mut second = memory.room(holder(1));
-        assert_eq!(second.take_page(8 * MIB, MIB).await, Ok(MIB));
-        assert!(!second.covers_page(4 * MIB));
-        let sent = first.keep(vec![0; 5]);
-        assert!(second.covers_page(4 * MIB));
-        assert_eq!(second.take_page(8 * MIB, MIB).await, Ok(8 * MIB));
+        let memory = MemoryBudget::new(64 * MIB);
+        let mut first = memory.reservation(holder(1));
+        assert_eq!(first.reserve_page(8 * MIB, MIB).await, Ok(8 * MIB));
+        let mut second = memory.reservation(holder(1));
+        assert_eq!(second.reserve_page(8 * MIB, MIB).await, Ok(MIB));
+        assert!(!second.try_grow_to_page(4 * MIB));
+        let sent = first.into_bytes(vec![0; 5]);
+        assert!(second.try_grow_to_page(4 * MIB));
+        assert_eq!(second.reserve_page(8 * MIB, MIB).await, Ok(8 * MIB));
         drop((sent, second));
         assert_eq!(free(&memory), 64);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_larger_than_a_share_takes_all_of_it() {
-        let memory = Memory::new(64 * MIB);
-        let mut large = memory.room(holder(1));
+        let memory = MemoryBudget::new(64 * MIB);
+        let mut large = memory.reservation(holder(1));
         large.grow_to(100 * MIB).await.unwrap();
         assert_eq!(free(&memory), 0);
         drop(large);

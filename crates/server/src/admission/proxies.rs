@@ -74,12 +74,12 @@ impl FromStr for TrustedProxy {
 }
 
 /// The proxies that are trusted.
-pub(crate) struct Proxies {
+pub(crate) struct TrustedProxies {
     trusted: Vec<TrustedProxy>,
     has_warned: AtomicBool,
 }
 
-impl Proxies {
+impl TrustedProxies {
     pub(crate) fn new(trusted: Vec<TrustedProxy>) -> Self {
         Self { trusted, has_warned: AtomicBool::new(false) }
     }
@@ -145,7 +145,7 @@ mod tests {
     fn only_the_word_of_trusted_proxies_counts() {
         let trusted =
             ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().unwrap());
-        let proxies = Proxies::new(trusted.into());
+        let proxies = TrustedProxies::new(trusted.into());
         let client = |peer: &str, lines: &[&str]| {
             let mut headers = HeaderMap::new();
             for line in lines {

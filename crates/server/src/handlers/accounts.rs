@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use accounts::{ClientId, Login, Password};
+use accounts::{DeviceId, Login, Password};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -11,18 +11,18 @@ use protocol::{AccountRequest, AccountResponse, ErrorCode, PasswordRequest};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::{App, blocking};
+use crate::app_state::{AppState, blocking};
 use crate::clock;
-use crate::error::Refusal;
-use crate::extract::{Bearer, Encoding, Form, Peer};
-use crate::openapi::{BODY, refusals};
-use crate::respond::Reply;
+use crate::error::ApiError;
+use crate::extract::{BearerToken, BodyEncoding, RequestBody, RequestPeer};
+use crate::openapi::{BODY, error_responses};
+use crate::response::ApiResponse;
 
-pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new().routes(routes!(add)).routes(routes!(change_password))
 }
 
-refusals!(AddRefusals: BODY, [
+error_responses!(AddErrors: BODY, [
     AccountExists, Busy, InvalidLogin, InvalidPassword, RegistrationClosed, TooManyAttempts
 ]);
 
@@ -33,32 +33,36 @@ refusals!(AddRefusals: BODY, [
     post, path = "/v1/accounts", tag = "accounts", operation_id = "addAccount",
     security((), ("adminToken" = [])),
     request_body = AccountRequest,
-    responses((status = 201, description = "the account", body = AccountResponse), AddRefusals),
+    responses((status = 201, description = "the account", body = AccountResponse), AddErrors),
 )]
 async fn add(
-    State(app): State<Arc<App>>,
-    Extension(Peer { address, .. }): Extension<Peer>,
-    encoding: Encoding,
-    bearer: Bearer,
-    Form(request): Form<AccountRequest>,
-) -> Result<Reply, Refusal> {
+    State(app): State<Arc<AppState>>,
+    Extension(RequestPeer { address, .. }): Extension<RequestPeer>,
+    encoding: BodyEncoding,
+    bearer: BearerToken,
+    RequestBody(request): RequestBody<AccountRequest>,
+) -> Result<ApiResponse, ApiError> {
     check_registration(&app, &bearer, address).await?;
     let (login, password) = (Login::parse(&request.login)?, Password::parse(request.password)?);
-    let added = app.hash_new(address, move |app| {
+    let added = app.hash_for_registration(address, move |app| {
         let unlocked = app.accounts.add(&login, &password, clock::now_ms())?;
         if let Err(error) = app.vaults.open(&unlocked) {
             // A refused request leaves no account behind.
             app.accounts.remove(&login)?;
             return Err(error.into());
         }
-        app.logins.note(&login, address);
-        Ok::<_, Refusal>(login.as_str().to_owned())
+        app.logins.record_use(&login, address);
+        Ok::<_, ApiError>(login.as_str().to_owned())
     });
-    Ok(Reply::created(encoding, &AccountResponse { login: added.await?? }))
+    Ok(ApiResponse::created(encoding, &AccountResponse { login: added.await?? }))
 }
 
 /// Where registration is open, anybody may make a few accounts, and the operator any number.
-async fn check_registration(app: &App, bearer: &Bearer, address: IpAddr) -> Result<(), Refusal> {
+async fn check_registration(
+    app: &AppState,
+    bearer: &BearerToken,
+    address: IpAddr,
+) -> Result<(), ApiError> {
     let token = bearer.text().filter(|_| app.config.admin_token.is_some());
     let is_operator = match token {
         Some(token) => app.is_operator(token, address).await?,
@@ -68,12 +72,12 @@ async fn check_registration(app: &App, bearer: &Bearer, address: IpAddr) -> Resu
         return Ok(());
     }
     if !app.config.registration_open {
-        return Err(Refusal::of(ErrorCode::RegistrationClosed));
+        return Err(ApiError::from_code(ErrorCode::RegistrationClosed));
     }
     Ok(app.logins.begin_registration(address)?)
 }
 
-refusals!(ChangePasswordRefusals: BODY, [
+error_responses!(ChangePasswordErrors: BODY, [
     Busy, InvalidLogin, InvalidPassword, InvalidToken, TooManyAttempts, WrongPassword
 ]);
 
@@ -83,33 +87,33 @@ refusals!(ChangePasswordRefusals: BODY, [
     put, path = "/v1/accounts/password", tag = "accounts", operation_id = "changePassword",
     security((), ("token" = [])),
     request_body = PasswordRequest,
-    responses((status = 204, description = "changed"), ChangePasswordRefusals),
+    responses((status = 204, description = "changed"), ChangePasswordErrors),
 )]
 async fn change_password(
-    State(app): State<Arc<App>>,
-    Extension(Peer { address, .. }): Extension<Peer>,
-    bearer: Bearer,
-    Form(request): Form<PasswordRequest>,
-) -> Result<StatusCode, Refusal> {
+    State(app): State<Arc<AppState>>,
+    Extension(RequestPeer { address, .. }): Extension<RequestPeer>,
+    bearer: BearerToken,
+    RequestBody(request): RequestBody<PasswordRequest>,
+) -> Result<StatusCode, ApiError> {
     let PasswordRequest { login, password, new_password, revoke_others } = request;
     let (old, new) = (Password::parse(password), Password::parse(new_password)?);
     let login = Login::parse(&login)?;
     // No account has a password that is none: to the caller it is just a wrong one.
-    let old = old.or(Err(Refusal::of(ErrorCode::WrongPassword)))?;
+    let old = old.or(Err(ApiError::from_code(ErrorCode::WrongPassword)))?;
     if revoke_others {
-        let staying = staying(&app, &bearer, &login).await?;
-        let unlock = move |app: &App, login: &Login, old: &Password| {
+        let staying = requesting_device(&app, &bearer, &login).await?;
+        let unlock = move |app: &AppState, login: &Login, old: &Password| {
             let unlocked = app.accounts.unlock(login, old)?;
             let revoked = app.accounts.replace_password(&unlocked, &new, staying.as_ref())?;
             Ok((unlocked, revoked))
         };
         let (unlocked, revoked) = app.log_in(login, old, address, unlock).await?;
-        app.listeners.revoked(unlocked.account);
+        app.subscribers.notify_revoked(unlocked.account);
         let opener = Arc::clone(&app);
         let vault = blocking(move || Ok(opener.vaults.open(&unlocked)?)).await?;
-        vault.remove_clients(revoked).await?;
+        vault.remove_devices(revoked).await?;
     } else {
-        let change = move |app: &App, login: &Login, old: &Password| {
+        let change = move |app: &AppState, login: &Login, old: &Password| {
             app.accounts.change_password(login, old, &new)
         };
         app.log_in(login, old, address, change).await?;
@@ -118,19 +122,19 @@ async fn change_password(
 }
 
 /// The device that asks, which is one of this login's.
-async fn staying(
-    app: &Arc<App>,
-    bearer: &Bearer,
+async fn requesting_device(
+    app: &Arc<AppState>,
+    bearer: &BearerToken,
     login: &Login,
-) -> Result<Option<ClientId>, Refusal> {
+) -> Result<Option<DeviceId>, ApiError> {
     if bearer.text().is_none() {
         return Ok(None);
     }
     let (token, app) = (bearer.token()?, Arc::clone(app));
     let session = blocking(move || Ok(app.accounts.authenticate(&token)?)).await?;
     if session.login == *login {
-        Ok(Some(session.client_id))
+        Ok(Some(session.device_id))
     } else {
-        Err(Refusal::new(ErrorCode::InvalidToken, "the token is of another account"))
+        Err(ApiError::new(ErrorCode::InvalidToken, "the token is of another account"))
     }
 }

@@ -16,14 +16,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::accounts::VaultId;
-use engine::Health;
+use engine::DatabaseHealth;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::app_state::AppState;
 use crate::openapi::OPERATOR;
 
-pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new()
         .routes(routes!(overview::overview))
         .routes(routes!(accounts::list))
@@ -32,12 +32,12 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
 }
 
 /// The vault that is in this file, if one is: the accounts' file has another name.
-pub(crate) fn vault_of(path: &Path) -> Option<VaultId> {
+pub(crate) fn vault_id_from_path(path: &Path) -> Option<VaultId> {
     path.file_stem()?.to_str()?.parse().ok()
 }
 
 /// How the open vaults' files are.
-fn open_vaults(app: &App) -> HashMap<VaultId, Health> {
+fn open_vaults(app: &AppState) -> HashMap<VaultId, DatabaseHealth> {
     let files = app.databases.health().into_iter();
-    files.filter_map(|(path, health)| Some((vault_of(&path)?, health))).collect()
+    files.filter_map(|(path, health)| Some((vault_id_from_path(&path)?, health))).collect()
 }

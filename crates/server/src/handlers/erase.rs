@@ -4,7 +4,7 @@
 //! - It takes the account's password beside a device's token: who has stolen a device erases
 //!   nothing.
 //! - The server cannot tell what a content says: a device takes another content for a message that
-//!   it knows only if that says less (`replica`, `receive.rs`).
+//!   it knows only if that says less (`replica`, `ingest.rs`).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use std::sync::Arc;
 use accounts::Password;
 use axum::Extension;
 use axum::extract::State;
-use crdt::ContentForm;
+use crdt::EncryptionMode;
 use protocol::{EraseRequest, ErrorCode, PushResponse};
-use sync_store::Erasure;
+use sync_store::MessageErasure;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use zeroize::Zeroizing;
 
-use crate::admission::memory::Room;
-use crate::app::{App, blocking};
+use crate::admission::memory::MemoryReservation;
+use crate::app_state::{AppState, blocking};
 use crate::clock;
-use crate::error::Refusal;
-use crate::extract::{Device, Encoding, Peer, RawBody, check_count};
+use crate::error::ApiError;
+use crate::extract::{AuthenticatedDevice, BodyEncoding, RawBody, RequestPeer, check_count};
 use crate::handlers::{encryption, sync};
-use crate::listeners::ListenedSet;
-use crate::openapi::{BODY, TOKEN, refusals};
-use crate::respond::Reply;
+use crate::openapi::{BODY, TOKEN, error_responses};
+use crate::response::ApiResponse;
+use crate::subscribers::MessageSetKey;
 
-pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new().routes(routes!(erase))
 }
 
-refusals!(EraseRefusals: BODY, TOKEN, [
+error_responses!(EraseErrors: BODY, TOKEN, [
     Behind, FormMismatch, InvalidPassword, InvalidTimestamp, QuotaExceeded, TimestampConflict,
     TooManyAttempts, WrongPassword
 ]);
@@ -44,75 +44,78 @@ refusals!(EraseRefusals: BODY, TOKEN, [
     post, path = "/v1/sync/erase", tag = "sync", operation_id = "erase",
     security(("token" = [])),
     request_body = EraseRequest,
-    responses((status = 200, description = "erased, on the disk, too", body = PushResponse), EraseRefusals),
+    responses((status = 200, description = "erased, on the disk, too", body = PushResponse), EraseErrors),
 )]
 async fn erase(
-    State(app): State<Arc<App>>,
-    Extension(Peer { address, .. }): Extension<Peer>,
-    encoding: Encoding,
-    device: Device,
+    State(app): State<Arc<AppState>>,
+    Extension(RequestPeer { address, .. }): Extension<RequestPeer>,
+    encoding: BodyEncoding,
+    device: AuthenticatedDevice,
     body: RawBody,
-) -> Result<Reply, Refusal> {
+) -> Result<ApiResponse, ApiError> {
     app.check_disk()?;
     let count_max = app.config.messages_count_max;
     // The room is kept until everything is stored.
-    let decoded = blocking(move || Decoded::from(body, count_max)).await?;
-    let Decoded { form, erasures, password, _room } = decoded;
+    let decoded = blocking(move || EraseRequestBody::from(body, count_max)).await?;
+    let EraseRequestBody { form, erasures, password, _room } = decoded;
     prove(&app, &device, address, password).await?;
-    encryption::check_before(&app, &device, form, erasures.is_empty()).await?;
-    let Device { session, vault, .. } = &device;
+    encryption::check_mode_before_store(&app, &device, form, erasures.is_empty()).await?;
+    let AuthenticatedDevice { session, vault, .. } = &device;
     let erased = vault.erase(erasures, app.quota(session)).await?;
     if erased.stored > 0 {
-        app.listeners.stored(ListenedSet::of(session), erased.after);
+        app.subscribers.notify_stored(MessageSetKey::for_session(session), erased.after);
     }
-    Ok(Reply::ok(encoding, &sync::to_answer(&erased, session.set.id, clock::now_ms())))
+    Ok(ApiResponse::ok(
+        encoding,
+        &sync::to_answer(&erased, session.message_set.id, clock::now_ms()),
+    ))
 }
 
 /// What a request says.
-struct Decoded {
-    form: ContentForm,
-    erasures: Vec<Erasure>,
+struct EraseRequestBody {
+    form: EncryptionMode,
+    erasures: Vec<MessageErasure>,
     password: Zeroizing<String>,
-    _room: Room,
+    _room: MemoryReservation,
 }
 
-impl Decoded {
-    fn from(body: RawBody, count_max: usize) -> Result<Self, Refusal> {
+impl EraseRequestBody {
+    fn from(body: RawBody, count_max: usize) -> Result<Self, ApiError> {
         body.check_count(count_max, "erasures")?;
-        let (request, room): (EraseRequest, _) = body.decode_and_wipe()?;
+        let (request, reservation): (EraseRequest, _) = body.decode_and_wipe()?;
         let EraseRequest { erasures, password, key_id } = request;
         let password = Zeroizing::new(password);
         check_count(erasures.len(), count_max, "erasures")?;
-        let form = encryption::form_of(&key_id)?;
+        let form = encryption::parse_encryption_mode(&key_id)?;
         let erasures: Vec<_> = erasures.into_iter().map(check).collect::<Result<_, _>>()?;
         encryption::check_contents(form, erasures.iter().map(|one| &one.message))?;
         let mut timestamps: Vec<_> = erasures.iter().map(|one| one.message.timestamp).collect();
         timestamps.sort_unstable();
         if timestamps.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(Refusal::of(ErrorCode::TimestampConflict));
+            return Err(ApiError::from_code(ErrorCode::TimestampConflict));
         }
-        Ok(Self { form, erasures, password, _room: room })
+        Ok(Self { form, erasures, password, _room: reservation })
     }
 }
 
-fn check(erasure: protocol::Erasure) -> Result<Erasure, Refusal> {
-    let protocol::Erasure { timestamp, content, hash } = erasure;
-    let message = sync::check(protocol::Message { timestamp, content })?;
+fn check(erasure: protocol::WireErasure) -> Result<MessageErasure, ApiError> {
+    let protocol::WireErasure { timestamp, content, hash } = erasure;
+    let message = sync::check(protocol::WireMessage { timestamp, content })?;
     let hash = <[u8; 16]>::try_from(&hash[..]).ok();
-    let hash = hash.ok_or_else(|| Refusal::new(ErrorCode::Malformed, "a hash has 16 bytes"))?;
-    Ok(Erasure { message, hash: u128::from_be_bytes(hash) })
+    let hash = hash.ok_or_else(|| ApiError::new(ErrorCode::Malformed, "a hash has 16 bytes"))?;
+    Ok(MessageErasure { message, hash: u128::from_be_bytes(hash) })
 }
 
 /// That whoever asks knows the password of the device's account.
 async fn prove(
-    app: &Arc<App>,
-    device: &Device,
+    app: &Arc<AppState>,
+    device: &AuthenticatedDevice,
     address: IpAddr,
     password: Zeroizing<String>,
-) -> Result<(), Refusal> {
+) -> Result<(), ApiError> {
     // No account has a password that is none: to the caller it is just a wrong one.
-    let password =
-        Password::parse(password.to_string()).or(Err(Refusal::of(ErrorCode::WrongPassword)))?;
-    app.log_in(device.session.login.clone(), password, address, App::unlock).await?;
+    let password = Password::parse(password.to_string())
+        .or(Err(ApiError::from_code(ErrorCode::WrongPassword)))?;
+    app.log_in(device.session.login.clone(), password, address, AppState::unlock).await?;
     Ok(())
 }

@@ -4,9 +4,9 @@
 //! - The first event says how the vault stands; what is stored after that is heard, once or
 //!   together with what came later.
 //! - Before each event and each keep-alive the device is looked up: a revoked one hears nothing
-//!   more. Revoking over HTTP makes every listener of the account look at once; revoking on the
+//!   more. Revoking over HTTP makes every subscriber of the account look at once; revoking on the
 //!   data directory ends the stream within [`KEEP_ALIVE`].
-//! - A listener holds neither its token nor its vault.
+//! - A subscriber holds neither its token nor its vault.
 //!
 //! # Not here
 //! - A device that takes nothing of what it is sent → `socket.rs`.
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use accounts::Session;
+use accounts::DeviceSession;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -29,11 +29,11 @@ use protocol::VaultState;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::{App, blocking};
-use crate::error::Refusal;
-use crate::extract::{Device, Peer};
-use crate::listeners::{ListenedSet, Listener};
-use crate::openapi::{TOKEN, refusals};
+use crate::app_state::{AppState, blocking};
+use crate::error::ApiError;
+use crate::extract::{AuthenticatedDevice, RequestPeer};
+use crate::openapi::{TOKEN, error_responses};
+use crate::subscribers::{MessageSetKey, Subscriber};
 
 /// Less than the minute after which proxies and routers forget a connection that says nothing.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
@@ -42,11 +42,11 @@ const COMMENT: &[u8] = b":\n\n";
 /// Tells nginx to pass on what it gets at once.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new().routes(routes!(events))
 }
 
-refusals!(EventsRefusals: TOKEN, []);
+error_responses!(EventsErrors: TOKEN, []);
 
 /// How the vault stands, at once and whenever a push has stored something new: Server-Sent Events
 /// named `cursor`, with a `VaultState` as their data and its cursor as their id.
@@ -58,40 +58,40 @@ refusals!(EventsRefusals: TOKEN, []);
     security(("token" = [])),
     responses(
         (status = 200, description = "events, until the device goes", content_type = "text/event-stream", body = String),
-        EventsRefusals,
+        EventsErrors,
     ),
 )]
 async fn events(
-    State(app): State<Arc<App>>,
-    Extension(Peer { address, .. }): Extension<Peer>,
-    device: Device,
-) -> Result<Response, Refusal> {
-    let Device { session, vault, .. } = device;
+    State(app): State<Arc<AppState>>,
+    Extension(RequestPeer { address, .. }): Extension<RequestPeer>,
+    device: AuthenticatedDevice,
+) -> Result<Response, ApiError> {
+    let AuthenticatedDevice { session, vault, .. } = device;
     // Listens first: what is stored before the state is read is in it, and what is stored after it
     // is heard.
-    let listener = app.listeners.listen(ListenedSet::of(&session), address).await?;
-    let state = vault.state().await?;
+    let listener = app.subscribers.subscribe(MessageSetKey::for_session(&session), address).await?;
+    let state = vault.summary().await?;
     let first = VaultState::new(state.cursor, state.fingerprint).to_event().into();
-    let listening = Listening { app, listener, session, told_cursor: state.cursor };
+    let listening = EventSubscription { app, listener, session, told_cursor: state.cursor };
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(protocol::EVENT_STREAM)),
         (CACHE_CONTROL, HeaderValue::from_static("no-store")),
         (ACCEL_BUFFERING, HeaderValue::from_static("no")),
     ];
-    let body = Events { first: Some(first), next: Box::pin(listening.next()) };
+    let body = EventStreamBody { first: Some(first), next: Box::pin(listening.next()) };
     Ok((headers, axum::body::Body::new(body)).into_response())
 }
 
 /// A listener between two events.
-struct Listening {
-    app: Arc<App>,
-    listener: Listener,
-    session: Session,
+struct EventSubscription {
+    app: Arc<AppState>,
+    listener: Subscriber,
+    session: DeviceSession,
     /// The newest arrival number that it has been told of.
     told_cursor: u64,
 }
 
-impl Listening {
+impl EventSubscription {
     /// Waits for what is to be sent next; `None` is the end.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         let heard = tokio::time::timeout(KEEP_ALIVE, self.listener.hear()).await;
@@ -99,8 +99,8 @@ impl Listening {
         if is_over || !self.may_listen().await {
             return None;
         }
-        let news = *self.listener.news.borrow_and_update();
-        let newer = news.state.filter(|state| state.cursor > self.told_cursor);
+        let update = *self.listener.updates.borrow_and_update();
+        let newer = update.state.filter(|state| state.cursor > self.told_cursor);
         let bytes = newer.map_or(Bytes::from_static(COMMENT), |state| {
             self.told_cursor = state.cursor;
             VaultState::new(state.cursor, state.fingerprint).to_event().into()
@@ -111,28 +111,31 @@ impl Listening {
     /// Whether the device may still listen to this set. If the accounts cannot be read, it may ask
     /// again.
     async fn may_listen(&self) -> bool {
-        let (app, client) = (Arc::clone(&self.app), self.session.client_id.clone());
-        let is_sealed = self.session.set.sealed.is_some();
+        let (app, client) = (Arc::clone(&self.app), self.session.device_id.clone());
+        let is_e2ee = self.session.message_set.e2ee_vault.is_some();
         let found = blocking(move || {
-            Ok(app.accounts.set_of(&client)?.is_some_and(|set| set.sealed.is_some() == is_sealed))
+            Ok(app
+                .accounts
+                .message_set(&client)?
+                .is_some_and(|set| set.e2ee_vault.is_some() == is_e2ee))
         });
-        found.await.unwrap_or_else(|refusal| {
-            tracing::warn!(code = %refusal.code, cause = ?refusal.cause, "a listener was let go");
+        found.await.unwrap_or_else(|error| {
+            tracing::warn!(code = %error.code, cause = ?error.cause, "a listener was let go");
             false
         })
     }
 }
 
 /// The body of the answer.
-struct Events {
+struct EventStreamBody {
     first: Option<Bytes>,
-    next: Next,
+    next: NextEvent,
 }
 
 /// What is sent next, and who waits for what comes after it.
-type Next = Pin<Box<dyn Future<Output = Option<(Bytes, Listening)>> + Send>>;
+type NextEvent = Pin<Box<dyn Future<Output = Option<(Bytes, EventSubscription)>> + Send>>;
 
-impl Body for Events {
+impl Body for EventStreamBody {
     type Data = Bytes;
     type Error = Infallible;
 

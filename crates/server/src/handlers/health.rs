@@ -11,16 +11,16 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::{App, blocking};
-use crate::error::Refusal;
-use crate::extract::Observer;
-use crate::openapi::{OPERATOR, refusals};
+use crate::app_state::{AppState, blocking};
+use crate::error::ApiError;
+use crate::extract::ObserverAuth;
+use crate::openapi::{OPERATOR, error_responses};
 use crate::readiness::Readiness;
 
 /// The text format's version that Prometheus asks for.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4";
 
-pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new()
         .routes(routes!(health))
         .routes(routes!(ready))
@@ -30,7 +30,8 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
 
 /// That the server answers.
 #[derive(Serialize, ToSchema)]
-struct Health {
+#[schema(as = Health)]
+struct Liveness {
     #[schema(example = "ok")]
     status: &'static str,
 }
@@ -38,10 +39,10 @@ struct Health {
 /// Whether the server answers.
 #[utoipa::path(
     get, path = "/healthz", tag = "operation", operation_id = "health",
-    responses((status = 200, description = "it does", body = Health)),
+    responses((status = 200, description = "it does", body = Liveness)),
 )]
-async fn health() -> axum::Json<Health> {
-    axum::Json(Health { status: "ok" })
+async fn health() -> axum::Json<Liveness> {
+    axum::Json(Liveness { status: "ok" })
 }
 
 /// Whether the server takes writes.
@@ -52,13 +53,13 @@ async fn health() -> axum::Json<Health> {
         (status = 503, description = "it does not, at the moment", body = Readiness),
     ),
 )]
-async fn ready(State(app): State<Arc<App>>) -> Response {
-    let readiness = Readiness::of(&app);
+async fn ready(State(app): State<Arc<AppState>>) -> Response {
+    let readiness = Readiness::from_app(&app);
     let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, axum::Json(readiness)).into_response()
 }
 
-refusals!(MetricsRefusals: OPERATOR, []);
+error_responses!(MetricsErrors: OPERATOR, []);
 
 /// Counters, and how the open vaults' files are, in Prometheus' text format.
 ///
@@ -68,10 +69,13 @@ refusals!(MetricsRefusals: OPERATOR, []);
     security((), ("adminToken" = [])),
     responses(
         (status = 200, description = "the metrics", body = String, content_type = "text/plain"),
-        MetricsRefusals,
+        MetricsErrors,
     ),
 )]
-async fn metrics(State(app): State<Arc<App>>, _: Observer) -> Result<impl IntoResponse, Refusal> {
+async fn metrics(
+    State(app): State<Arc<AppState>>,
+    _: ObserverAuth,
+) -> Result<impl IntoResponse, ApiError> {
     let text = blocking(move || Ok(app.metrics.render(&app))).await?;
     Ok(([(CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }
@@ -81,7 +85,7 @@ async fn metrics(State(app): State<Arc<App>>, _: Observer) -> Result<impl IntoRe
     get, path = "/", tag = "operation", operation_id = "index",
     responses((status = 200, description = "a page", body = String, content_type = "text/html")),
 )]
-async fn index(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+async fn index(State(app): State<Arc<AppState>>, headers: HeaderMap) -> Response {
     let page = || Html(include_str!("index.html")).into_response();
     app.site.find("/").map_or_else(page, |asset| asset.answer(&headers))
 }

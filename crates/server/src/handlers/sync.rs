@@ -15,27 +15,27 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use crdt::{ContentForm, Node, Timestamp};
-use protocol::{DRIFT_MS_MAX, ErrorCode, Message, PullResponse, PushRequest, PushResponse};
+use crdt::{EncryptionMode, NodeId, Timestamp};
+use protocol::{DRIFT_MS_MAX, ErrorCode, PullResponse, PushRequest, PushResponse, WireMessage};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use sync_store::{Batch, Loss, Page, Seen, Stored};
+use sync_store::{DeviceActivity, LostMessages, MessageBatch, MessagePage, StoreOutcome};
 use tokio::sync::mpsc;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use utoipa::IntoParams;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
-use crate::admission::memory::{MESSAGE_BYTES, Room, page_bytes};
-use crate::app::{App, blocking};
+use crate::admission::memory::{MESSAGE_BYTES, MemoryReservation, page_bytes};
+use crate::app_state::{AppState, blocking};
 use crate::clock;
-use crate::error::Refusal;
-use crate::extract::{Device, Encoding, RawBody, check_count, malformed};
+use crate::error::ApiError;
+use crate::extract::{AuthenticatedDevice, BodyEncoding, RawBody, check_count, malformed};
 use crate::handlers::encryption;
-use crate::listeners::ListenedSet;
-use crate::openapi::{BODY, TOKEN, refusals};
-use crate::respond::{Reply, to_json};
-use crate::stream::{self, Broken};
+use crate::openapi::{BODY, TOKEN, error_responses};
+use crate::response::{ApiResponse, to_json};
+use crate::stream_body::{self, StreamAborted};
+use crate::subscribers::MessageSetKey;
 
 /// Messages in an answer when the request does not say: about a megabyte of ordinary changes.
 const LIMIT_DEFAULT: usize = 10_000;
@@ -50,7 +50,7 @@ const STREAM_PAGES_MAX: usize = 1;
 /// More changes has no device that it could send.
 const UNSENT_COUNT_MAX: u64 = 1 << 40;
 
-pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
+pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     // Levels above the fastest cost more time than they save on any but the slowest links.
     let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
     OpenApiRouter::new()
@@ -66,7 +66,7 @@ struct PushQuery {
     unsent: Option<u64>,
 }
 
-refusals!(PushRefusals: BODY, TOKEN, [
+error_responses!(PushErrors: BODY, TOKEN, [
     Behind, ClockDrift, FormMismatch, InvalidTimestamp, QuotaExceeded, TimestampConflict
 ]);
 
@@ -76,39 +76,39 @@ refusals!(PushRefusals: BODY, TOKEN, [
     security(("token" = [])),
     params(PushQuery),
     request_body = PushRequest,
-    responses((status = 200, description = "everything is on the disk", body = PushResponse), PushRefusals),
+    responses((status = 200, description = "everything is on the disk", body = PushResponse), PushErrors),
 )]
 async fn push(
-    State(app): State<Arc<App>>,
-    encoding: Encoding,
-    device: Device,
+    State(app): State<Arc<AppState>>,
+    encoding: BodyEncoding,
+    device: AuthenticatedDevice,
     query: Result<Query<PushQuery>, QueryRejection>,
     body: RawBody,
-) -> Result<Reply, Refusal> {
-    let Query(PushQuery { unsent }) = query.map_err(|error| malformed(&error))?;
-    check_unsent(unsent)?;
+) -> Result<ApiResponse, ApiError> {
+    let Query(PushQuery { unsent: unsent_count }) = query.map_err(|error| malformed(&error))?;
+    check_unsent(unsent_count)?;
     app.check_disk()?;
     let now_ms = clock::now_ms();
     let messages_count_max = app.config.messages_count_max;
     // The room is kept until everything is stored.
-    let set_id = device.session.set.id;
+    let set_id = device.session.message_set.id;
     let decode = move || decode(body, messages_count_max, set_id);
     let (form, batch, _room) = blocking(decode).await?;
-    encryption::check_before(&app, &device, form, batch.is_empty()).await?;
+    encryption::check_mode_before_store(&app, &device, form, batch.is_empty()).await?;
     check_drift(&device, &batch, now_ms).await?;
-    let seen = Seen { unsent, ..device.seen(now_ms) };
-    let Device { session, vault, .. } = &device;
+    let seen = DeviceActivity { unsent_count, ..device.activity(now_ms) };
+    let AuthenticatedDevice { session, vault, .. } = &device;
     let stored = vault.store(batch, app.quota(session), Some(seen)).await?;
-    encryption::check_after(&app, &device, form).await?;
-    app.metrics.pushed(stored.stored, stored.known);
+    encryption::check_mode_after_store(&app, &device, form).await?;
+    app.metrics.record_push(stored.stored, stored.known);
     if stored.stored > 0 {
-        app.listeners.stored(ListenedSet::of(session), stored.after);
+        app.subscribers.notify_stored(MessageSetKey::for_session(session), stored.after);
     }
-    Ok(Reply::ok(encoding, &to_answer(&stored, session.set.id, now_ms)))
+    Ok(ApiResponse::ok(encoding, &to_answer(&stored, session.message_set.id, now_ms)))
 }
 
-pub(super) fn to_answer(stored: &Stored, set_id: u64, now_ms: u64) -> PushResponse {
-    let Stored { stored, known, after } = *stored;
+pub(super) fn to_answer(stored: &StoreOutcome, set_id: u64, now_ms: u64) -> PushResponse {
+    let StoreOutcome { stored, known, after } = *stored;
     let fingerprint = Some(after.fingerprint.into());
     PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms, set_id }
 }
@@ -118,44 +118,48 @@ fn decode(
     body: RawBody,
     messages_count_max: usize,
     set_id: u64,
-) -> Result<(ContentForm, Batch, Room), Refusal> {
+) -> Result<(EncryptionMode, MessageBatch, MemoryReservation), ApiError> {
     body.check_count(messages_count_max, "messages")?;
-    let (request, room): (PushRequest, _) = body.decode()?;
+    let (request, reservation): (PushRequest, _) = body.decode()?;
     check_count(request.messages.len(), messages_count_max, "messages")?;
-    let form = encryption::form_of(&request.key_id)?;
+    let form = encryption::parse_encryption_mode(&request.key_id)?;
     if request.after.is_some() && request.set_id != set_id {
-        return Err(Refusal::of(ErrorCode::Behind));
+        return Err(ApiError::from_code(ErrorCode::Behind));
     }
     let messages: Vec<_> = request.messages.into_iter().map(check).collect::<Result<_, _>>()?;
     encryption::check_contents(form, messages.iter())?;
-    let batch = Batch::new(messages)?;
-    Ok((form, batch.only_after(request.after), room))
+    let batch = MessageBatch::new(messages)?;
+    Ok((form, batch.with_expected_cursor(request.after), reservation))
 }
 
-fn check_unsent(unsent: Option<u64>) -> Result<(), Refusal> {
-    if unsent.is_none_or(|count| count <= UNSENT_COUNT_MAX) {
+fn check_unsent(unsent_count: Option<u64>) -> Result<(), ApiError> {
+    if unsent_count.is_none_or(|count| count <= UNSENT_COUNT_MAX) {
         return Ok(());
     }
-    Err(Refusal::new(ErrorCode::Malformed, format!("unsent is at most {UNSENT_COUNT_MAX}")))
+    Err(ApiError::new(ErrorCode::Malformed, format!("unsent is at most {UNSENT_COUNT_MAX}")))
 }
 
-pub(super) fn check(message: Message) -> Result<crdt::Message, Refusal> {
+pub(super) fn check(message: WireMessage) -> Result<crdt::Message, ApiError> {
     let message = crdt::Message::try_from(message).ok();
     let message = message.filter(|message| message.timestamp != Timestamp::ZERO);
-    message.ok_or_else(|| Refusal::of(ErrorCode::InvalidTimestamp))
+    message.ok_or_else(|| ApiError::from_code(ErrorCode::InvalidTimestamp))
 }
 
 /// Refuses what is further ahead than this clock and the vault's newest message explain: whatever
 /// was accepted once can be followed (`docs/formats/1-timestamp.md`).
-async fn check_drift(device: &Device, batch: &Batch, now_ms: u64) -> Result<(), Refusal> {
+async fn check_drift(
+    device: &AuthenticatedDevice,
+    batch: &MessageBatch,
+    now_ms: u64,
+) -> Result<(), ApiError> {
     let latest_ms = batch.timestamps().map(Timestamp::millis).max().unwrap_or(0);
     if latest_ms <= now_ms.saturating_add(DRIFT_MS_MAX) {
         return Ok(());
     }
-    let newest = sync_store::newest(device.vault.as_ref()).await?;
+    let newest = sync_store::newest_timestamp(device.vault.as_ref()).await?;
     let count = batch.timestamps().count() as u64;
     let may_follow = newest.is_some_and(|newest| latest_ms <= newest.millis() + count);
-    if may_follow { Ok(()) } else { Err(Refusal::of(ErrorCode::ClockDrift)) }
+    if may_follow { Ok(()) } else { Err(ApiError::from_code(ErrorCode::ClockDrift)) }
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -171,60 +175,65 @@ struct PullQuery {
     /// Under which name the device stamps its changes: 16 lower-case hex digits.
     #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$")]
     #[serde(default, deserialize_with = "node")]
-    node: Option<Node>,
+    node: Option<NodeId>,
     /// Changes that the device has yet to send, this moment.
     unsent: Option<u64>,
 }
 
 /// One spelling only, as everywhere.
-fn node<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Node>, D::Error> {
+fn node<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NodeId>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let node = u64::from_str_radix(&text, 16).ok().map(Node);
-    let is_canonical = |node: &Node| node.to_string() == text;
+    let node_id = u64::from_str_radix(&text, 16).ok().map(NodeId);
+    let is_canonical = |node_id: &NodeId| node_id.to_string() == text;
     let expected = || D::Error::custom("node is 16 lower-case hex digits");
-    node.filter(is_canonical).map(Some).ok_or_else(expected)
+    node_id.filter(is_canonical).map(Some).ok_or_else(expected)
 }
 
-refusals!(PullRefusals: TOKEN, [TooLarge]);
+error_responses!(PullErrors: TOKEN, [TooLarge]);
 
 /// What arrived after a cursor.
 #[utoipa::path(
     get, path = "/v1/sync/delta", tag = "sync", operation_id = "pull",
     security(("token" = [])),
     params(PullQuery),
-    responses((status = 200, description = "in order of arrival", body = PullResponse), PullRefusals),
+    responses((status = 200, description = "in order of arrival", body = PullResponse), PullErrors),
 )]
 async fn pull(
-    State(app): State<Arc<App>>,
-    encoding: Encoding,
-    device: Device,
+    State(app): State<Arc<AppState>>,
+    encoding: BodyEncoding,
+    device: AuthenticatedDevice,
     query: Result<Query<PullQuery>, QueryRejection>,
-) -> Result<Reply, Refusal> {
-    let Query(PullQuery { cursor, limit, node, unsent }) =
+) -> Result<ApiResponse, ApiError> {
+    let Query(PullQuery { cursor, limit, node: node_id, unsent: unsent_count }) =
         query.map_err(|error| malformed(&error))?;
     let count_max = app.config.messages_count_max;
     let limit = limit.unwrap_or(LIMIT_DEFAULT.min(count_max));
     if limit == 0 {
-        return Err(Refusal::new(ErrorCode::Malformed, "limit is at least 1"));
+        return Err(ApiError::new(ErrorCode::Malformed, "limit is at least 1"));
     }
     if limit > count_max {
         let message = format!("limit is at most {count_max} here");
-        return Err(Refusal::new(ErrorCode::TooLarge, message));
+        return Err(ApiError::new(ErrorCode::TooLarge, message));
     }
-    check_unsent(unsent)?;
+    check_unsent(unsent_count)?;
     let now_ms = clock::now_ms();
-    let seen = Seen { node, unsent, ..device.seen(now_ms) };
+    let seen = DeviceActivity { node_id, unsent_count, ..device.activity(now_ms) };
     let most = protocol::PAGE_BYTES_MAX;
-    let portion = Portion { cursor, count_max: limit, bytes_max: most, bytes_min: PAGE_BYTES_MIN };
-    let (page, room) = read(&app, &device, portion, seen).await?;
-    app.metrics.pulled(page.messages.len());
+    let limits =
+        PageLimits { cursor, count_max: limit, bytes_max: most, bytes_min: PAGE_BYTES_MIN };
+    let (page, reservation) = read(&app, &device, limits, seen).await?;
+    app.metrics.record_pull(page.messages.len());
     encryption::clear_plain(&app, &device).await?;
-    let set = device.session.set.clone();
-    blocking(move || Ok(Reply::ok(encoding, &to_response(page, &set, now_ms)).within(room))).await
+    let set = device.session.message_set.clone();
+    blocking(move || {
+        Ok(ApiResponse::ok(encoding, &to_response(page, &set, now_ms))
+            .with_reservation(reservation))
+    })
+    .await
 }
 
 /// How much of what arrived after a cursor is read.
-struct Portion {
+struct PageLimits {
     cursor: u64,
     count_max: usize,
     /// Bytes of contents, and how many of them where there is little room.
@@ -234,40 +243,40 @@ struct Portion {
 
 /// A page, with the room that it takes.
 async fn read(
-    app: &App,
-    device: &Device,
-    portion: Portion,
-    seen: Seen,
-) -> Result<(Page, Room), Refusal> {
-    let Portion { cursor, count_max, bytes_max, bytes_min } = portion;
-    let mut room = app.room(device.holder);
-    let bytes_max = room.take_page(bytes_max, bytes_min).await?;
+    app: &AppState,
+    device: &AuthenticatedDevice,
+    limits: PageLimits,
+    seen: DeviceActivity,
+) -> Result<(MessagePage, MemoryReservation), ApiError> {
+    let PageLimits { cursor, count_max, bytes_max, bytes_min } = limits;
+    let mut reservation = app.memory_reservation(device.holder);
+    let bytes_max = reservation.reserve_page(bytes_max, bytes_min).await?;
     let count_max = count_max.min(bytes_max / MESSAGE_BYTES);
     loop {
         let page = device.vault.page(cursor, count_max, bytes_max, Some(seen.clone())).await?;
         let bytes = page_bytes(&page.messages);
-        if room.covers_page(bytes) {
-            return Ok((page, room));
+        if reservation.try_grow_to_page(bytes) {
+            return Ok((page, reservation));
         }
         // Its last message is very long.
         drop(page);
-        room.wait_for_page(bytes).await?;
+        reservation.wait_for_page(bytes).await?;
     }
 }
 
-fn to_response(page: Page, set: &MessageSet, now_ms: u64) -> PullResponse {
-    let Page { messages, cursor, more, fingerprint, loss } = page;
-    let messages = messages.into_iter().map(Message::from).collect();
+fn to_response(page: MessagePage, set: &MessageSet, now_ms: u64) -> PullResponse {
+    let MessagePage { messages, cursor, more, fingerprint, loss } = page;
+    let messages = messages.into_iter().map(WireMessage::from).collect();
     PullResponse {
         messages,
         cursor,
         more,
         fingerprint: Some(fingerprint.into()),
         now_ms,
-        form: set.form.map(Into::into),
+        form: set.encryption_mode.map(Into::into),
         set_id: set.id,
         in_plain: set.is_in_plain(),
-        loss: loss.map(|Loss { at_ms, count, devices_away }| protocol::Loss {
+        loss: loss.map(|LostMessages { at_ms, count, devices_away }| protocol::ServerLoss {
             at_ms,
             count,
             devices_away,
@@ -284,7 +293,7 @@ struct FullQuery {
     cursor: u64,
 }
 
-refusals!(FullRefusals: TOKEN, []);
+error_responses!(FullErrors: TOKEN, []);
 
 /// Everything after a cursor, as a stream of `PullResponse`s: one a line, or each after its length
 /// as a varint.
@@ -299,45 +308,45 @@ refusals!(FullRefusals: TOKEN, []);
         (status = 200, description = "in order of arrival; gzip if accepted", content(
             (PullResponse = "application/x-ndjson"), ("application/x-protobuf-seq"),
         )),
-        FullRefusals,
+        FullErrors,
     ),
 )]
 async fn full(
-    State(app): State<Arc<App>>,
-    encoding: Encoding,
-    device: Device,
+    State(app): State<Arc<AppState>>,
+    encoding: BodyEncoding,
+    device: AuthenticatedDevice,
     query: Result<Query<FullQuery>, QueryRejection>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let Query(FullQuery { cursor }) = query.map_err(|error| malformed(&error))?;
-    let end = device.vault.state().await?.cursor;
+    let end = device.vault.summary().await?.cursor;
     let (sender, receiver) = mpsc::channel(STREAM_PAGES_MAX);
     tokio::spawn(send_pages(app, Arc::new(device), encoding, cursor..end, sender));
     let media_type = match encoding {
-        Encoding::Json => protocol::NDJSON,
-        Encoding::Protobuf => protocol::PROTOBUF_SEQUENCE,
+        BodyEncoding::Json => protocol::NDJSON,
+        BodyEncoding::Protobuf => protocol::PROTOBUF_SEQUENCE,
     };
     let headers = [(CONTENT_TYPE, HeaderValue::from_static(media_type))];
-    Ok((headers, stream::body(receiver)).into_response())
+    Ok((headers, stream_body::body_from_channel(receiver)).into_response())
 }
 
 /// Sends page after page, until the end or until nobody listens.
 async fn send_pages(
-    app: Arc<App>,
-    device: Arc<Device>,
-    encoding: Encoding,
+    app: Arc<AppState>,
+    device: Arc<AuthenticatedDevice>,
+    encoding: BodyEncoding,
     cursors: Range<u64>,
-    sender: mpsc::Sender<Result<Bytes, Broken>>,
+    sender: mpsc::Sender<Result<Bytes, StreamAborted>>,
 ) {
     let mut cursor = cursors.start;
     loop {
         let page = stream_page(&app, &device, encoding, cursor).await;
-        let page = page.map_err(|refusal| {
-            if refusal.code == ErrorCode::Busy {
-                tracing::debug!(message = %refusal.message, "a stream broke off");
+        let page = page.map_err(|error| {
+            if error.code == ErrorCode::Busy {
+                tracing::debug!(message = %error.message, "a stream broke off");
             } else {
-                tracing::error!(code = %refusal.code, cause = ?refusal.cause, "a stream broke off");
+                tracing::error!(code = %error.code, cause = ?error.cause, "a stream broke off");
             }
-            Broken
+            StreamAborted
         });
         // At the end, and also after it broke, there is nothing more to read.
         cursor = page.as_ref().map_or(u64::MAX, |(_, last)| *last);
@@ -349,28 +358,29 @@ async fn send_pages(
 }
 
 async fn stream_page(
-    app: &App,
-    device: &Device,
-    encoding: Encoding,
+    app: &AppState,
+    device: &AuthenticatedDevice,
+    encoding: BodyEncoding,
     cursor: u64,
-) -> Result<(Bytes, u64), Refusal> {
+) -> Result<(Bytes, u64), ApiError> {
     let (count_max, now_ms) = (app.config.messages_count_max, clock::now_ms());
     let (bytes_max, bytes_min) = (STREAM_PAGE_BYTES_MAX, STREAM_PAGE_BYTES_MIN);
-    let portion = Portion { cursor, count_max, bytes_max, bytes_min };
-    let (page, room) = read(app, device, portion, device.seen(now_ms)).await?;
-    let (last, set) = (page.cursor, device.session.set.clone());
-    app.metrics.pulled(page.messages.len());
-    let encode = move || Ok(room.keep(encode(&to_response(page, &set, now_ms), encoding)));
+    let limits = PageLimits { cursor, count_max, bytes_max, bytes_min };
+    let (page, reservation) = read(app, device, limits, device.activity(now_ms)).await?;
+    let (last, set) = (page.cursor, device.session.message_set.clone());
+    app.metrics.record_pull(page.messages.len());
+    let encode =
+        move || Ok(reservation.into_bytes(encode(&to_response(page, &set, now_ms), encoding)));
     Ok((blocking(encode).await?, last))
 }
 
-fn encode(page: &PullResponse, encoding: Encoding) -> Vec<u8> {
+fn encode(page: &PullResponse, encoding: BodyEncoding) -> Vec<u8> {
     match encoding {
-        Encoding::Json => {
+        BodyEncoding::Json => {
             let mut line = to_json(page);
             line.push(b'\n');
             line
         }
-        Encoding::Protobuf => prost::Message::encode_length_delimited_to_vec(page),
+        BodyEncoding::Protobuf => prost::Message::encode_length_delimited_to_vec(page),
     }
 }

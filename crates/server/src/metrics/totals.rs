@@ -10,7 +10,7 @@ use crate::clock;
 pub(crate) const DURATION_BOUNDS_S: [f64; 15] =
     [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
-pub(crate) struct Totals {
+pub(crate) struct RequestTotals {
     started: Instant,
     requests: AtomicU64,
     requests_failed: AtomicU64,
@@ -24,7 +24,7 @@ pub(crate) struct Totals {
 
 /// The totals at one moment.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct TotalsSnapshot {
     pub(crate) uptime: Duration,
     pub(crate) requests: u64,
     pub(crate) requests_failed: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Seen {
     pub(crate) syncs: [u64; DURATION_BOUNDS_S.len() + 1],
 }
 
-impl Totals {
+impl RequestTotals {
     pub(super) fn new() -> Self {
         Self {
             started: clock::now(),
@@ -76,9 +76,9 @@ impl Totals {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn snapshot(&self) -> TotalsSnapshot {
         let read = |total: &AtomicU64| total.load(Ordering::Relaxed);
-        Seen {
+        TotalsSnapshot {
             uptime: clock::now() - self.started,
             requests: read(&self.requests),
             requests_failed: read(&self.requests_failed),
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn syncs_are_counted_by_how_long_they_took() {
-        let totals = Totals::new();
+        let totals = RequestTotals::new();
         let took = |route, micros| totals.answered(route, false, Duration::from_micros(micros));
         for (route, micros) in [
             ("/v1/sync/delta", 499),
@@ -117,7 +117,7 @@ mod tests {
             took(route, micros);
         }
         totals.answered("none", true, Duration::ZERO);
-        let seen = totals.seen();
+        let seen = totals.snapshot();
         assert_eq!((seen.requests, seen.requests_failed), (8, 1));
         let mut expected = [0; 16];
         (expected[0], expected[1], expected[15]) = (2, 1, 1);

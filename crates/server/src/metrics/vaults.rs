@@ -11,37 +11,37 @@
 use std::fmt::Write;
 
 use accounts::VaultId;
-use engine::Health;
+use engine::DatabaseHealth;
 
 /// More would be more than anybody looks at, and than a scrape should carry.
 const SERIES_MAX: usize = 100;
 
 /// One figure of a vault.
-struct Figure<T> {
+struct VaultMetric<T> {
     name: &'static str,
     help: &'static str,
-    of: fn(&Health) -> T,
+    of: fn(&DatabaseHealth) -> T,
 }
 
 /// What adds up.
-const SUMS: [Figure<u64>; 5] = [
-    Figure {
+const SUMS: [VaultMetric<u64>; 5] = [
+    VaultMetric {
         name: "file_bytes",
         help: "Size of the files.",
         of: |health| health.pages * health.page_bytes,
     },
-    Figure {
+    VaultMetric {
         name: "free_bytes",
         help: "Pages that hold nothing.",
         of: |health| health.free_pages * health.page_bytes,
     },
-    Figure { name: "wal_bytes", help: "Size of the WALs.", of: |health| health.wal_bytes },
-    Figure {
+    VaultMetric { name: "wal_bytes", help: "Size of the WALs.", of: |health| health.wal_bytes },
+    VaultMetric {
         name: "refusing_writes",
         help: "Vaults that take no writes until they have recovered from a failure of the disk.",
-        of: |health| health.refuses_writes.into(),
+        of: |health| health.is_poisoned.into(),
     },
-    Figure {
+    VaultMetric {
         name: "damaged",
         help: "Vaults of which pages do not read back as they were written, and that were not repaired.",
         of: |health| health.is_damaged.into(),
@@ -49,27 +49,31 @@ const SUMS: [Figure<u64>; 5] = [
 ];
 
 /// What each vault is shown with.
-const FIGURES: [Figure<f64>; 4] = [
-    Figure {
+const FIGURES: [VaultMetric<f64>; 4] = [
+    VaultMetric {
         name: "fragmentation_ratio",
         help: "Share of the file's pages that hold nothing.",
-        of: Health::fragmentation,
+        of: DatabaseHealth::fragmentation,
     },
-    Figure { name: "wal_bytes", help: "Size of the WAL.", of: |health| number(health.wal_bytes) },
-    Figure {
+    VaultMetric {
+        name: "wal_bytes",
+        help: "Size of the WAL.",
+        of: |health| number(health.wal_bytes),
+    },
+    VaultMetric {
         name: "longest_read_seconds",
         help: "Age of the oldest read that is running; it keeps the WAL from being started anew.",
         of: |health| health.longest_read.as_secs_f64(),
     },
-    Figure {
+    VaultMetric {
         name: "refuses_writes",
         help: "1 if it takes no writes until it has recovered from a failure of the disk.",
-        of: |health| f64::from(u8::from(health.refuses_writes)),
+        of: |health| f64::from(u8::from(health.is_poisoned)),
     },
 ];
 
 /// The metrics of these open vaults.
-pub(super) fn text(vaults: &[(VaultId, Health)]) -> String {
+pub(super) fn text(vaults: &[(VaultId, DatabaseHealth)]) -> String {
     let mut text = String::new();
     for figure in &SUMS {
         figure.write(vaults, &mut text).expect(TAKES_ALL);
@@ -82,8 +86,8 @@ pub(super) fn text(vaults: &[(VaultId, Health)]) -> String {
 
 const TAKES_ALL: &str = "a String takes all that is written to it";
 
-impl Figure<u64> {
-    fn write(&self, vaults: &[(VaultId, Health)], text: &mut String) -> std::fmt::Result {
+impl VaultMetric<u64> {
+    fn write(&self, vaults: &[(VaultId, DatabaseHealth)], text: &mut String) -> std::fmt::Result {
         let Self { name, help, of } = self;
         let sum: u64 = vaults.iter().map(|(_, health)| of(health)).sum();
         writeln!(text, "# HELP warren_vaults_{name} {help} All open vaults together.")?;
@@ -91,8 +95,8 @@ impl Figure<u64> {
     }
 }
 
-impl Figure<f64> {
-    fn write(&self, vaults: &[(VaultId, Health)], text: &mut String) -> std::fmt::Result {
+impl VaultMetric<f64> {
+    fn write(&self, vaults: &[(VaultId, DatabaseHealth)], text: &mut String) -> std::fmt::Result {
         let Self { name, help, of } = self;
         let max = vaults.iter().map(|(_, health)| of(health)).fold(0.0, f64::max);
         writeln!(text, "# HELP warren_vaults_{name}_max {help} The largest of all open vaults.")?;
@@ -123,14 +127,14 @@ mod tests {
 
     use super::*;
 
-    fn health(wal_bytes: u64) -> Health {
-        Health {
+    fn health(wal_bytes: u64) -> DatabaseHealth {
+        DatabaseHealth {
             page_bytes: 4_096,
             pages: 100,
             free_pages: wal_bytes % 100,
             wal_bytes,
             longest_read: Duration::from_millis(wal_bytes),
-            refuses_writes: wal_bytes == 7,
+            is_poisoned: wal_bytes == 7,
             is_damaged: wal_bytes == 7,
             maintenance: MaintenanceStats::default(),
             maintenance_age: None,

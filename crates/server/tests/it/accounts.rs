@@ -1,31 +1,31 @@
 //! Accounts and devices.
 
 use accounts::{Accounts, KdfCost, Login};
-use engine::{Databases, Limits};
+use engine::{Databases, EngineLimits};
 use serde_json::json;
 use server::Config;
 
-use crate::{ADMIN, PASSWORD, Running, at_once, push};
+use crate::{ADMIN, PASSWORD, RunningServer, at_once, push};
 
 #[test]
 fn an_account_is_made_once_whatever_the_case() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let account = |login| json!({ "login": login, "password": PASSWORD });
     let answer = server.post("/v1/accounts", "", &account("Ada"));
     assert_eq!((answer.status, answer.json()), (201, json!({ "login": "ada" })));
     server.post("/v1/accounts", "", &account("ada")).refused("account_exists");
-    server.client("ADA");
+    server.register_device("ADA");
 }
 
 #[test]
 fn where_registration_is_closed_only_the_operator_makes_accounts() {
-    let server = Running::with(|config| config.registration_open = false);
+    let server = RunningServer::with(|config| config.registration_open = false);
     let account = json!({ "login": "ada", "password": PASSWORD });
     for token in ["", "another secret", &ADMIN[1..]] {
         server.post("/v1/accounts", token, &account).refused("registration_closed");
     }
     assert_eq!(server.post("/v1/accounts", ADMIN, &account).status, 201);
-    let server = Running::with(|config: &mut Config| {
+    let server = RunningServer::with(|config: &mut Config| {
         config.registration_open = false;
         config.admin_token = None;
     });
@@ -35,7 +35,7 @@ fn where_registration_is_closed_only_the_operator_makes_accounts() {
 
 #[test]
 fn another_password_replaces_the_old_one_and_devices_stay() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let change = |password: &str, new: &str| {
         let body = json!({ "login": "ada", "password": password, "new_password": new });
@@ -53,10 +53,10 @@ fn another_password_replaces_the_old_one_and_devices_stay() {
 
 #[test]
 fn devices_are_listed_with_what_is_known_of_them() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
-    let (second, second_token) = server.client("ada");
+    let (second, second_token) = server.register_device("ada");
     let list = server.get("/v1/clients", &second_token).json();
     let clients = list["clients"].as_array().unwrap();
     assert_eq!(clients.len(), 2);
@@ -74,9 +74,9 @@ fn devices_are_listed_with_what_is_known_of_them() {
 
 #[test]
 fn a_device_says_who_it_is_and_what_it_has_to_send() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
-    let (_, phone) = server.client("ada");
+    let (_, phone) = server.register_device("ada");
     let told = || {
         let list = server.get("/v1/clients", &token).json();
         let phone = &list["clients"][1];
@@ -100,12 +100,12 @@ fn a_device_says_who_it_is_and_what_it_has_to_send() {
 
 #[test]
 fn a_revoked_device_takes_those_with_it_that_it_registered() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
-    let (phone, phone_token) = server.client("ada");
+    let (phone, phone_token) = server.register_device("ada");
     let answer = server.post("/v1/clients", &phone_token, &json!({ "name": "its copy" }));
     assert_eq!(answer.status, 201);
-    let (_, copy_token) = answer.client();
+    let (_, copy_token) = answer.device_credentials();
     server.check_works(&copy_token);
     assert_eq!(server.delete(&format!("/v1/clients/{phone}"), &token).status, 204);
     server.get("/v1/sync/delta", &phone_token).refused("invalid_token");
@@ -118,18 +118,18 @@ fn a_revoked_device_takes_those_with_it_that_it_registered() {
 
 #[test]
 fn a_device_may_revoke_itself() {
-    let server = Running::new();
+    let server = RunningServer::new();
     server.account("ada");
-    let (id, token) = server.client("ada");
+    let (id, token) = server.register_device("ada");
     assert_eq!(server.delete(&format!("/v1/clients/{id}"), &token).status, 204);
     server.get("/v1/clients", &token).refused("invalid_token");
 }
 
 #[test]
 fn another_users_token_reaches_nothing() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let (ada, bob) = (server.account("ada"), server.account("bob"));
-    let (adas_phone, _) = server.client("ada");
+    let (adas_phone, _) = server.register_device("ada");
     server.post("/v1/sync/delta", &ada, &push(&[(1, "ada's")]));
     server.delete(&format!("/v1/clients/{adas_phone}"), &bob).refused("not_found");
     assert_eq!(server.get("/v1/sync/delta", &bob).json()["messages"], json!([]));
@@ -139,10 +139,10 @@ fn another_users_token_reaches_nothing() {
 
 #[test]
 fn the_token_of_an_account_that_another_process_removed_is_refused() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let (ada, bob) = (server.account("ada"), server.account("bob"));
     server.check_works(&ada);
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let cost = KdfCost::insecure_for_tests(1);
     let accounts = Accounts::open(&databases, server.data.path(), cost).unwrap();
     accounts.remove(&Login::parse("ada").unwrap()).unwrap();
@@ -155,7 +155,7 @@ fn the_token_of_an_account_that_another_process_removed_is_refused() {
 
 #[test]
 fn a_login_without_an_account_looks_like_a_wrong_password() {
-    let server = Running::new();
+    let server = RunningServer::new();
     server.account("ada");
     let client = |login| json!({ "login": login, "password": "not the password" });
     let (known, unknown) = (
@@ -168,7 +168,7 @@ fn a_login_without_an_account_looks_like_a_wrong_password() {
 
 #[test]
 fn failed_logins_are_slowed_down_and_devices_are_not() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let guess = |login: &str, number| {
         let client = json!({ "login": login, "password": format!("not the password {number}") });
@@ -184,12 +184,12 @@ fn failed_logins_are_slowed_down_and_devices_are_not() {
     for number in 0..6 {
         guess("ada", number).refused("wrong_password");
     }
-    server.client("ada");
+    server.register_device("ada");
 }
 
 #[test]
 fn registrations_are_slowed_and_the_operator_s_are_not() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let account = |name: &str| json!({ "login": name, "password": PASSWORD });
     let add =
         |token, number| server.post("/v1/accounts", token, &account(&format!("user{number}")));
@@ -197,14 +197,14 @@ fn registrations_are_slowed_and_the_operator_s_are_not() {
     let refused = (0..200).map(|number| add("", number / 2)).find(|answer| answer.status == 429);
     refused.expect("200 are too many").refused("too_many_attempts");
     assert_eq!(add(ADMIN, 1_000).status, 201);
-    server.client("user1000");
+    server.register_device("user1000");
 }
 
 #[test]
 fn a_new_password_may_end_every_device_but_the_one_that_asks() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
-    let (_, other) = server.client("ada");
+    let (_, other) = server.register_device("ada");
     let change = |token, password: &str, new: &str, revoke: bool| {
         let body = json!({
             "login": "ada", "password": password, "new_password": new, "revoke_others": revoke,

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::{ADMIN, PASSWORD, Running, at_once, push};
+use crate::{ADMIN, PASSWORD, RunningServer, at_once, push};
 
 const CALLS: &[&str] = &["/v1/admin/overview", "/v1/admin/accounts"];
 const MAINTAIN: &str = "/v1/admin/maintenance";
 
-fn overview(server: &Running) -> Value {
+fn overview(server: &RunningServer) -> Value {
     let answer = server.get("/v1/admin/overview", ADMIN);
     assert_eq!(answer.status, 200, "{}", answer.json());
     answer.json()
 }
 
-fn accounts(server: &Running, query: &str) -> Value {
+fn accounts(server: &RunningServer, query: &str) -> Value {
     let answer = server.get(&format!("/v1/admin/accounts{query}"), ADMIN);
     assert_eq!(answer.status, 200, "{}", answer.json());
     answer.json()
@@ -28,7 +28,7 @@ fn logins(list: &Value) -> Vec<&str> {
 
 #[test]
 fn only_the_operator_is_let_in() {
-    let server = Running::new();
+    let server = RunningServer::new();
     assert_eq!(server.get("/v1/admin", "").json(), json!({ "enabled": true }));
     let device = server.account("ada");
     for token in ["", "another secret", &ADMIN[1..], &device] {
@@ -45,7 +45,7 @@ fn only_the_operator_is_let_in() {
 
 #[test]
 fn where_there_is_no_operator_s_token_nobody_is_let_in() {
-    let server = Running::with(|config| config.admin_token = None);
+    let server = RunningServer::with(|config| config.admin_token = None);
     assert_eq!(server.get("/v1/admin", "").json(), json!({ "enabled": false }));
     for token in ["", ADMIN] {
         for call in CALLS {
@@ -57,7 +57,7 @@ fn where_there_is_no_operator_s_token_nobody_is_let_in() {
 
 #[test]
 fn guesses_at_the_operator_s_token_are_slowed_and_logins_are_not() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let account = json!({ "login": "ada", "password": PASSWORD });
     assert_eq!(server.post("/v1/accounts", "", &account).status, 201);
     // Who sends no token does not guess.
@@ -75,7 +75,7 @@ fn guesses_at_the_operator_s_token_are_slowed_and_logins_are_not() {
     let refused = refused.expect("26 guesses are too many");
     refused.refused("too_many_attempts");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
-    server.client("ada");
+    server.register_device("ada");
     // The right one waits, too, or guessing would cost nothing.
     let right = (0..30).map(|_| server.get(CALLS[0], ADMIN)).find(|answer| answer.status != 429);
     assert_eq!(right.unwrap().status, 200);
@@ -83,7 +83,7 @@ fn guesses_at_the_operator_s_token_are_slowed_and_logins_are_not() {
 
 #[test]
 fn the_numbers_move_with_what_happens() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let before = overview(&server);
     assert_eq!(before["storage"], "sqlite");
@@ -119,12 +119,12 @@ fn the_numbers_move_with_what_happens() {
 
 #[test]
 fn accounts_come_in_parts_in_any_order() {
-    let server = Running::new();
+    let server = RunningServer::new();
     for login in ["cyd", "ada", "dan", "bob"] {
         server.account(login);
     }
-    server.client("dan");
-    let token = server.client("bob").1;
+    server.register_device("dan");
+    let token = server.register_device("bob").1;
     let long = "x".repeat(300_000);
     server.post("/v1/sync/delta", &token, &push(&[(1, &long)]));
     // What has been written lies in the WAL until then.
@@ -153,7 +153,7 @@ fn accounts_come_in_parts_in_any_order() {
 
 #[test]
 fn of_an_account_is_told_what_needs_no_key() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let account = || accounts(&server, "")["accounts"][0].clone();
     let quiet = account();
@@ -171,7 +171,7 @@ fn of_an_account_is_told_what_needs_no_key() {
     assert_eq!(open["limits"], unlimited);
 
     // After a restart nobody has opened it.
-    let server = Running::on(server.stop(), |_| {});
+    let server = RunningServer::on(server.stop(), |_| {});
     let list = accounts(&server, "");
     let closed = &list["accounts"][0];
     assert_eq!(closed["vaults_open"], 0);
@@ -185,7 +185,7 @@ fn of_an_account_is_told_what_needs_no_key() {
 #[test]
 fn maintenance_is_done_now_to_what_is_open() {
     // None by itself.
-    let server = Running::with(|config| config.databases.idle_time = Duration::MAX);
+    let server = RunningServer::with(|config| config.databases.idle_time = Duration::MAX);
     let [ada, bob] = ["ada", "bob"].map(|login| server.account(login));
     for token in [&ada, &bob] {
         server.post("/v1/sync/delta", token, &push(&[(1, "a")]));
@@ -209,7 +209,7 @@ fn maintenance_is_done_now_to_what_is_open() {
     assert_eq!(overview(&server)["maintenance"]["runs"], 4);
     server.check_works(&ada);
 
-    let server = Running::on(server.stop(), |_| {});
+    let server = RunningServer::on(server.stop(), |_| {});
     let report = server.post(MAINTAIN, ADMIN, &json!({ "login": "ada" })).json();
     assert_eq!((&report["files"], &report["not_open"]), (&json!(0), &json!(1)));
     let report = server.post(MAINTAIN, ADMIN, &json!({ "login": null })).json();
@@ -218,7 +218,7 @@ fn maintenance_is_done_now_to_what_is_open() {
 
 #[test]
 fn maintenance_of_nobody_is_refused() {
-    let server = Running::new();
+    let server = RunningServer::new();
     server.post(MAINTAIN, ADMIN, &json!({ "login": "eve" })).refused("not_found");
     server.post(MAINTAIN, ADMIN, &json!({ "login": "../x" })).refused("invalid_login");
     server.post(MAINTAIN, ADMIN, &json!({ "user": "ada" })).refused("malformed");

@@ -4,11 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::{PASSWORD, Running, bearer, push};
+use crate::{PASSWORD, RunningServer, bearer, push};
 
 #[test]
 fn tokens_that_are_none_are_refused() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let unknown = format!("warren_{}", "A".repeat(43));
     for other in ["", "x", &unknown, &token[1..], &format!("{token}A")] {
@@ -29,7 +29,7 @@ fn tokens_that_are_none_are_refused() {
 
 #[test]
 fn logins_names_and_passwords_have_their_limits() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     for login in ["../../etc/passwd", "a/b", ".", "", "-a", "a b", "a\u{0}", &"a".repeat(65)] {
         let request = json!({ "login": login, "password": PASSWORD });
@@ -48,7 +48,7 @@ fn logins_names_and_passwords_have_their_limits() {
 
 #[test]
 fn malformed_bodies_are_told_from_wrong_types() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let (ada, bob) = (server.account("ada"), server.account("bob"));
     for body in [
         &b""[..],
@@ -88,10 +88,10 @@ fn malformed_bodies_are_told_from_wrong_types() {
 
 #[test]
 fn timestamps_in_protobuf_have_sixteen_bytes_before_the_year_10000() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     for timestamp in [vec![], vec![0; 15], vec![0; 17], vec![0xff; 16]] {
-        let message = protocol::Message { timestamp: timestamp.into(), content: "x".into() };
+        let message = protocol::WireMessage { timestamp: timestamp.into(), content: "x".into() };
         let request = protocol::PushRequest { messages: vec![message], ..Default::default() };
         let headers = [("authorization", &*bearer(&token)), ("content-type", protocol::PROTOBUF)];
         let body = prost::Message::encode_to_vec(&request);
@@ -101,7 +101,7 @@ fn timestamps_in_protobuf_have_sixteen_bytes_before_the_year_10000() {
 
 #[test]
 fn a_clock_an_hour_ahead_stores_nothing() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     #[expect(clippy::disallowed_methods, reason = "the server reads the real clock")]
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -115,7 +115,7 @@ fn a_clock_an_hour_ahead_stores_nothing() {
 
 #[test]
 fn unknown_addresses_and_methods_are_refused_with_a_body() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     for path in ["/v1", "/v2/clients", "/v1/sync", "/v1/clients/a/b", "/../data/accounts.sqlite"] {
         server.get(path, &token).refused("not_found");

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
-use crate::Running;
+use crate::RunningServer;
 use crate::openapi::documented;
 
 const DOCUMENT: &str = include_str!("../../../../docs/formats/3-http-api.md");
@@ -25,14 +25,14 @@ fn codes(text: &str) -> HashSet<protocol::ErrorCode> {
 
 #[test]
 fn every_call_is_described() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let described: BTreeSet<_> = sections().map(|(call, _)| call).collect();
     assert_eq!(described, documented(&server.openapi));
 }
 
 #[test]
 fn every_call_s_errors_are_those_of_the_openapi_document() {
-    let server = Running::new();
+    let server = RunningServer::new();
     for ((method, path), text) in sections() {
         let responses = &server.openapi["paths"][path][method.to_lowercase()]["responses"];
         let responses = responses.as_object().unwrap().values();
@@ -56,7 +56,7 @@ const ALWAYS: &[protocol::ErrorCode] = &[
 
 #[test]
 fn the_limits_are_those_of_the_openapi_document() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let limit: &Value = &server.openapi["components"]["schemas"]["PushRequest"]["properties"]["messages"]
         ["maxItems"];
     assert_eq!(limit, 40_000);

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use accounts::{Accounts, KdfCost, Login, Password};
-use engine::{Databases, Limits};
+use engine::{Databases, EngineLimits};
 use serde_json::{Value, json};
-use sync_store::{Files, Vaults};
+use sync_store::{VaultFiles, Vaults};
 
-use crate::{PASSWORD, Running, push, timestamp};
+use crate::{PASSWORD, RunningServer, push, timestamp};
 
 const KEY: &str = "0102030405060708";
 
@@ -21,7 +21,7 @@ fn sealed(key: &str, messages: &[(u64, &str)]) -> Value {
             content = [&[2][..], &head, &content].concat();
         }
         let message = crdt::Message { timestamp: timestamp(*millis), content: content.into() };
-        protocol::Message::from(message)
+        protocol::WireMessage::from(message)
     };
     json!({"messages": messages.iter().map(seal).collect::<Vec<_>>(), "key_id": key})
 }
@@ -36,7 +36,7 @@ fn encrypt(key: &str, page: &Value) -> Value {
 }
 
 /// The form, the contents and the cursor that a device pulls.
-fn pulled(server: &Running, token: &str) -> (Value, Vec<String>, u64) {
+fn pulled(server: &RunningServer, token: &str) -> (Value, Vec<String>, u64) {
     let page = server.get("/v1/sync/delta", token).json();
     let messages = page["messages"].as_array().unwrap();
     let contents = messages.iter().map(|message| message["content"].as_str().unwrap().to_owned());
@@ -44,7 +44,7 @@ fn pulled(server: &Running, token: &str) -> (Value, Vec<String>, u64) {
 }
 
 /// Another device; what it was told.
-fn device(server: &Running, login: &str) -> Value {
+fn device(server: &RunningServer, login: &str) -> Value {
     let request = json!({"login": login, "password": PASSWORD, "name": "another"});
     server.post("/v1/clients", "", &request).json()
 }
@@ -55,18 +55,18 @@ fn token(registered: &Value) -> String {
 
 /// Messages in the account's own vault.
 fn plain_count(data: &Path) -> u64 {
-    let databases = std::sync::Arc::new(Databases::start(Limits::default()).unwrap());
+    let databases = std::sync::Arc::new(Databases::start(EngineLimits::default()).unwrap());
     let accounts = Accounts::open(&databases, data, KdfCost::insecure_for_tests(1)).unwrap();
     let password = Password::parse(PASSWORD.to_owned()).unwrap();
     let unlocked = accounts.unlock(&Login::parse("ada").unwrap(), &password).unwrap();
-    let vaults = Vaults::Files(Files::new(databases, data.to_owned()));
+    let vaults = Vaults::Files(VaultFiles::new(databases, data.to_owned()));
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(vaults.open(&unlocked).unwrap().state()).unwrap().fingerprint.count
+    runtime.block_on(vaults.open(&unlocked).unwrap().summary()).unwrap().fingerprint.count
 }
 
 #[test]
 fn the_first_push_says_the_form_and_pushes_of_another_are_refused() {
-    let server = Running::new();
+    let server = RunningServer::new();
     for (login, first, others) in
         [("ada", "", vec![KEY, "ffffffffffffffff"]), ("bob", KEY, vec!["", "ffffffffffffffff"])]
     {
@@ -90,7 +90,7 @@ fn the_first_push_says_the_form_and_pushes_of_another_are_refused() {
 
 #[test]
 fn a_key_id_of_another_length_is_malformed() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let request = sealed("0102", &[(1, "a")]);
     server.post("/v1/sync/delta", &token, &request).refused("malformed");
@@ -101,7 +101,7 @@ fn a_key_id_of_another_length_is_malformed() {
 /// What a device that is wrong, or of another program, calls sealed.
 #[test]
 fn a_sealed_set_takes_only_what_says_that_it_is_sealed_with_its_key() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     server.post("/v1/sync/delta", &token, &sealed(KEY, &[(1, "a")])).json();
     let mut mixed = sealed(KEY, &[(2, "b"), (3, "c")]);
@@ -124,7 +124,7 @@ fn a_sealed_set_takes_only_what_says_that_it_is_sealed_with_its_key() {
 
 #[test]
 fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let one = server.account("ada");
     let two = token(&device(&server, "ada"));
     let three = token(&device(&server, "ada"));
@@ -145,7 +145,7 @@ fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader
     let other = encrypt("ffffffffffffffff", &all);
     server.post("/v1/sync/encrypt", &one, &other).refused("form_mismatch");
     server.post("/v1/sync/encrypt", &two, &other).refused("form_mismatch");
-    // The sealed set is empty; who has not followed still reads the plain one, and adds nothing.
+    // The e2ee set is empty; who has not followed still reads the plain one, and adds nothing.
     assert_eq!(pulled(&server, &one), (form(KEY), vec![], 0));
     assert_eq!(pulled(&server, &two).1.len(), 2);
     let page = |token: &str| server.get("/v1/sync/delta", token).json();
@@ -183,7 +183,7 @@ fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader
 
 #[test]
 fn an_account_without_messages_is_encrypted_from_the_beginning() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let (one, two) = (server.account("ada"), token(&device(&server, "ada")));
     let page = server.get("/v1/sync/delta", &one).json();
     server.post("/v1/sync/encrypt", &one, &encrypt(KEY, &page)).done();
@@ -198,7 +198,7 @@ fn an_account_without_messages_is_encrypted_from_the_beginning() {
 /// plain set, and need not have all of it.
 #[test]
 fn a_device_that_has_left_the_plain_set_follows_without_it() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let one = server.account("ada");
     let two = token(&device(&server, "ada"));
     server.post("/v1/sync/delta", &one, &push(&[(1, "a")])).json();
@@ -213,7 +213,7 @@ fn a_device_that_has_left_the_plain_set_follows_without_it() {
 /// A push that is to follow a cursor follows it in the set that the cursor is of.
 #[test]
 fn a_cursor_of_another_set_is_behind() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let one = server.account("ada");
     let page = server.get("/v1/sync/delta", &one).json();
     let mut request = push(&[(1, "a")]);

@@ -4,23 +4,23 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use accounts::{Accounts, ClientId, KdfCost};
-use engine::{Databases, Limits};
+use accounts::{Accounts, DeviceId, KdfCost};
+use engine::{Databases, EngineLimits};
 use serde_json::{Value, json};
 
-use crate::{Running, bearer, push};
+use crate::{RunningServer, bearer, push};
 
 /// A device that listens.
-struct Listener {
+struct EventClient {
     head: String,
     /// Whether the server has ended the stream, rather than the connection under it.
     is_ended: bool,
     reader: BufReader<TcpStream>,
 }
 
-impl Listener {
+impl EventClient {
     /// Asks, and reads the answer's head.
-    fn ask(server: &Running, token: &str) -> Self {
+    fn ask(server: &RunningServer, token: &str) -> Self {
         let mut stream = TcpStream::connect(server.address).unwrap();
         // A test that waits for ever is worse than one that fails.
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -40,7 +40,7 @@ impl Listener {
     }
 
     /// Asks, and is told how the vault stands.
-    fn start(server: &Running, token: &str, cursor: u64) -> Self {
+    fn start(server: &RunningServer, token: &str, cursor: u64) -> Self {
         let mut listener = Self::ask(server, token);
         assert!(listener.head.starts_with("HTTP/1.1 200 OK\r\n"), "{}", listener.head);
         assert!(listener.head.contains("content-type: text/event-stream\r\n"), "{}", listener.head);
@@ -75,11 +75,12 @@ impl Listener {
 
 #[test]
 fn what_is_pushed_is_heard_by_the_account_s_devices_and_by_nobody_else() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let (ada, bob) = (server.account("ada"), server.account("bob"));
-    let (_, phone) = server.client("ada");
-    let mut listeners = [Listener::start(&server, &ada, 0), Listener::start(&server, &phone, 0)];
-    let mut bobs = Listener::start(&server, &bob, 0);
+    let (_, phone) = server.register_device("ada");
+    let mut listeners =
+        [EventClient::start(&server, &ada, 0), EventClient::start(&server, &phone, 0)];
+    let mut bobs = EventClient::start(&server, &bob, 0);
 
     let stored = server.post("/v1/sync/delta", &phone, &push(&[(1, "a"), (2, "b")])).json();
     // What is known already is no news.
@@ -96,14 +97,14 @@ fn what_is_pushed_is_heard_by_the_account_s_devices_and_by_nobody_else() {
     // The first that bob hears is his own.
     server.post("/v1/sync/delta", &bob, &push(&[(9, "bob's")]));
     assert_eq!(bobs.next().unwrap()["cursor"], 1);
-    Listener::start(&server, &phone, 3);
+    EventClient::start(&server, &phone, 3);
 }
 
 #[test]
 fn without_a_token_nobody_listens() {
-    let server = Running::new();
+    let server = RunningServer::new();
     server.get("/v1/sync/events", "").refused("invalid_token");
-    assert_eq!(Listener::ask(&server, "x").head.split(' ').nth(1), Some("401"));
+    assert_eq!(EventClient::ask(&server, "x").head.split(' ').nth(1), Some("401"));
     let answer = server.send("POST", "/v1/sync/events", &[], ());
     answer.refused("method_not_allowed");
     let token = bearer(&server.account("ada"));
@@ -117,12 +118,12 @@ fn without_a_token_nobody_listens() {
 
 #[test]
 fn a_revoked_device_s_stream_ends_and_the_others_go_on() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let ada = server.account("ada");
-    let (phone, phone_token) = server.client("ada");
-    let copy = server.post("/v1/clients", &phone_token, &json!({})).client().1;
-    let mut revoked = [&phone_token, &copy].map(|token| Listener::start(&server, token, 0));
-    let mut stays = Listener::start(&server, &ada, 0);
+    let (phone, phone_token) = server.register_device("ada");
+    let copy = server.post("/v1/clients", &phone_token, &json!({})).device_credentials().1;
+    let mut revoked = [&phone_token, &copy].map(|token| EventClient::start(&server, token, 0));
+    let mut stays = EventClient::start(&server, &ada, 0);
     assert_eq!(server.delete(&format!("/v1/clients/{phone}"), &ada).status, 204);
     for listener in &mut revoked {
         // Before it would be looked up anyway, with the next sign of life.
@@ -136,24 +137,24 @@ fn a_revoked_device_s_stream_ends_and_the_others_go_on() {
 
 #[test]
 fn a_device_that_another_process_revoked_hears_nothing_more() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let ada = server.account("ada");
-    let (phone, phone_token) = server.client("ada");
-    let mut revoked = Listener::start(&server, &phone_token, 0);
-    let databases = Databases::start(Limits::default()).unwrap();
+    let (phone, phone_token) = server.register_device("ada");
+    let mut revoked = EventClient::start(&server, &phone_token, 0);
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let cost = KdfCost::insecure_for_tests(1);
     let accounts = Accounts::open(&databases, server.data.path(), cost).unwrap();
     let account = accounts.list().unwrap()[0].account;
-    accounts.revoke(account, &phone.parse::<ClientId>().unwrap()).unwrap();
+    accounts.revoke(account, &phone.parse::<DeviceId>().unwrap()).unwrap();
     server.check_works(&ada);
     assert_eq!(revoked.next(), None);
 }
 
 #[test]
 fn a_stopping_server_does_not_wait_for_listeners() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let ada = server.account("ada");
-    let mut listeners: Vec<_> = (0..3).map(|_| Listener::start(&server, &ada, 0)).collect();
+    let mut listeners: Vec<_> = (0..3).map(|_| EventClient::start(&server, &ada, 0)).collect();
     server.stop();
     for listener in &mut listeners {
         assert_eq!(listener.next(), None);
@@ -163,26 +164,26 @@ fn a_stopping_server_does_not_wait_for_listeners() {
 
 #[test]
 fn listeners_are_counted_and_limited_by_account_and_in_all() {
-    let server = Running::with(|config| {
-        config.account_listeners_max = 2;
+    let server = RunningServer::with(|config| {
+        config.account_subscribers_max = 2;
         config.connections_max = 30;
     });
     let (ada, bob) = (server.account("ada"), server.account("bob"));
-    let held = [&ada, &ada].map(|token| Listener::start(&server, token, 0));
-    assert!(Listener::ask(&server, &ada).head.starts_with("HTTP/1.1 503 "));
-    Listener::start(&server, &bob, 0);
+    let held = [&ada, &ada].map(|token| EventClient::start(&server, token, 0));
+    assert!(EventClient::ask(&server, &ada).head.starts_with("HTTP/1.1 503 "));
+    EventClient::start(&server, &bob, 0);
     let metrics = String::from_utf8(server.get("/metrics", crate::ADMIN).body).unwrap();
     assert!(metrics.lines().any(|line| line.starts_with("warren_listeners ")), "{metrics}");
     drop(held);
     // The server hears of it from the system.
-    while !Listener::ask(&server, &ada).head.starts_with("HTTP/1.1 200 ") {
+    while !EventClient::ask(&server, &ada).head.starts_with("HTTP/1.1 200 ") {
         std::thread::yield_now();
     }
     server.check_works(&ada);
 
-    let server = Running::with(|config| config.connections_max = 4);
+    let server = RunningServer::with(|config| config.connections_max = 4);
     let token = server.account("ada");
-    let _held = [0; 3].map(|_| Listener::start(&server, &token, 0));
+    let _held = [0; 3].map(|_| EventClient::start(&server, &token, 0));
     assert_eq!(server.get("/v1/sync/delta", &token).status, 200, "a place for what ends");
     server.get("/v1/sync/events", &token).refused("busy");
 }
@@ -190,9 +191,9 @@ fn listeners_are_counted_and_limited_by_account_and_in_all() {
 /// The accounts and two vaults: who listened with theirs open would keep the third out.
 #[test]
 fn a_listener_keeps_no_vault_open() {
-    let server = Running::with(|config| config.databases.open_count_max = 3);
+    let server = RunningServer::with(|config| config.databases.open_count_max = 3);
     let tokens = ["ada", "bob", "eve"].map(|login| server.account(login));
-    let mut listeners = tokens.each_ref().map(|token| Listener::start(&server, token, 0));
+    let mut listeners = tokens.each_ref().map(|token| EventClient::start(&server, token, 0));
     for (token, listener) in tokens.iter().zip(&mut listeners) {
         server.check_works(token);
         assert_eq!(listener.next().unwrap()["cursor"], 1);

@@ -5,17 +5,17 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use accounts::{AccountLimits, Accounts, KdfCost, Login};
-use engine::{Databases, Limits};
+use engine::{Databases, EngineLimits};
 use prost::Message as _;
 use protocol::PushRequest;
 use serde_json::json;
 use ureq::SendBody;
 
-use crate::{Running, bearer, push, wire_message};
+use crate::{RunningServer, bearer, push, wire_message};
 
 #[test]
 fn one_message_more_than_the_limit_is_too_many() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let messages: Vec<_> = (1..=40_001).map(|millis| wire_message(millis, "x")).collect();
     let request = PushRequest { messages: messages.clone(), ..PushRequest::default() };
@@ -33,7 +33,7 @@ fn one_message_more_than_the_limit_is_too_many() {
 /// Two bytes each on the wire: decoded, they would take half a gigabyte.
 #[test]
 fn millions_of_empty_messages_are_counted_before_they_are_decoded() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let body = [10, 0].repeat(8 << 20);
     let headers = [("authorization", &*bearer(&token)), ("content-type", protocol::PROTOBUF)];
@@ -43,7 +43,7 @@ fn millions_of_empty_messages_are_counted_before_they_are_decoded() {
 
 #[test]
 fn seventeen_megabytes_are_too_large_with_and_without_their_length() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let (ada, bob) = (server.account("ada"), server.account("bob"));
     let body = vec![b' '; 17 << 20];
     let headers = [("authorization", &*bearer(&ada)), ("content-type", protocol::JSON)];
@@ -59,7 +59,7 @@ fn seventeen_megabytes_are_too_large_with_and_without_their_length() {
 
 #[test]
 fn calls_without_messages_take_small_bodies_only() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let body = vec![b' '; 65_537];
     server.json("POST", "/v1/accounts", "", &body).refused("too_large");
     server.json("POST", "/v1/clients", "", &body).refused("too_large");
@@ -68,7 +68,7 @@ fn calls_without_messages_take_small_bodies_only() {
 
 #[test]
 fn the_limit_of_an_answer_is_the_server_s() {
-    let server = Running::with(|config| config.messages_count_max = 3);
+    let server = RunningServer::with(|config| config.messages_count_max = 3);
     let token = server.account("ada");
     let request = push(&[(1, "a"), (2, "b"), (3, "c"), (4, "d")]);
     server.post("/v1/sync/delta", &token, &request).refused("too_large");
@@ -84,9 +84,9 @@ fn the_limit_of_an_answer_is_the_server_s() {
 
 #[test]
 fn an_account_has_only_so_many_devices() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
-    let refused = (0..accounts::CLIENTS_COUNT_DEFAULT)
+    let refused = (0..accounts::DEVICES_COUNT_DEFAULT)
         .map(|_| server.post("/v1/clients", &token, &json!({})))
         .find(|answer| answer.status != 201);
     let refused = refused.expect("there is a limit");
@@ -96,7 +96,7 @@ fn an_account_has_only_so_many_devices() {
 
 #[test]
 fn an_account_holds_only_so_much_and_can_be_given_more() {
-    let server = Running::with(|config| config.limits.messages_max = 2);
+    let server = RunningServer::with(|config| config.limits.messages_max = 2);
     let (ada, bob) = (server.account("ada"), server.account("bob"));
     let messages = push(&[(1, "a"), (2, "b"), (3, "c")]);
     let refused = server.post("/v1/sync/delta", &ada, &messages);
@@ -106,11 +106,11 @@ fn an_account_holds_only_so_much_and_can_be_given_more() {
     server.post("/v1/sync/delta", &bob, &push(&[(1, "a"), (2, "b")]));
 
     // Another process has its say at the next request.
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let cost = KdfCost::insecure_for_tests(1);
     let accounts = Accounts::open(&databases, server.data.path(), cost).unwrap();
     let login = Login::parse("ada").unwrap();
-    let own = AccountLimits { messages_max: Some(3), bytes_max: Some(2), clients_max: Some(1) };
+    let own = AccountLimits { messages_max: Some(3), bytes_max: Some(2), devices_max: Some(1) };
     accounts.change_limits(&login, move |limits| *limits = own).unwrap();
     let refused = server.post("/v1/sync/delta", &ada, &messages);
     refused.refused("quota_exceeded");
@@ -128,7 +128,7 @@ fn an_account_holds_only_so_much_and_can_be_given_more() {
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A connection that speaks byte by byte.
-fn connect(server: &Running) -> TcpStream {
+fn connect(server: &RunningServer) -> TcpStream {
     let stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     stream
@@ -142,7 +142,7 @@ fn read_all(mut stream: TcpStream) -> String {
 
 #[test]
 fn a_slow_body_is_given_up_and_others_are_served_meanwhile() {
-    let server = Running::with(|config| config.request_timeout = REQUEST_TIME_MAX);
+    let server = RunningServer::with(|config| config.request_timeout = REQUEST_TIME_MAX);
     let token = server.account("ada");
     let mut slow: Vec<_> = (0..20).map(|_| connect(&server)).collect();
     for stream in &mut slow {
@@ -164,7 +164,7 @@ fn a_slow_body_is_given_up_and_others_are_served_meanwhile() {
 
 #[test]
 fn a_slow_head_is_given_up() {
-    let server = Running::with(|config| config.request_timeout = REQUEST_TIME_MAX);
+    let server = RunningServer::with(|config| config.request_timeout = REQUEST_TIME_MAX);
     let mut stream = connect(&server);
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost:").unwrap();
     let answer = read_all(stream);
@@ -173,7 +173,7 @@ fn a_slow_head_is_given_up() {
 }
 
 /// Whether the server has a place for whoever comes now.
-fn has_place(server: &Running) -> bool {
+fn has_place(server: &RunningServer) -> bool {
     let mut stream = connect(server);
     let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let mut answer = String::new();
@@ -183,7 +183,7 @@ fn has_place(server: &Running) -> bool {
 
 #[test]
 fn a_connection_past_the_limit_takes_the_place_of_one_that_waits_for_its_client() {
-    let server = Running::with(|config| config.connections_max = 2);
+    let server = RunningServer::with(|config| config.connections_max = 2);
     let [mut oldest, mut second] = [(); 2].map(|()| {
         let mut stream = connect(&server);
         stream.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
@@ -202,7 +202,7 @@ fn a_connection_past_the_limit_takes_the_place_of_one_that_waits_for_its_client(
 
 #[test]
 fn a_slow_body_that_comes_through_a_proxy_gives_way_to_others() {
-    let server = Running::with(|config| {
+    let server = RunningServer::with(|config| {
         config.connections_max = 2;
         config.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });
@@ -221,7 +221,7 @@ fn a_slow_body_that_comes_through_a_proxy_gives_way_to_others() {
 
 #[test]
 fn a_head_that_is_too_large_is_refused() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let mut stream = connect(&server);
     let head = format!("GET /healthz HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(20 << 10));
     stream.write_all(head.as_bytes()).unwrap();

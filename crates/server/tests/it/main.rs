@@ -25,9 +25,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ::accounts::KdfCost;
-use crdt::{Node, Timestamp};
+use crdt::{NodeId, Timestamp};
 use serde_json::{Value, json};
-use server::{AdminToken, Config, Server};
+use server::{AdminToken, Config, SyncServer};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use ureq::http::{HeaderMap, Request};
@@ -37,7 +37,7 @@ const PASSWORD: &str = "correct horse battery";
 const ADMIN: &str = "the operator's secret";
 
 /// A server in this process, with a data directory of its own.
-struct Running {
+struct RunningServer {
     address: SocketAddr,
     agent: Agent,
     openapi: Value,
@@ -46,7 +46,7 @@ struct Running {
     data: TempDir,
 }
 
-impl Running {
+impl RunningServer {
     fn new() -> Self {
         Self::with(|_| {})
     }
@@ -70,7 +70,7 @@ impl Running {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             runtime.block_on(async {
-                let server = Server::bind(config).await.unwrap();
+                let server = SyncServer::bind(config).await.unwrap();
                 tell.send(server.address()).unwrap();
                 server.run(async { stopped.await.unwrap() }).await.unwrap();
             });
@@ -97,24 +97,24 @@ impl Running {
         self.data
     }
 
-    fn get(&self, path: &str, token: &str) -> Answer {
+    fn get(&self, path: &str, token: &str) -> TestResponse {
         self.send("GET", path, &[("authorization", &bearer(token))], ())
     }
 
-    fn delete(&self, path: &str, token: &str) -> Answer {
+    fn delete(&self, path: &str, token: &str) -> TestResponse {
         self.send("DELETE", path, &[("authorization", &bearer(token))], ())
     }
 
-    fn post(&self, path: &str, token: &str, body: &Value) -> Answer {
+    fn post(&self, path: &str, token: &str, body: &Value) -> TestResponse {
         self.json("POST", path, token, body.to_string().as_bytes())
     }
 
-    fn json(&self, method: &str, path: &str, token: &str, body: &[u8]) -> Answer {
+    fn json(&self, method: &str, path: &str, token: &str, body: &[u8]) -> TestResponse {
         let headers = [("authorization", &*bearer(token)), ("content-type", protocol::JSON)];
         self.send(method, path, &headers, body)
     }
 
-    fn protobuf(&self, path: &str, token: &str, body: &[u8]) -> Answer {
+    fn protobuf(&self, path: &str, token: &str, body: &[u8]) -> TestResponse {
         let headers = [
             ("authorization", &*bearer(token)),
             ("content-type", protocol::PROTOBUF),
@@ -130,7 +130,7 @@ impl Running {
         path: &str,
         headers: &[(&str, &str)],
         body: impl AsSendBody,
-    ) -> Answer {
+    ) -> TestResponse {
         let answer = self.ask(method, path, headers, body);
         openapi::check_documented(&self.openapi, method, path, answer.status);
         answer
@@ -143,7 +143,7 @@ impl Running {
         path: &str,
         headers: &[(&str, &str)],
         body: impl AsSendBody,
-    ) -> Answer {
+    ) -> TestResponse {
         let mut request =
             Request::builder().method(method).uri(format!("http://{}{path}", self.address));
         for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
@@ -152,22 +152,22 @@ impl Running {
         let response = self.agent.run(request.body(body).unwrap()).unwrap();
         let (parts, mut body) = response.into_parts();
         let body = body.with_config().limit(u64::MAX).read_to_vec().unwrap();
-        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+        TestResponse { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
     /// Makes an account; returns the token of its first device.
     fn account(&self, login: &str) -> String {
         let account = json!({ "login": login, "password": PASSWORD });
         assert_eq!(self.post("/v1/accounts", "", &account).status, 201);
-        self.client(login).1
+        self.register_device(login).1
     }
 
     /// Registers a device; returns its id and token.
-    fn client(&self, login: &str) -> (String, String) {
+    fn register_device(&self, login: &str) -> (String, String) {
         let client = json!({ "login": login, "password": PASSWORD, "name": "a device" });
         let answer = self.post("/v1/clients", "", &client);
         assert_eq!(answer.status, 201);
-        answer.client()
+        answer.device_credentials()
     }
 
     /// Pushes one message, and expects that it is stored: the server is well, and so is this user.
@@ -180,13 +180,13 @@ impl Running {
     }
 }
 
-struct Answer {
+struct TestResponse {
     status: u16,
     headers: HeaderMap,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl TestResponse {
     #[track_caller]
     fn json(&self) -> Value {
         let value = serde_json::from_slice(&self.body);
@@ -219,14 +219,14 @@ impl Answer {
         assert!(!body["error"]["message"].as_str().unwrap().is_empty());
     }
 
-    fn client(&self) -> (String, String) {
+    fn device_credentials(&self) -> (String, String) {
         let body = self.json();
         (body["client_id"].as_str().unwrap().to_owned(), body["token"].as_str().unwrap().to_owned())
     }
 }
 
 /// The answers to so many requests that are made at the same time.
-fn at_once(count: usize, ask: impl Fn(usize) -> Answer + Sync) -> Vec<Answer> {
+fn at_once(count: usize, ask: impl Fn(usize) -> TestResponse + Sync) -> Vec<TestResponse> {
     let ask = &ask;
     std::thread::scope(|scope| {
         let asking: Vec<_> = (0..count).map(|number| scope.spawn(move || ask(number))).collect();
@@ -239,7 +239,7 @@ fn bearer(token: &str) -> String {
 }
 
 fn timestamp(millis: u64) -> Timestamp {
-    Timestamp::new(millis, 0, Node(7)).unwrap()
+    Timestamp::new(millis, 0, NodeId(7)).unwrap()
 }
 
 /// A push request in JSON: times and contents.
@@ -251,6 +251,6 @@ fn message(millis: u64, content: &str) -> Value {
     serde_json::to_value(wire_message(millis, content)).unwrap()
 }
 
-fn wire_message(millis: u64, content: &str) -> protocol::Message {
+fn wire_message(millis: u64, content: &str) -> protocol::WireMessage {
     crdt::Message { timestamp: timestamp(millis), content: content.to_owned().into() }.into()
 }

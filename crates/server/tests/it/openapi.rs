@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::Running;
+use crate::RunningServer;
 
 /// What `docs/formats/3-http-api.md` describes.
 const CALLS: &[(&str, &str)] = &[
@@ -65,7 +65,7 @@ pub(crate) fn check_documented(openapi: &Value, method: &str, path: &str, status
 
 #[test]
 fn every_documented_call_is_routed_and_every_route_documented() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let expected = CALLS.iter().map(|&(method, path)| (method.to_owned(), path));
     assert_eq!(documented(&server.openapi), expected.collect());
     for (method, template) in CALLS {
@@ -77,7 +77,7 @@ fn every_documented_call_is_routed_and_every_route_documented() {
 
 #[test]
 fn the_document_names_the_limits_of_this_server() {
-    let server = Running::with(|config| config.messages_count_max = 1_234);
+    let server = RunningServer::with(|config| config.messages_count_max = 1_234);
     let messages =
         &server.openapi["components"]["schemas"]["PushRequest"]["properties"]["messages"];
     assert_eq!(messages["maxItems"], 1_234);
@@ -93,7 +93,7 @@ fn the_document_names_the_limits_of_this_server() {
 /// A keyword put on a property that is not there would make one, with nothing else.
 #[test]
 fn every_property_has_a_type() {
-    let server = Running::new();
+    let server = RunningServer::new();
     for (name, schema) in server.openapi["components"]["schemas"].as_object().unwrap() {
         // A list of words has none.
         for (property, schema) in schema["properties"].as_object().into_iter().flatten() {
@@ -105,7 +105,7 @@ fn every_property_has_a_type() {
 
 #[test]
 fn every_operation_has_its_errors_and_its_security() {
-    let server = Running::new();
+    let server = RunningServer::new();
     for (path, operations) in server.openapi["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
             let call = format!("{method} {path}");
@@ -126,7 +126,7 @@ fn every_operation_has_its_errors_and_its_security() {
 
 #[test]
 fn every_reference_leads_somewhere() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let text = server.openapi.to_string();
     let references = text.split("\"$ref\":\"#").skip(1).map(|rest| rest.split('"').next().unwrap());
     for reference in references {

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::{ADMIN, Running, push};
+use crate::{ADMIN, RunningServer, push};
 
 #[test]
 fn it_says_that_it_is_well_and_what_it_is() {
-    let server = Running::new();
+    let server = RunningServer::new();
     assert_eq!(server.get("/healthz", "").json(), json!({ "status": "ok" }));
     let page = server.get("/", "");
     assert!(page.header("content-type").starts_with("text/html"));
@@ -19,7 +19,7 @@ fn it_says_that_it_is_well_and_what_it_is() {
 
 #[test]
 fn it_counts_requests_and_messages() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
     server.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
@@ -44,13 +44,13 @@ fn it_counts_requests_and_messages() {
 
 #[test]
 fn without_an_operator_metrics_are_for_this_machine_and_not_for_its_proxys_clients() {
-    let server = Running::with(|config| config.admin_token = None);
+    let server = RunningServer::with(|config| config.admin_token = None);
     assert_eq!(server.get("/metrics", "").status, 200);
     for header in ["x-forwarded-for", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Proto"] {
         let answer = server.send("GET", "/metrics", &[(header, "127.0.0.1")], ());
         answer.refused("admin_disabled");
     }
-    let named = Running::with(|config| {
+    let named = RunningServer::with(|config| {
         config.admin_token = None;
         config.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });
@@ -61,7 +61,7 @@ fn without_an_operator_metrics_are_for_this_machine_and_not_for_its_proxys_clien
 
 #[test]
 fn it_shows_how_the_open_vaults_files_are() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
     let vault = files_below(&server.data.path().join("vaults"));
@@ -88,7 +88,7 @@ fn it_shows_how_the_open_vaults_files_are() {
 
 #[test]
 fn an_idle_vault_is_maintained() {
-    let server = Running::with(|config| {
+    let server = RunningServer::with(|config| {
         config.databases.idle_time = std::time::Duration::from_millis(1);
     });
     let token = server.account("ada");
@@ -109,7 +109,7 @@ fn an_idle_vault_is_maintained() {
 
 #[test]
 fn several_servers_count_apart() {
-    let (one, two) = (Running::new(), Running::new());
+    let (one, two) = (RunningServer::new(), RunningServer::new());
     let token = one.account("ada");
     one.post("/v1/sync/delta", &token, &push(&[(1, "a")]));
     let metrics = String::from_utf8(two.get("/metrics", ADMIN).body).unwrap();
@@ -118,10 +118,10 @@ fn several_servers_count_apart() {
 
 #[test]
 fn a_restarted_server_has_what_was_acknowledged() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let before = server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")])).json();
-    let server = Running::on(server.stop(), |_| {});
+    let server = RunningServer::on(server.stop(), |_| {});
     let page = server.get("/v1/sync/delta", &token).json();
     assert_eq!(page["messages"], push(&[(1, "a"), (2, "b")])["messages"]);
     assert_eq!(page["fingerprint"], before["fingerprint"]);
@@ -129,7 +129,7 @@ fn a_restarted_server_has_what_was_acknowledged() {
 
 #[test]
 fn a_stopping_server_answers_the_push_that_it_has_taken() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let body = push(&[(1, "a")]).to_string();
     let stream = TcpStream::connect(server.address).unwrap();
@@ -147,7 +147,7 @@ fn a_stopping_server_answers_the_push_that_it_has_taken() {
     // The handler is reading the body by then.
     assert_eq!(line, "HTTP/1.1 100 Continue\r\n");
     server.stop.send(()).unwrap();
-    // The listener is gone once the server has heard of it.
+    // The subscriber is gone once the server has heard of it.
     while TcpStream::connect(server.address).is_ok() {
         std::thread::yield_now();
     }
@@ -156,13 +156,13 @@ fn a_stopping_server_answers_the_push_that_it_has_taken() {
     reader.read_to_string(&mut answer).unwrap();
     assert!(answer.contains("HTTP/1.1 200 OK") && answer.contains(r#""stored":1"#), "{answer}");
     server.thread.join().unwrap();
-    let server = Running::on(server.data, |_| {});
+    let server = RunningServer::on(server.data, |_| {});
     assert_eq!(server.get("/v1/sync/delta", &token).json()["cursor"], 1);
 }
 
 #[test]
 fn a_damaged_vault_is_told_to_nobody_else_and_in_no_detail() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let ada = server.account("ada");
     let vaults = server.data.path().join("vaults");
     let adas: Vec<_> = files_below(&vaults);
@@ -175,12 +175,12 @@ fn a_damaged_vault_is_told_to_nobody_else_and_in_no_detail() {
         }
     };
     spoil();
-    let server = Running::on(data, |_| {});
-    // The first time it is put aside.
+    let server = RunningServer::on(data, |_| {});
+    // The first time it is quarantined.
     assert_eq!(server.get("/v1/sync/delta", &ada).json()["cursor"], 0);
     let data = server.stop();
     spoil();
-    let server = Running::on(data, |_| {});
+    let server = RunningServer::on(data, |_| {});
     let answer = server.get("/v1/sync/delta", &ada);
     answer.refused("server_damaged");
     let told = String::from_utf8(answer.body).unwrap();
@@ -195,9 +195,9 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn an_address_in_use_is_told() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let config = server::Config { listen: server.address, ..server::Config::default() };
-    let error = runtime.block_on(server::Server::bind(config)).err().unwrap();
+    let error = runtime.block_on(server::SyncServer::bind(config)).err().unwrap();
     assert!(matches!(error, server::Error::Listen { .. }), "{error}");
 }

@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use crate::{Answer, Running};
+use crate::{RunningServer, TestResponse};
 
 const OURS: &str = "https://app.example";
 const OTHER: &str = "https://other.example";
 
-fn allowing(origins: &[&str]) -> Running {
-    Running::with(|config| {
+fn allowing(origins: &[&str]) -> RunningServer {
+    RunningServer::with(|config| {
         config.origins = origins.iter().map(|origin| origin.parse().unwrap()).collect();
     })
 }
 
 /// What a browser sends before it pushes with a token.
-fn preflight(server: &Running, path: &str, origin: &str) -> Answer {
+fn preflight(server: &RunningServer, path: &str, origin: &str) -> TestResponse {
     let headers = [
         ("origin", origin),
         ("access-control-request-method", "POST"),
@@ -23,7 +23,7 @@ fn preflight(server: &Running, path: &str, origin: &str) -> Answer {
     server.ask("OPTIONS", path, &headers, ())
 }
 
-fn from(server: &Running, path: &str, origin: &str) -> Answer {
+fn from(server: &RunningServer, path: &str, origin: &str) -> TestResponse {
     server.ask("GET", path, &[("origin", origin)], ())
 }
 
@@ -75,7 +75,7 @@ fn any_origin_may_be_allowed() {
 
 #[test]
 fn nobody_is_allowed_unless_named_and_nothing_but_the_api() {
-    let server = Running::new();
+    let server = RunningServer::new();
     preflight(&server, "/v1/sync/delta", OURS).refused("method_not_allowed");
     assert_eq!(from(&server, "/v1/openapi.json", OURS).header("access-control-allow-origin"), "");
     let server = allowing(&["*"]);

@@ -3,36 +3,36 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use crdt::{Message, Node, Timestamp};
+use crdt::{Message, NodeId, Timestamp};
 use prost::Message as _;
-use protocol::{Item, PushRequest, Reconcile, ReconcileResponse};
+use protocol::{PushRequest, ReconcileEntry, ReconcileResponse, SetReconciler};
 use serde_json::json;
 
-use crate::Running;
+use crate::RunningServer;
 
 const DAY_MS: u64 = 86_400_000;
 /// 2024-11-21, well before any server's clock.
 const START_MS: u64 = 1_732_147_200_000;
 
-type Set = BTreeMap<Timestamp, Bytes>;
+type ContentsByTimestamp = BTreeMap<Timestamp, Bytes>;
 
 /// What a comparison took.
 #[derive(Debug, Default)]
-struct Cost {
+struct ReconcileCost {
     rounds: usize,
     bytes: usize,
 }
 
-fn set(times: impl IntoIterator<Item = (u64, u16)>) -> Set {
+fn set(times: impl IntoIterator<Item = (u64, u16)>) -> ContentsByTimestamp {
     let one = |(millis, counter)| {
-        let timestamp = Timestamp::new(START_MS + millis, counter, Node(millis % 3)).unwrap();
+        let timestamp = Timestamp::new(START_MS + millis, counter, NodeId(millis % 3)).unwrap();
         (timestamp, Bytes::from(format!("the change of {timestamp}")))
     };
     times.into_iter().map(one).collect()
 }
 
-fn push(server: &Running, token: &str, set: &Set) {
-    let all: Vec<protocol::Message> = set
+fn push(server: &RunningServer, token: &str, set: &ContentsByTimestamp) {
+    let all: Vec<protocol::WireMessage> = set
         .iter()
         .map(|(timestamp, content)| {
             Message { timestamp: *timestamp, content: content.clone() }.into()
@@ -46,15 +46,18 @@ fn push(server: &Running, token: &str, set: &Set) {
 }
 
 /// Compares, takes what is missing and pushes what is wanted; both sides are equal afterwards.
-fn heal(server: &Running, token: &str, device: &mut Set) -> Cost {
-    let mut reconcile = Reconcile::new(device.iter().map(|(t, c)| Item::of(*t, c)).collect());
-    let (mut cost, mut wanted) = (Cost::default(), Set::new());
+fn heal(server: &RunningServer, token: &str, device: &mut ContentsByTimestamp) -> ReconcileCost {
+    let mut reconcile = SetReconciler::new(
+        device.iter().map(|(t, c)| ReconcileEntry::from_message(*t, c)).collect(),
+    );
+    let (mut cost, mut wanted) = (ReconcileCost::default(), ContentsByTimestamp::new());
     while let Some(request) = reconcile.request() {
         let body = request.encode_to_vec();
         let answer = server.protobuf("/v1/sync/reconcile", token, &body);
         cost.rounds += 1;
         cost.bytes += body.len() + answer.body.len();
-        let found = reconcile.answered(answer.protobuf::<ReconcileResponse>().findings).unwrap();
+        let found =
+            reconcile.handle_response(answer.protobuf::<ReconcileResponse>().findings).unwrap();
         for message in found.missing {
             let message = Message::try_from(message).unwrap();
             assert!(device.insert(message.timestamp, message.content).is_none(), "known");
@@ -64,7 +67,7 @@ fn heal(server: &Running, token: &str, device: &mut Set) -> Cost {
     push(server, token, &wanted);
     let there = server.get("/v1/sync/delta?cursor=9999999", token).json();
     let here = device.iter().fold(crdt::Fingerprint::default(), |mut sum, (timestamp, content)| {
-        sum += crdt::Fingerprint::of(*timestamp, content);
+        sum += crdt::Fingerprint::from_message(*timestamp, content);
         sum
     });
     let fingerprint = json!({ "count": here.count, "digest": format!("{:032x}", here.digest) });
@@ -73,12 +76,13 @@ fn heal(server: &Running, token: &str, device: &mut Set) -> Cost {
 }
 
 /// Takes every `every`-th message from the server's set, and those after them from the device's.
-fn check(all: &Set, every: usize, rounds_max: usize) {
-    let server = Running::new();
+fn check(all: &ContentsByTimestamp, every: usize, rounds_max: usize) {
+    let server = RunningServer::new();
     let token = server.account("ada");
     let without = |rest: usize| {
         let kept = all.iter().enumerate().filter(|(place, _)| place % every != rest);
-        kept.map(|(_, (timestamp, content))| (*timestamp, content.clone())).collect::<Set>()
+        kept.map(|(_, (timestamp, content))| (*timestamp, content.clone()))
+            .collect::<ContentsByTimestamp>()
     };
     let (mut device, there) = (without(1), without(0));
     push(&server, &token, &there);
@@ -112,11 +116,11 @@ fn differences_within_one_millisecond_are_found() {
 
 #[test]
 fn a_device_without_anything_gets_everything_and_a_server_too() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let all = set((0..3_000).map(|n| (n * DAY_MS, 0)).take(700));
     push(&server, &token, &all);
-    let mut device = Set::new();
+    let mut device = ContentsByTimestamp::new();
     heal(&server, &token, &mut device);
     assert_eq!(device, all);
     let token = server.account("bob");
@@ -125,7 +129,7 @@ fn a_device_without_anything_gets_everything_and_a_server_too() {
 
 #[test]
 fn another_user_s_messages_are_not_compared() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let (ada, bob) = (server.account("ada"), server.account("bob"));
     push(&server, &ada, &set([(1, 0), (2, 0)]));
     let request = json!({ "claims": [{ "length": "ffffffffffffffff" }] });
@@ -138,7 +142,7 @@ fn another_user_s_messages_are_not_compared() {
 
 #[test]
 fn claims_that_make_no_sense_are_refused() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let claim = |gap: &str, length: &str| json!({ "gap": gap, "length": length, "count": 1 });
     let post = |claims: serde_json::Value| {
@@ -148,7 +152,8 @@ fn claims_that_make_no_sense_are_refused() {
     post(json!([claim("0", "f000000000000000"), claim("0", "f000000000000000")]))
         .refused("malformed");
     post(json!([claim("x", "1")])).refused("malformed");
-    let many = protocol::ReconcileRequest { claims: vec![protocol::Claim::default(); 100_001] };
+    let many =
+        protocol::ReconcileRequest { claims: vec![protocol::WireRangeClaim::default(); 100_001] };
     let answer = server.protobuf("/v1/sync/reconcile", &token, &many.encode_to_vec());
     assert_eq!(answer.status, 413);
     assert_eq!(post(json!([])).json()["findings"], json!([]));

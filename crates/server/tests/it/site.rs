@@ -2,7 +2,7 @@
 
 use server::Asset;
 
-use crate::{Answer, Running};
+use crate::{RunningServer, TestResponse};
 
 const PAGE: &[u8] = b"<!doctype html><title>Plan</title>";
 const SCRIPT: &[u8] = b"console.log('console.log console.log console.log')";
@@ -47,11 +47,11 @@ const SITE: &[Asset] = &[
 
 const SCRIPT_PATH: &str = "/assets/main-0123ABCD.js";
 
-fn server() -> Running {
-    Running::with(|config| config.site = SITE)
+fn server() -> RunningServer {
+    RunningServer::with(|config| config.site = SITE)
 }
 
-fn with(server: &Running, path: &str, name: &str, value: &str) -> Answer {
+fn with(server: &RunningServer, path: &str, name: &str, value: &str) -> TestResponse {
     server.ask("GET", path, &[(name, value)], ())
 }
 

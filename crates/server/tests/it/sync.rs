@@ -7,11 +7,11 @@ use prost::Message as _;
 use protocol::{PullResponse, PushRequest, PushResponse};
 use serde_json::{Value, json};
 
-use crate::{Answer, Running, bearer, message, push, wire_message};
+use crate::{RunningServer, TestResponse, bearer, message, push, wire_message};
 
 #[test]
 fn pushing_twice_stores_once() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let request = push(&[(2, "b"), (1, "a")]);
     let first = server.post("/v1/sync/delta", &token, &request).json();
@@ -33,7 +33,7 @@ fn pushing_twice_stores_once() {
 
 #[test]
 fn another_content_for_a_known_timestamp_is_refused_as_a_whole() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     server.post("/v1/sync/delta", &token, &push(&[(1, "first")]));
     let answer = server.post("/v1/sync/delta", &token, &push(&[(2, "new"), (1, "second")]));
@@ -44,7 +44,7 @@ fn another_content_for_a_known_timestamp_is_refused_as_a_whole() {
 
 #[test]
 fn a_cursor_leads_through_the_pages() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b"), (3, "c")]));
     let page = |query: &str| {
@@ -64,7 +64,7 @@ fn a_cursor_leads_through_the_pages() {
 
 #[test]
 fn json_and_protobuf_say_the_same() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let (ada, bob) = (server.account("ada"), server.account("bob"));
     let contents = [(1, ""), (2, "text"), (3, "\u{0}\u{7f}ü☂")];
     let messages = contents.map(|(millis, content)| wire_message(millis, content)).to_vec();
@@ -86,16 +86,16 @@ fn json_and_protobuf_say_the_same() {
 
 #[test]
 fn a_refusal_comes_in_the_accepted_encoding() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let answer = server.protobuf("/v1/sync/delta", &token, b"\xff\xff");
     assert_eq!(answer.status, 400);
-    let refusal: protocol::ErrorResponse = answer.protobuf();
-    assert_eq!(refusal.code(), Some(protocol::ErrorCode::Malformed));
+    let error: protocol::ErrorResponse = answer.protobuf();
+    assert_eq!(error.code(), Some(protocol::ErrorCode::Malformed));
 }
 
 /// Nine contents of half a megabyte: several pages of a stream.
-fn fill(server: &Running, token: &str) -> Vec<PullResponse> {
+fn fill(server: &RunningServer, token: &str) -> Vec<PullResponse> {
     let messages = (1..=9).map(|millis| wire_message(millis, &"x".repeat(512 << 10))).collect();
     let request = PushRequest { messages, ..PushRequest::default() }.encode_to_vec();
     let answer: PushResponse = server.protobuf("/v1/sync/delta", token, &request).protobuf();
@@ -109,11 +109,11 @@ fn fill(server: &Running, token: &str) -> Vec<PullResponse> {
     pages
 }
 
-fn get(server: &Running, path: &str, token: &str, accept: &str) -> Answer {
+fn get(server: &RunningServer, path: &str, token: &str, accept: &str) -> TestResponse {
     server.send("GET", path, &[("authorization", &bearer(token)), ("accept", accept)], ())
 }
 
-fn messages_of(pages: &[PullResponse]) -> Vec<&protocol::Message> {
+fn messages_of(pages: &[PullResponse]) -> Vec<&protocol::WireMessage> {
     pages.iter().flat_map(|page| &page.messages).collect()
 }
 
@@ -127,7 +127,7 @@ fn check_stream(stream: &[PullResponse], pages: &[PullResponse]) {
 
 #[test]
 fn a_stream_is_what_the_pages_are() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let pages = fill(&server, &token);
 
@@ -153,7 +153,7 @@ fn a_stream_is_what_the_pages_are() {
 
 #[test]
 fn a_stream_of_nothing_still_says_how_things_stand() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let answer = get(&server, "/v1/sync/full", &token, "").json();
     assert_eq!((&answer["messages"], &answer["more"]), (&json!([]), &json!(false)));
@@ -162,7 +162,7 @@ fn a_stream_of_nothing_still_says_how_things_stand() {
 
 #[test]
 fn a_stream_is_compressed_for_those_who_take_it() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     fill(&server, &token);
     // ureq would unpack it and say nothing.
@@ -185,7 +185,7 @@ fn a_stream_is_compressed_for_those_who_take_it() {
 
 #[test]
 fn timestamps_are_read_and_written_in_their_canonical_text() {
-    let server = Running::new();
+    let server = RunningServer::new();
     let token = server.account("ada");
     let text = "2026-11-21T06:30:00.123Z-00AB-a1b2c3d4e5f60718";
     let check = |text: &str| -> Value {

@@ -18,7 +18,7 @@ use rustix::fs::OFlags;
 /// Bytes that are kept together: SQLite's default page.
 const BLOCK_SIZE: usize = 4096;
 
-type Block = Box<[u8; BLOCK_SIZE]>;
+type OverlayBlock = Box<[u8; BLOCK_SIZE]>;
 
 /// The files by name. A name that is not here stands for what the disk has.
 pub(super) struct OverlayFiles {
@@ -84,7 +84,7 @@ pub(super) struct OverlayFile {
     disk_bytes: u64,
     bytes: u64,
     /// What was written, by the number of the block; each block is whole.
-    blocks: BTreeMap<u64, Block>,
+    blocks: BTreeMap<u64, OverlayBlock>,
     room: Arc<OverlayRoom>,
 }
 
@@ -150,7 +150,7 @@ impl OverlayFile {
     }
 
     /// The block, as it is now; `None` if the overlay is full.
-    fn block_mut(&mut self, number: u64) -> io::Result<Option<&mut Block>> {
+    fn block_mut(&mut self, number: u64) -> io::Result<Option<&mut OverlayBlock>> {
         if !self.blocks.contains_key(&number) {
             if !self.room.take_block() {
                 return Ok(None);

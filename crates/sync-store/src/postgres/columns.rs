@@ -3,27 +3,27 @@
 use crdt::Timestamp;
 use tokio_postgres::types::Type;
 
-use crate::batch::Entry;
-use crate::postgres::pool::Parameter;
-use crate::postgres::rows::{Binary, halves};
-use crate::postgres::sealed::Keys;
+use crate::batch::BatchEntry;
+use crate::postgres::pool::PostgresParameter;
+use crate::postgres::rows::{SqlBytes, halves};
+use crate::postgres::sealing::VaultSealKeys;
 
 /// One element each for every message, in order of timestamp.
-pub(super) struct Columns {
-    stamps: Vec<Binary<[u8; Timestamp::BYTES]>>,
+pub(super) struct MessageColumns {
+    stamps: Vec<SqlBytes<[u8; Timestamp::BYTES]>>,
     highs: Vec<i64>,
     lows: Vec<i64>,
     /// Of the contents before they were sealed.
     sizes: Vec<i32>,
-    contents: Vec<Binary<bytes::Bytes>>,
+    contents: Vec<SqlBytes<bytes::Bytes>>,
 }
 
-impl Columns {
+impl MessageColumns {
     /// Seals the contents.
-    pub(super) fn new(entries: &[&Entry], keys: &Keys) -> Self {
-        let stamp = |entry: &&Entry| Binary(entry.message.timestamp.to_bytes());
-        let halves = |entry: &&Entry| halves(entry.fingerprint.digest);
-        let size = |entry: &&Entry| i32::try_from(entry.message.content.len());
+    pub(super) fn new(entries: &[&BatchEntry], keys: &VaultSealKeys) -> Self {
+        let stamp = |entry: &&BatchEntry| SqlBytes(entry.message.timestamp.to_bytes());
+        let halves = |entry: &&BatchEntry| halves(entry.fingerprint.digest);
+        let size = |entry: &&BatchEntry| i32::try_from(entry.message.content.len());
         let (highs, lows) = entries.iter().map(halves).unzip();
         let sizes = entries.iter().map(size).collect::<Result<_, _>>();
         let sealed = keys.seal_all(entries);
@@ -32,7 +32,7 @@ impl Columns {
             highs,
             lows,
             sizes: sizes.expect("a body is smaller"),
-            contents: sealed.into_iter().map(Binary).collect(),
+            contents: sealed.into_iter().map(SqlBytes).collect(),
         }
     }
 
@@ -42,7 +42,7 @@ impl Columns {
     }
 
     /// The arrays, in the order that the functions have them.
-    pub(super) fn parameters(&self) -> [Parameter<'_>; 5] {
+    pub(super) fn parameters(&self) -> [PostgresParameter<'_>; 5] {
         [
             (&self.stamps, Type::BYTEA_ARRAY),
             (&self.highs, Type::INT8_ARRAY),

@@ -7,7 +7,7 @@
 //! - No lock is held while the new record is computed. Within this process changes of a vault take
 //!   turns instead, so that it meets only those of other processes.
 //! - What is answered is on the disk: known messages are visible, so they were flushed; all else is
-//!   written with PostgreSQL's own `synchronous_commit`, pieces too.
+//!   written with PostgreSQL's own `synchronous_commit`, chunks too.
 
 use std::sync::Arc;
 
@@ -18,12 +18,15 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::batch::{Batch, Entry};
+use crate::batch::{BatchEntry, MessageBatch};
 use crate::error::{Error, Result};
-use crate::gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, WholeBlob};
-use crate::postgres::columns::Columns;
-use crate::postgres::rows::{self, Binary, Uuid, bigint};
-use crate::postgres::sealed::Keys;
+use crate::gateway::{
+    BlobChunkId, BlobId, CompleteBlob, ExchangeOutcome, GatewaySnapshot, GatewayStore,
+    UpdateStateFn,
+};
+use crate::postgres::columns::MessageColumns;
+use crate::postgres::rows::{self, SqlBytes, SqlUuid, bigint};
+use crate::postgres::sealing::VaultSealKeys;
 use crate::postgres::{PostgresStore, blocking, pool};
 
 /// How often a change is computed. Each time in vain, another process has changed the vault: of
@@ -36,14 +39,14 @@ const TURNS_COUNT: usize = 1_024;
 
 /// Who may change a vault's record now.
 #[derive(Clone)]
-pub(super) struct Turns(Arc<[Mutex<()>]>);
+pub(super) struct VaultLocks(Arc<[Mutex<()>]>);
 
-impl Turns {
+impl VaultLocks {
     pub(super) fn new() -> Self {
         Self((0..TURNS_COUNT).map(|_| Mutex::default()).collect())
     }
 
-    async fn wait(&self, vault: Uuid) -> MutexGuard<'_, ()> {
+    async fn lock(&self, vault: SqlUuid) -> MutexGuard<'_, ()> {
         // An id is random.
         let place = vault.0 % self.0.len() as u128;
         self.0[usize::try_from(place).expect("below the count")].lock().await
@@ -51,14 +54,14 @@ impl Turns {
 }
 
 /// What is to become of the messages.
-enum Change {
-    Store(Batch),
+enum GatewayChange {
+    Store(MessageBatch),
     Clear,
-    ReplaceBlob(WholeBlob),
+    ReplaceBlob(CompleteBlob),
 }
 
 /// A record as it was read.
-struct Read {
+struct VersionedState {
     version: i64,
     cursor: u64,
     record: Bytes,
@@ -67,15 +70,15 @@ struct Read {
 }
 
 /// A change, computed and sealed.
-struct Computed {
-    columns: Columns,
+struct ComputedChange {
+    columns: MessageColumns,
     record: Bytes,
     /// None if it stays as it is.
     sealed: Option<Bytes>,
 }
 
-impl Change {
-    fn entries(&self) -> &[Entry] {
+impl GatewayChange {
+    fn entries(&self) -> &[BatchEntry] {
         match self {
             Self::Store(batch) => &batch.entries,
             Self::Clear | Self::ReplaceBlob(_) => &[],
@@ -86,75 +89,86 @@ impl Change {
         self.entries().iter().flat_map(|entry| entry.message.timestamp.to_bytes()).collect()
     }
 
-    fn compute(&self, read: &Read, amend: &Amend, keys: &Keys) -> Result<Computed> {
+    fn compute(
+        &self,
+        read: &VersionedState,
+        update: &UpdateStateFn,
+        keys: &VaultSealKeys,
+    ) -> Result<ComputedChange> {
         let mut known = read.known.iter().copied().peekable();
         let places = (0i32..).zip(self.entries());
         let fresh = places.filter(|(place, _)| known.next_if_eq(place).is_none());
         let fresh: Vec<_> = fresh.map(|(_, entry)| entry).collect();
         let timestamps: Vec<_> = fresh.iter().map(|entry| entry.message.timestamp).collect();
-        let record = Bytes::from(amend(&read.record, &timestamps).map_err(Error::Declined)?);
+        let record = Bytes::from(update(&read.record, &timestamps).map_err(Error::Declined)?);
         let changes_nothing =
             matches!(self, Self::Store(_)) && fresh.is_empty() && record == read.record;
-        let sealed = (!changes_nothing).then(|| keys.seal_record(read.version + 1, &record));
-        Ok(Computed { columns: Columns::new(&fresh, keys), record, sealed })
+        let sealed = (!changes_nothing).then(|| keys.seal_gateway_state(read.version + 1, &record));
+        Ok(ComputedChange { columns: MessageColumns::new(&fresh, keys), record, sealed })
     }
 }
 
 impl PostgresStore {
-    async fn read_record(&self, list: &[u8]) -> Result<Read> {
+    async fn read_record(&self, list: &[u8]) -> Result<VersionedState> {
         let sql = "SELECT * FROM warren.known($1, $2)";
-        let row = self.postgres.one(sql, &[self.vault(), (&list, Type::BYTEA)]).await?;
+        let row = self.postgres.query_one(sql, &[self.vault(), (&list, Type::BYTEA)]).await?;
         let version = row.try_get(2)?;
         let record = match version {
             0 => Bytes::new(),
-            _ => self.keys.open_record(version, row.try_get(3)?)?,
+            _ => self.keys.open_gateway_state(version, row.try_get(3)?)?,
         };
         let cursor = row.try_get::<_, i64>(1)?.cast_unsigned();
-        Ok(Read { version, cursor, record, known: row.try_get(0)? })
+        Ok(VersionedState { version, cursor, record, known: row.try_get(0)? })
     }
 
     /// Returns the newest arrival number before it.
     async fn write(
         &self,
-        change: &Change,
-        columns: &Columns,
+        change: &GatewayChange,
+        columns: &MessageColumns,
         version: i64,
         record: &Bytes,
     ) -> Result<u64> {
-        let record = Binary(record);
-        let record: [pool::Parameter<'_>; 2] = [(&version, Type::INT8), (&record, Type::BYTEA)];
+        let record = SqlBytes(record);
+        let record: [pool::PostgresParameter<'_>; 2] =
+            [(&version, Type::INT8), (&record, Type::BYTEA)];
         let row = match change {
-            Change::Store(_) => {
+            GatewayChange::Store(_) => {
                 let sql = "SELECT warren.exchange($1, $2, $3, $4, $5, $6, $7, $8)";
                 let parameters = [&[self.vault()], &columns.parameters()[..], &record].concat();
-                self.postgres.one(sql, &parameters).await
+                self.postgres.query_one(sql, &parameters).await
             }
-            Change::Clear => {
+            GatewayChange::Clear => {
                 let parameters = [&[self.vault()][..], &record].concat();
-                self.postgres.one("SELECT warren.clear($1, $2, $3)", &parameters).await
+                self.postgres.query_one("SELECT warren.clear($1, $2, $3)", &parameters).await
             }
-            Change::ReplaceBlob(blob) => {
+            GatewayChange::ReplaceBlob(blob) => {
                 let sql = "SELECT warren.replace_blob($1, $2, $3, $4, $5)";
-                let (id, count) = (blob.id.get().cast_signed(), blob.pieces_count.cast_signed());
-                let blob: [pool::Parameter<'_>; 2] = [(&id, Type::INT8), (&count, Type::INT4)];
+                let (id, count) = (blob.id.get().cast_signed(), blob.chunks_count.cast_signed());
+                let blob: [pool::PostgresParameter<'_>; 2] =
+                    [(&id, Type::INT8), (&count, Type::INT4)];
                 let parameters = [&[self.vault()][..], &record, &blob].concat();
-                self.postgres.one(sql, &parameters).await
+                self.postgres.query_one(sql, &parameters).await
             }
         };
         Ok(row?.try_get::<_, i64>(0)?.cast_unsigned())
     }
 
-    async fn change(&self, change: Change, amend: Amend) -> Result<Exchanged> {
-        let _turn = self.postgres.turns.wait(self.vault).await;
+    async fn change(
+        &self,
+        change: GatewayChange,
+        update: UpdateStateFn,
+    ) -> Result<ExchangeOutcome> {
+        let _turn = self.postgres.vault_locks.lock(self.vault).await;
         let (list, change) = (change.list(), Arc::new(change));
         let mut tries = 1;
         loop {
             let read = self.read_record(&list).await?;
             let (version, mut cursor) = (read.version, read.cursor);
-            let (of, amend, keys) =
-                (Arc::clone(&change), Arc::clone(&amend), Arc::clone(&self.keys));
-            let computed = blocking(move || of.compute(&read, &amend, &keys)).await??;
-            let Computed { columns, record, sealed } = computed;
+            let (of, update, keys) =
+                (Arc::clone(&change), Arc::clone(&update), Arc::clone(&self.keys));
+            let computed = blocking(move || of.compute(&read, &update, &keys)).await??;
+            let ComputedChange { columns, record, sealed } = computed;
             if let Some(sealed) = sealed {
                 match self.write(&change, &columns, version, &sealed).await {
                     Ok(before) => cursor = before,
@@ -171,34 +185,38 @@ impl PostgresStore {
                     Err(error) => return Err(error),
                 }
             }
-            return Ok(Exchanged { cursor, stored: columns.count(), record });
+            return Ok(ExchangeOutcome { cursor, stored: columns.count(), state: record });
         }
     }
 
-    async fn call(&self, sql: &str, rest: &[pool::Parameter<'_>]) -> Result<Vec<Row>> {
-        self.postgres.all(sql, &[&[self.vault()], rest].concat()).await
+    async fn call(&self, sql: &str, rest: &[pool::PostgresParameter<'_>]) -> Result<Vec<Row>> {
+        self.postgres.query_all(sql, &[&[self.vault()], rest].concat()).await
     }
 }
 
 #[async_trait]
 impl GatewayStore for PostgresStore {
-    async fn exchange(&self, batch: Batch, amend: Amend) -> Result<Exchanged> {
-        self.change(Change::Store(batch), amend).await
+    async fn exchange(
+        &self,
+        batch: MessageBatch,
+        update: UpdateStateFn,
+    ) -> Result<ExchangeOutcome> {
+        self.change(GatewayChange::Store(batch), update).await
     }
 
-    async fn record(&self) -> Result<Recorded> {
-        let Read { cursor, record, .. } = self.read_record(&[]).await?;
-        Ok(Recorded { cursor, record })
+    async fn gateway_state(&self) -> Result<GatewaySnapshot> {
+        let VersionedState { cursor, record, .. } = self.read_record(&[]).await?;
+        Ok(GatewaySnapshot { cursor, state: record })
     }
 
-    async fn since(
+    async fn messages_from(
         &self,
         start: Timestamp,
         cursor: u64,
         count_max: usize,
         bytes_max: usize,
     ) -> Result<Vec<Message>> {
-        let (start, cursor) = (Binary(start.to_bytes()), bigint(cursor));
+        let (start, cursor) = (SqlBytes(start.to_bytes()), bigint(cursor));
         let count_max = i32::try_from(count_max).unwrap_or(i32::MAX);
         let bytes_max = bigint(bytes_max as u64);
         let parameters = [
@@ -209,7 +227,7 @@ impl GatewayStore for PostgresStore {
             (&bytes_max as _, Type::INT8),
         ];
         let sql = "SELECT * FROM warren.since($1, $2, $3, $4, $5)";
-        let row = self.postgres.one(sql, &parameters).await?;
+        let row = self.postgres.query_one(sql, &parameters).await?;
         let keys = Arc::clone(&self.keys);
         blocking(move || {
             let (stamps, contents): (Vec<&[u8]>, Vec<&[u8]>) = (row.try_get(0)?, row.try_get(1)?);
@@ -222,43 +240,47 @@ impl GatewayStore for PostgresStore {
         .await?
     }
 
-    async fn clear(&self, amend: Amend) -> Result<()> {
-        self.change(Change::Clear, amend).await.map(drop)
+    async fn clear(&self, update: UpdateStateFn) -> Result<()> {
+        self.change(GatewayChange::Clear, update).await.map(drop)
     }
 
-    async fn put_piece(&self, piece: PieceId, content: Bytes) -> Result<()> {
+    async fn put_chunk(&self, chunk: BlobChunkId, content: Bytes) -> Result<()> {
         let keys = Arc::clone(&self.keys);
-        let sealed = Binary(blocking(move || keys.seal_piece(piece, &content)).await?);
-        let (blob, number) = columns(piece);
+        let sealed = SqlBytes(blocking(move || keys.seal_chunk(chunk, &content)).await?);
+        let (blob, number) = columns(chunk);
         let place = [(&blob as _, Type::INT8), (&number as _, Type::INT4)];
         let rest = [&place[..], &[(&sealed as _, Type::BYTEA)]].concat();
         self.call("SELECT warren.put_piece($1, $2, $3, $4)", &rest).await.map(drop)
     }
 
-    async fn piece(&self, piece: PieceId) -> Result<Option<Bytes>> {
-        let (blob, number) = columns(piece);
+    async fn chunk(&self, chunk: BlobChunkId) -> Result<Option<Bytes>> {
+        let (blob, number) = columns(chunk);
         let place = [(&blob as _, Type::INT8), (&number as _, Type::INT4)];
         let rows = self.call("SELECT warren.piece($1, $2, $3)", &place).await?;
         let keys = Arc::clone(&self.keys);
         blocking(move || {
             let sealed = rows.first().map(|row| row.try_get::<_, Option<&[u8]>>(0)).transpose()?;
-            sealed.flatten().map(|sealed| keys.open_piece(piece, sealed)).transpose()
+            sealed.flatten().map(|sealed| keys.open_chunk(chunk, sealed)).transpose()
         })
         .await?
     }
 
-    async fn pieces(&self) -> Result<Vec<PieceId>> {
+    async fn chunk_ids(&self) -> Result<Vec<BlobChunkId>> {
         let rows = self.call("SELECT * FROM warren.pieces($1)", &[]).await?;
-        let piece = |row: &Row| {
+        let chunk = |row: &Row| {
             let blob = BlobId::new(row.try_get::<_, i64>(0)?.cast_unsigned());
             let number = row.try_get::<_, i32>(1)?.cast_unsigned();
-            Ok(PieceId { blob: blob.expect("`put_piece` alone writes ids"), number })
+            Ok(BlobChunkId { blob: blob.expect("`put_piece` alone writes ids"), number })
         };
-        rows.iter().map(piece).collect()
+        rows.iter().map(chunk).collect()
     }
 
-    async fn replace_blob(&self, blob: WholeBlob, amend: Amend) -> Result<Exchanged> {
-        self.change(Change::ReplaceBlob(blob), amend).await
+    async fn replace_blob(
+        &self,
+        blob: CompleteBlob,
+        update: UpdateStateFn,
+    ) -> Result<ExchangeOutcome> {
+        self.change(GatewayChange::ReplaceBlob(blob), update).await
     }
 
     async fn remove_blob(&self, blob: BlobId) -> Result<()> {
@@ -269,6 +291,6 @@ impl GatewayStore for PostgresStore {
 }
 
 /// Columns `blob, number`.
-fn columns(piece: PieceId) -> (i64, i32) {
-    (piece.blob.get().cast_signed(), piece.number.cast_signed())
+fn columns(chunk: BlobChunkId) -> (i64, i32) {
+    (chunk.blob.get().cast_signed(), chunk.number.cast_signed())
 }

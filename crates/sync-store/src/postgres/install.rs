@@ -5,7 +5,7 @@
 //! has [`schema_sql`] run.
 
 use crate::error::{Error, Result};
-use crate::postgres::pool::Postgres;
+use crate::postgres::pool::PostgresDatabase;
 
 const TABLES: &str = include_str!("schema/tables.sql");
 const STORE: &str = include_str!("schema/store.sql");
@@ -58,24 +58,25 @@ pub fn plproxy_sql() -> String {
 }
 
 /// What is installed: 0 for nothing.
-async fn installed(postgres: &Postgres) -> Result<i32> {
-    let row = postgres.one("SELECT to_regprocedure('warren.version()') IS NOT NULL", &[]).await?;
+async fn installed_version(postgres: &PostgresDatabase) -> Result<i32> {
+    let row =
+        postgres.query_one("SELECT to_regprocedure('warren.version()') IS NOT NULL", &[]).await?;
     if !row.try_get::<_, bool>(0)? {
         return Ok(0);
     }
-    Ok(postgres.one("SELECT warren.version()", &[]).await?.try_get(0)?)
+    Ok(postgres.query_one("SELECT warren.version()", &[]).await?.try_get(0)?)
 }
 
-pub(super) async fn install(postgres: &Postgres) -> Result<()> {
-    let found = installed(postgres).await?;
+pub(super) async fn install(postgres: &PostgresDatabase) -> Result<()> {
+    let found = installed_version(postgres).await?;
     if found > VERSION {
         return Err(Error::PostgresSchema(format!(
             "it is of version {found}, made by a later version of Warren than this"
         )));
     }
     if found < VERSION {
-        let client = postgres.client().await?;
-        client.batch_execute(&schema_sql()).await.map_err(|error| match error.code() {
+        let device = postgres.client().await?;
+        device.batch_execute(&schema_sql()).await.map_err(|error| match error.code() {
             Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) => {
                 Error::PostgresSchema(format!(
                     "it is of version {found}, {VERSION} is needed, and this user may not make it: \

@@ -16,7 +16,7 @@ use tokio_postgres::{NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Error, Result};
-use crate::postgres::gateway::Turns;
+use crate::postgres::gateway::VaultLocks;
 use crate::postgres::install;
 
 /// Connections at one time. PostgreSQL takes a process for each, and a few per core do all that a
@@ -38,18 +38,18 @@ const ANSWER_MAX: Duration = Duration::from_secs(70);
 const UNANSWERED_MAX: Duration = Duration::from_secs(30);
 
 /// A statement's parameter, with its type.
-pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+pub(super) type PostgresParameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A PostgreSQL database that holds vaults. Cheap to clone.
 #[derive(Clone)]
-pub struct Postgres {
+pub struct PostgresDatabase {
     pool: Pool,
     /// For people: no user, no password.
     name: String,
-    pub(super) turns: Turns,
+    pub(super) vault_locks: VaultLocks,
 }
 
-impl Postgres {
+impl PostgresDatabase {
     /// Connects, and makes the tables and functions if they are not there yet. `url` is as for
     /// libpq: `postgres://user:password@host:5432/database`.
     ///
@@ -72,7 +72,7 @@ impl Postgres {
         };
         let pool = Pool::builder(manager).max_size(CONNECTIONS_MAX).build();
         let pool = pool.map_err(|error| Error::Unavailable(error.into()))?;
-        let postgres = Self { pool, name, turns: Turns::new() };
+        let postgres = Self { pool, name, vault_locks: VaultLocks::new() };
         install::install(&postgres).await?;
         Ok(postgres)
     }
@@ -84,7 +84,7 @@ impl Postgres {
 
     pub(super) async fn client(&self) -> Result<Object> {
         match timeout(WAIT_MAX, self.pool.get()).await {
-            Ok(Ok(client)) => Ok(client),
+            Ok(Ok(device)) => Ok(device),
             Ok(Err(PoolError::Backend(error))) => Err(error.into()),
             Ok(Err(error)) => Err(Error::Unavailable(error.into())),
             Err(elapsed) => Err(Error::Busy(elapsed.into())),
@@ -92,21 +92,29 @@ impl Postgres {
     }
 
     /// All rows of one call.
-    pub(super) async fn all(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
-        let client = self.client().await?;
-        match timeout(ANSWER_MAX, client.query_typed(sql, parameters)).await {
+    pub(super) async fn query_all(
+        &self,
+        sql: &str,
+        parameters: &[PostgresParameter<'_>],
+    ) -> Result<Vec<Row>> {
+        let device = self.client().await?;
+        match timeout(ANSWER_MAX, device.query_typed(sql, parameters)).await {
             Ok(rows) => Ok(rows?),
             Err(elapsed) => {
                 // Its answer may come yet, and would be taken for the next call's.
-                drop(Object::take(client));
+                drop(Object::take(device));
                 Err(Error::Unavailable(elapsed.into()))
             }
         }
     }
 
     /// The row of a call that always has one.
-    pub(super) async fn one(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Row> {
-        let rows = self.all(sql, parameters).await?;
+    pub(super) async fn query_one(
+        &self,
+        sql: &str,
+        parameters: &[PostgresParameter<'_>],
+    ) -> Result<Row> {
+        let rows = self.query_all(sql, parameters).await?;
         Ok(rows.into_iter().next().expect("the function returns one row"))
     }
 }

@@ -7,19 +7,19 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
-use crate::store::State;
+use crate::store::VaultSummary;
 
 /// A vault's id: its 32 hex digits as a `uuid`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Uuid(pub(super) u128);
+pub(super) struct SqlUuid(pub(super) u128);
 
-impl From<&VaultId> for Uuid {
+impl From<&VaultId> for SqlUuid {
     fn from(vault: &VaultId) -> Self {
         Self(u128::from_str_radix(vault.as_str(), 16).expect("an id is 32 hex digits"))
     }
 }
 
-impl ToSql for Uuid {
+impl ToSql for SqlUuid {
     fn to_sql(
         &self,
         _: &Type,
@@ -35,9 +35,9 @@ impl ToSql for Uuid {
 
 /// Bytes, also as members of an array.
 #[derive(Clone, Debug)]
-pub(super) struct Binary<T>(pub(super) T);
+pub(super) struct SqlBytes<T>(pub(super) T);
 
-impl<T: AsRef<[u8]> + std::fmt::Debug> ToSql for Binary<T> {
+impl<T: AsRef<[u8]> + std::fmt::Debug> ToSql for SqlBytes<T> {
     fn to_sql(
         &self,
         _: &Type,
@@ -82,12 +82,12 @@ pub(super) fn fingerprint(row: &Row, first: usize) -> Result<Fingerprint> {
 }
 
 /// Columns `cursor, count, bytes, lanes`, from `first` on.
-pub(super) fn state(row: &Row, first: usize) -> Result<State> {
+pub(super) fn state(row: &Row, first: usize) -> Result<VaultSummary> {
     let cursor = row.try_get::<_, i64>(first)?.cast_unsigned();
     let count = row.try_get::<_, i64>(first + 1)?.cast_unsigned();
     let bytes = row.try_get::<_, i64>(first + 2)?.cast_unsigned();
     let lanes: Vec<i64> = row.try_get(first + 3)?;
-    Ok(State { cursor, bytes, fingerprint: Fingerprint { count, digest: digest(&lanes) } })
+    Ok(VaultSummary { cursor, bytes, fingerprint: Fingerprint { count, digest: digest(&lanes) } })
 }
 
 pub(super) fn timestamp(bytes: &[u8]) -> Timestamp {
@@ -118,7 +118,7 @@ pub(super) fn stored_error(error: Error, limits: (u64, u64)) -> Error {
             }
             None => error,
         },
-        "WR005" => Error::Behind,
+        "WR005" => Error::StaleCursor,
         _ => error,
     }
 }
@@ -128,7 +128,7 @@ pub(super) fn is_outdated(error: &Error) -> bool {
     has_code(error, "WR003")
 }
 
-/// Whether another process has taken a blob's pieces away.
+/// Whether another process has taken a blob's chunks away.
 pub(super) fn is_incomplete(error: &Error) -> bool {
     has_code(error, "WR004")
 }

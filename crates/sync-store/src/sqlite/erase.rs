@@ -3,15 +3,19 @@
 //! # Not here
 //! - That no page of the file has what they were → `engine::Database::rewrite`.
 
-use crdt::{Fingerprint, Window};
+use crdt::{Fingerprint, FingerprintWindow};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Error, Result};
 use crate::sqlite::messages::{check, is_damaged, state, write_state};
 use crate::sqlite::windows;
-use crate::store::{Erasure, Quota, Stored};
+use crate::store::{MessageErasure, Quota, StoreOutcome};
 
-pub(super) fn erase(db: &Connection, erasures: &[Erasure], quota: Quota) -> Result<Stored> {
+pub(super) fn erase(
+    db: &Connection,
+    erasures: &[MessageErasure],
+    quota: Quota,
+) -> Result<StoreOutcome> {
     if is_damaged(db)? {
         windows::rebuild(db)?;
     }
@@ -21,25 +25,25 @@ pub(super) fn erase(db: &Connection, erasures: &[Erasure], quota: Quota) -> Resu
         db.prepare_cached("SELECT hash, length(content) FROM message WHERE timestamp = ?1")?;
     let sql = "UPDATE message SET hash = ?2, content = ?3 WHERE timestamp = ?1";
     let mut update = db.prepare_cached(sql)?;
-    for Erasure { message, hash } in erasures {
+    for MessageErasure { message, hash } in erasures {
         let key = message.timestamp.to_bytes();
         let found = find
             .query_row([&key[..]], |row| {
                 Ok((u128::from_be_bytes(row.get(0)?), row.get::<_, i64>(1)?.cast_unsigned()))
             })
             .optional()?;
-        let (digest, bytes) = found.ok_or(Error::Behind)?;
-        let new = Fingerprint::of(message.timestamp, &message.content);
+        let (digest, bytes) = found.ok_or(Error::StaleCursor)?;
+        let new = Fingerprint::from_message(message.timestamp, &message.content);
         if digest == new.digest {
             known += 1;
             continue;
         }
         if digest != *hash {
-            return Err(Error::Behind);
+            return Err(Error::StaleCursor);
         }
         let old = Fingerprint { count: 1, digest };
         update.execute((&key[..], &new.digest_bytes()[..], &message.content[..]))?;
-        windows::replace(db, Window::of(message.timestamp), old, new)?;
+        windows::replace(db, FingerprintWindow::for_timestamp(message.timestamp), old, new)?;
         after.fingerprint -= old;
         after.fingerprint += new;
         after.bytes = (after.bytes + message.content.len() as u64).saturating_sub(bytes);
@@ -47,5 +51,5 @@ pub(super) fn erase(db: &Connection, erasures: &[Erasure], quota: Quota) -> Resu
     }
     check(after, quota)?;
     write_state(db, after)?;
-    Ok(Stored { stored, known, after })
+    Ok(StoreOutcome { stored, known, after })
 }

@@ -12,58 +12,59 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accounts::{Unlocked, VaultId};
+use accounts::{UnlockedAccount, VaultId};
 use engine::{
-    DamagePolicy, Database, Databases, Encryption, Key, Options, SIDE_FILES, damaged_path,
+    DamagePolicy, Database, DatabaseKey, DatabaseOptions, Databases, FileEncryption, SIDE_FILES,
+    quarantine_path,
 };
 
 use crate::error::{Error, Result};
-use crate::gateway::RepairRecord;
+use crate::gateway::RepairStateFn;
 use crate::sqlite::schema::MIGRATIONS;
 use crate::sqlite::{SqliteStore, VaultDamage, blocking, repair};
 use crate::store::Vault;
 
 /// The vaults under one data directory.
 #[derive(Clone)]
-pub struct Files {
+pub struct VaultFiles {
     databases: Arc<Databases>,
     pub(super) data: PathBuf,
     damage: DamagePolicy,
 }
 
-impl Files {
+impl VaultFiles {
     pub fn new(databases: Arc<Databases>, data: PathBuf) -> Self {
         Self { databases, data, damage: DamagePolicy::Report }
     }
 
-    /// Vaults that are found damaged are put aside and made anew, with what can be read of them.
+    /// Vaults that are found damaged are quarantined and repaired, with what can be read of them.
     #[must_use]
-    pub fn repairing(self, repair_record: RepairRecord) -> Self {
+    pub fn with_repair(self, repair_record: RepairStateFn) -> Self {
         Self { damage: repair::policy(repair_record), ..self }
     }
 
     /// Looks at the whole file of a vault, and repairs it if it is damaged. Blocks.
     ///
-    /// [`engine::Error::PutAsideBefore`] if that has happened before; [`engine::Error::Busy`] if
-    /// another program has the file open.
-    pub fn repair(&self, unlocked: &Unlocked) -> Result<Option<VaultDamage>> {
+    /// [`engine::Error::AlreadyQuarantined`] if that has happened before; [`engine::Error::Busy`]
+    /// if another program has the file open.
+    pub fn repair(&self, unlocked: &UnlockedAccount) -> Result<Option<VaultDamage>> {
         let path = unlocked.vault.path(&self.data);
-        let put_aside = damaged_path(&path);
-        let was_there = put_aside.exists();
+        let quarantined_path = quarantine_path(&path);
+        let was_there = quarantined_path.exists();
         let database = self.open_database::<Error>(&path, || Ok(unlocked.key.clone()))?;
-        let found = if put_aside.exists() && !was_there {
+        let found = if quarantined_path.exists() && !was_there {
             Some("it does not open".to_owned())
         } else {
             database.repair_damage()?
         };
-        Ok(found.map(|found| VaultDamage { found, put_aside }))
+        Ok(found.map(|found| VaultDamage { found, quarantined_path }))
     }
 
     /// [`crate::Vaults::open_with`]
     pub(crate) fn open_with<E: From<Error>>(
         &self,
         vault: &VaultId,
-        key: impl FnOnce() -> Result<Key, E>,
+        key: impl FnOnce() -> Result<DatabaseKey, E>,
     ) -> Result<Vault, E> {
         let database = self.open_database(&vault.path(&self.data), key)?;
         Ok(Arc::new(SqliteStore::new(database)))
@@ -72,23 +73,23 @@ impl Files {
     fn open_database<E: From<Error>>(
         &self,
         path: &Path,
-        key: impl FnOnce() -> Result<Key, E>,
+        key: impl FnOnce() -> Result<DatabaseKey, E>,
     ) -> Result<Arc<Database>, E> {
         create_directory(directory_of(path))?;
         let mut refused = None;
         let options = || match key() {
-            Ok(key) => Options {
+            Ok(key) => DatabaseOptions {
                 is_sole_writer: true,
                 migrations: MIGRATIONS,
                 create: true,
                 damage: self.damage.clone(),
-                ..Options::new(Encryption::Key { key, cipher: None })
+                ..DatabaseOptions::new(FileEncryption::Key { key, cipher: None })
             },
             // The engine has no way to take an error here; without a key it opens and creates
             // nothing.
             Err(error) => {
                 refused = Some(error);
-                Options::new(Encryption::None)
+                DatabaseOptions::new(FileEncryption::None)
             }
         };
         let opened = self.databases.open(path, options);
@@ -98,9 +99,9 @@ impl Files {
         }
     }
 
-    /// [`crate::Vaults::opened`]
-    pub(crate) fn opened(&self, vault: &VaultId) -> Option<Vault> {
-        let database = self.databases.opened(&vault.path(&self.data))?;
+    /// [`crate::Vaults::get_open`]
+    pub(crate) fn get_open(&self, vault: &VaultId) -> Option<Vault> {
+        let database = self.databases.get_open(&vault.path(&self.data))?;
         Some(Arc::new(SqliteStore::new(database)))
     }
 

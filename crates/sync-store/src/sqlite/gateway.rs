@@ -12,113 +12,124 @@ use crdt::{Message, Timestamp};
 use engine::Durability;
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::batch::Batch;
+use crate::batch::MessageBatch;
 use crate::error::{Error, Result};
-use crate::gateway::{Amend, BlobId, Exchanged, GatewayStore, PieceId, Recorded, WholeBlob};
-use crate::sqlite::messages::{self, Known};
+use crate::gateway::{
+    BlobChunkId, BlobId, CompleteBlob, ExchangeOutcome, GatewaySnapshot, GatewayStore,
+    UpdateStateFn,
+};
+use crate::sqlite::messages::{self, KnownMessages};
 use crate::sqlite::schema::to_column;
 use crate::sqlite::{SqliteStore, loss, windows};
-use crate::store::{Quota, State};
+use crate::store::{Quota, VaultSummary};
 
 #[async_trait]
 impl GatewayStore for SqliteStore {
-    async fn exchange(&self, batch: Batch, amend: Amend) -> Result<Exchanged> {
-        self.write(Durability::Disk, move |db| exchange(db, &batch, &amend)).await
+    async fn exchange(
+        &self,
+        batch: MessageBatch,
+        update: UpdateStateFn,
+    ) -> Result<ExchangeOutcome> {
+        self.write(Durability::Disk, move |db| exchange(db, &batch, &update)).await
     }
 
-    async fn record(&self) -> Result<Recorded> {
-        self.read(recorded).await
+    async fn gateway_state(&self) -> Result<GatewaySnapshot> {
+        self.read(gateway_snapshot).await
     }
 
-    async fn since(
+    async fn messages_from(
         &self,
         start: Timestamp,
         cursor: u64,
         count_max: usize,
         bytes_max: usize,
     ) -> Result<Vec<Message>> {
-        self.read(move |db| since(db, start, cursor, count_max, bytes_max)).await
+        self.read(move |db| messages_from(db, start, cursor, count_max, bytes_max)).await
     }
 
-    async fn look(
+    async fn read_with_messages(
         &self,
         start: Timestamp,
         count_max: usize,
         bytes_max: usize,
-    ) -> Result<(Recorded, Vec<Message>)> {
+    ) -> Result<(GatewaySnapshot, Vec<Message>)> {
         self.read(move |db| {
-            let recorded = recorded(db)?;
-            let messages = since(db, start, recorded.cursor, count_max, bytes_max)?;
+            let recorded = gateway_snapshot(db)?;
+            let messages = messages_from(db, start, recorded.cursor, count_max, bytes_max)?;
             Ok((recorded, messages))
         })
         .await
     }
 
-    async fn exchange_and_look(
+    async fn exchange_and_read(
         &self,
-        batch: Batch,
-        amend: Amend,
+        batch: MessageBatch,
+        update: UpdateStateFn,
         start: Timestamp,
         count_max: usize,
         bytes_max: usize,
-    ) -> Result<(Exchanged, Vec<Message>)> {
+    ) -> Result<(ExchangeOutcome, Vec<Message>)> {
         self.write(Durability::Disk, move |db| {
             let cursor = messages::state(db)?.cursor;
-            let messages = since(db, start, cursor, count_max, bytes_max)?;
-            Ok((exchange(db, &batch, &amend)?, messages))
+            let messages = messages_from(db, start, cursor, count_max, bytes_max)?;
+            Ok((exchange(db, &batch, &update)?, messages))
         })
         .await
     }
 
-    async fn clear(&self, amend: Amend) -> Result<()> {
+    async fn clear(&self, update: UpdateStateFn) -> Result<()> {
         self.write(Durability::Disk, move |db| {
             let cursor = messages::state(db)?.cursor;
             db.execute_batch("DELETE FROM message; DELETE FROM node")?;
             loss::forget(db)?;
-            messages::write_state(db, State { cursor, ..State::default() })?;
-            write_record(db, &amend(&record(db)?, &[]).map_err(Error::Declined)?)
+            messages::write_state(db, VaultSummary { cursor, ..VaultSummary::default() })?;
+            write_gateway_state(db, &update(&gateway_state(db)?, &[]).map_err(Error::Declined)?)
         })
         .await
     }
 
-    async fn put_piece(&self, piece: PieceId, content: Bytes) -> Result<()> {
+    async fn put_chunk(&self, chunk: BlobChunkId, content: Bytes) -> Result<()> {
         self.write(Durability::Os, move |db| {
             let sql = "INSERT OR REPLACE INTO piece (id, content) VALUES (?1, ?2)";
-            db.prepare_cached(sql)?.execute((piece.to_row(), &content[..]))?;
+            db.prepare_cached(sql)?.execute((chunk.to_row(), &content[..]))?;
             Ok(())
         })
         .await
     }
 
-    async fn piece(&self, piece: PieceId) -> Result<Option<Bytes>> {
+    async fn chunk(&self, chunk: BlobChunkId) -> Result<Option<Bytes>> {
         self.read(move |db| {
             let mut statement = db.prepare_cached("SELECT content FROM piece WHERE id = ?1")?;
-            let content = statement.query_row([piece.to_row()], |row| row.get::<_, Vec<u8>>(0));
+            let content = statement.query_row([chunk.to_row()], |row| row.get::<_, Vec<u8>>(0));
             Ok(content.optional()?.map(Bytes::from))
         })
         .await
     }
 
-    async fn pieces(&self) -> Result<Vec<PieceId>> {
+    async fn chunk_ids(&self) -> Result<Vec<BlobChunkId>> {
         self.read(|db| {
             let mut statement = db.prepare_cached("SELECT id FROM piece ORDER BY id")?;
-            let ids = statement.query_map([], |row| Ok(PieceId::of_row(row.get(0)?)))?;
+            let ids = statement.query_map([], |row| Ok(BlobChunkId::from_row(row.get(0)?)))?;
             Ok(ids.collect::<rusqlite::Result<_>>()?)
         })
         .await
     }
 
-    async fn replace_blob(&self, blob: WholeBlob, amend: Amend) -> Result<Exchanged> {
+    async fn replace_blob(
+        &self,
+        blob: CompleteBlob,
+        update: UpdateStateFn,
+    ) -> Result<ExchangeOutcome> {
         self.write(Durability::Disk, move |db| {
             let (first, last) = rows(blob.id);
             let sql = "SELECT count(*) FROM piece WHERE id BETWEEN ?1 AND ?2";
             let found: u32 = db.prepare_cached(sql)?.query_row((first, last), |row| row.get(0))?;
-            if found != blob.pieces_count {
+            if found != blob.chunks_count {
                 return Err(Error::BlobIncomplete);
             }
             let sql = "DELETE FROM piece WHERE id NOT BETWEEN ?1 AND ?2";
             db.prepare_cached(sql)?.execute((first, last))?;
-            exchange(db, &Batch::default(), &amend)
+            exchange(db, &MessageBatch::default(), &update)
         })
         .await
     }
@@ -133,52 +144,56 @@ impl GatewayStore for SqliteStore {
     }
 }
 
-/// The first and the last row that a piece of the blob can have.
+/// The first and the last row that a chunk of the blob can have.
 fn rows(blob: BlobId) -> (i64, i64) {
-    let row = |number| PieceId { blob, number }.to_row();
-    (row(0), row(PieceId::COUNT_MAX - 1))
+    let row = |number| BlobChunkId { blob, number }.to_row();
+    (row(0), row(BlobChunkId::COUNT_MAX - 1))
 }
 
-fn exchange(db: &Connection, batch: &Batch, amend: &Amend) -> Result<Exchanged> {
+fn exchange(
+    db: &Connection,
+    batch: &MessageBatch,
+    update: &UpdateStateFn,
+) -> Result<ExchangeOutcome> {
     if messages::is_damaged(db)? {
         windows::rebuild(db)?;
     }
     let before = messages::state(db)?;
     let known = messages::insert_all(db, batch, before.cursor)?;
     let after = messages::add(db, batch, &known.sums, before, Quota::UNLIMITED)?;
-    let old = record(db)?;
-    let new = amend(&old, &fresh(batch, &known)).map_err(Error::Declined)?;
+    let old = gateway_state(db)?;
+    let new = update(&old, &fresh(batch, &known)).map_err(Error::Declined)?;
     if new != old {
-        write_record(db, &new)?;
+        write_gateway_state(db, &new)?;
     }
     let stored = after.cursor - before.cursor;
-    Ok(Exchanged { cursor: before.cursor, stored, record: new.into() })
+    Ok(ExchangeOutcome { cursor: before.cursor, stored, state: new.into() })
 }
 
 /// The timestamps that were not there.
-fn fresh(batch: &Batch, known: &Known) -> Vec<Timestamp> {
+fn fresh(batch: &MessageBatch, known: &KnownMessages) -> Vec<Timestamp> {
     let mut known = known.places.iter().copied().peekable();
     let mut is_fresh = |place: &usize| known.next_if_eq(place).is_none();
     let timestamps = batch.timestamps().enumerate();
     timestamps.filter(|(place, _)| is_fresh(place)).map(|(_, timestamp)| timestamp).collect()
 }
 
-fn recorded(db: &Connection) -> Result<Recorded> {
-    Ok(Recorded { cursor: messages::state(db)?.cursor, record: record(db)?.into() })
+fn gateway_snapshot(db: &Connection) -> Result<GatewaySnapshot> {
+    Ok(GatewaySnapshot { cursor: messages::state(db)?.cursor, state: gateway_state(db)?.into() })
 }
 
-pub(super) fn record(db: &Connection) -> Result<Vec<u8>> {
+pub(super) fn gateway_state(db: &Connection) -> Result<Vec<u8>> {
     let mut statement = db.prepare_cached("SELECT content FROM record")?;
     Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or_default())
 }
 
-pub(super) fn write_record(db: &Connection, record: &[u8]) -> Result<()> {
+pub(super) fn write_gateway_state(db: &Connection, record: &[u8]) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO record (id, content) VALUES (1, ?1)";
     db.prepare_cached(sql)?.execute([record])?;
     Ok(())
 }
 
-fn since(
+fn messages_from(
     db: &Connection,
     start: Timestamp,
     cursor: u64,

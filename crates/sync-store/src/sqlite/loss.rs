@@ -6,11 +6,11 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::batch::Batch;
-use crate::client::Seen;
+use crate::batch::MessageBatch;
+use crate::device::DeviceActivity;
 use crate::error::Result;
 use crate::sqlite::schema::to_column;
-use crate::store::{Loss, State};
+use crate::store::{LostMessages, VaultSummary};
 
 /// How long devices hear of a loss after the repair, also if no device that is known is away.
 const REPORTED_MS: u64 = 14 * 24 * 60 * 60 * 1_000;
@@ -20,9 +20,13 @@ const DEVICES_NAMED_MAX: usize = 20;
 
 /// Notes that a vault which recorded `before` was repaired, and holds `after`. A vault of which
 /// nothing could be read records nothing. Returns how many messages are missing, if that is known.
-pub(super) fn note(db: &Connection, before: State, after: State) -> Result<Option<u64>> {
+pub(super) fn note(
+    db: &Connection,
+    before: VaultSummary,
+    after: VaultSummary,
+) -> Result<Option<u64>> {
     let (before_count, after_count) = (before.fingerprint.count, after.fingerprint.count);
-    let is_known = before != State::default();
+    let is_known = before != VaultSummary::default();
     let lost = before_count.checked_sub(after_count).filter(|_| is_known);
     if lost != Some(0) {
         let sql = "UPDATE vault SET
@@ -38,7 +42,7 @@ pub(super) fn note(db: &Connection, before: State, after: State) -> Result<Optio
 }
 
 /// Messages have come in, but for those of them that were known.
-pub(super) fn note_returned(db: &Connection, batch: &Batch, known: &[usize]) -> Result<()> {
+pub(super) fn note_returned(db: &Connection, batch: &MessageBatch, known: &[usize]) -> Result<()> {
     let sql = "SELECT repaired_ms FROM vault WHERE missing_count > 0";
     let repaired_ms =
         db.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).optional()?;
@@ -59,7 +63,7 @@ pub(super) fn forget(db: &Connection) -> Result<()> {
 
 /// The loss that the device which asks should hear of. It is over when nothing is missing, or some
 /// time after the repair when all known devices have synced.
-pub(super) fn of(db: &Connection, asks: &Seen) -> Result<Option<Loss>> {
+pub(super) fn of(db: &Connection, asks: &DeviceActivity) -> Result<Option<LostMessages>> {
     let sql = "SELECT repaired_ms, missing_count FROM vault
                WHERE repaired_ms IS NOT NULL AND missing_count IS NOT 0";
     let mut statement = db.prepare_cached(sql)?;
@@ -71,81 +75,87 @@ pub(super) fn of(db: &Connection, asks: &Seen) -> Result<Option<Loss>> {
     let is_old = asks.now_ms.saturating_sub(at_ms) > REPORTED_MS;
     let is_over = devices_away.is_empty() && is_old;
     let count = count.map(i64::cast_unsigned);
-    Ok((!is_over).then_some(Loss { at_ms, count, devices_away }))
+    Ok((!is_over).then_some(LostMessages { at_ms, count, devices_away }))
 }
 
 /// The names of the other devices that have not synced since, the one that was seen last first. One
 /// that never had anything has nothing to bring.
-fn away(db: &Connection, asks: &Seen, at_ms: u64) -> Result<Vec<String>> {
+fn away(db: &Connection, asks: &DeviceActivity, at_ms: u64) -> Result<Vec<String>> {
     let sql = "SELECT iif(name = '', id, name) FROM client
                WHERE seen_ms <= ?1 AND created_ms <= ?1 AND cursor > 0 AND id <> ?2
                ORDER BY seen_ms DESC, id LIMIT ?3";
     let mut statement = db.prepare_cached(sql)?;
     let limit = to_column(DEVICES_NAMED_MAX as u64);
     let names =
-        statement.query_map((to_column(at_ms), asks.client.as_str(), limit), |row| row.get(0))?;
+        statement.query_map((to_column(at_ms), asks.device.as_str(), limit), |row| row.get(0))?;
     Ok(names.collect::<rusqlite::Result<_>>()?)
 }
 
 #[cfg(test)]
 mod tests {
-    use accounts::ClientId;
+    use accounts::DeviceId;
     use bytes::Bytes;
-    use crdt::{Fingerprint, Message, Node, Timestamp};
+    use crdt::{Fingerprint, Message, NodeId, Timestamp};
 
     use super::*;
-    use crate::client::Client;
-    use crate::sqlite::clients;
+    use crate::device::VaultDevice;
+    use crate::sqlite::devices;
     use crate::sqlite::schema::MIGRATIONS;
 
     const LATE_MS: u64 = 4_000_000_000_000;
 
-    fn state(count: u64) -> State {
-        State { fingerprint: Fingerprint { count, digest: 7 }, ..State::default() }
+    fn state(count: u64) -> VaultSummary {
+        VaultSummary { fingerprint: Fingerprint { count, digest: 7 }, ..VaultSummary::default() }
     }
 
-    fn id(number: u64) -> ClientId {
+    fn id(number: u64) -> DeviceId {
         format!("{number:016x}").parse().unwrap()
     }
 
     /// A vault with devices 1 and 2, which was repaired.
-    fn repaired(before: State, after: State) -> Connection {
+    fn repaired(before: VaultSummary, after: VaultSummary) -> Connection {
         let db = Connection::open_in_memory().unwrap();
         for migration in MIGRATIONS {
             db.execute_batch(migration.sql).unwrap();
         }
         for number in [1, 2] {
-            let client = Client {
+            let device = VaultDevice {
                 id: id(number),
                 name: format!("device {number}"),
-                node: None,
+                node_id: None,
                 cursor: 1,
-                unsent: 0,
-                seen_ms: number,
+                unsent_count: 0,
+                last_seen_ms: number,
                 created_ms: number,
             };
-            clients::add(&db, &client).unwrap();
+            devices::add(&db, &device).unwrap();
         }
         note(&db, before, after).unwrap();
         db
     }
 
     /// What device 1 hears.
-    fn heard(db: &Connection, now_ms: u64) -> Option<Loss> {
-        of(db, &Seen { client: id(1), now_ms, node: None, unsent: None }).unwrap()
+    fn heard(db: &Connection, now_ms: u64) -> Option<LostMessages> {
+        of(db, &DeviceActivity { device: id(1), now_ms, node_id: None, unsent_count: None })
+            .unwrap()
     }
 
     fn sync(db: &Connection, number: u64) {
-        let seen = Seen { client: id(number), now_ms: LATE_MS, node: None, unsent: None };
-        clients::pulled(db, &seen, 1).unwrap();
+        let seen = DeviceActivity {
+            device: id(number),
+            now_ms: LATE_MS,
+            node_id: None,
+            unsent_count: None,
+        };
+        devices::record_pull(db, &seen, 1).unwrap();
     }
 
-    fn batch(times_ms: &[u64]) -> Batch {
+    fn batch(times_ms: &[u64]) -> MessageBatch {
         let message = |millis: &u64| Message {
-            timestamp: Timestamp::new(*millis, 0, Node(1)).unwrap(),
+            timestamp: Timestamp::new(*millis, 0, NodeId(1)).unwrap(),
             content: Bytes::from_static(b"x"),
         };
-        Batch::new(times_ms.iter().map(message).collect()).unwrap()
+        MessageBatch::new(times_ms.iter().map(message).collect()).unwrap()
     }
 
     #[test]
@@ -171,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_vault_that_does_not_know_what_it_had_says_so() {
-        let db = repaired(State::default(), State::default());
+        let db = repaired(VaultSummary::default(), VaultSummary::default());
         assert_eq!(heard(&db, LATE_MS).unwrap().count, None);
         // Not what was lost then is known, only what is lost now.
         note(&db, state(4), state(3)).unwrap();
@@ -182,12 +192,13 @@ mod tests {
     fn a_device_that_syncs_right_after_a_repair_is_noted() {
         let db = repaired(state(10), state(7));
         let at_ms = heard(&db, LATE_MS).unwrap().at_ms;
-        let before = Seen { client: id(2), now_ms: at_ms, node: None, unsent: None };
-        clients::pulled(&db, &before, 1).unwrap();
-        let after = Seen { now_ms: at_ms + 1, ..before };
-        assert!(clients::is_stale(&db, &after, 1).unwrap());
-        clients::pulled(&db, &after, 1).unwrap();
-        assert!(!clients::is_stale(&db, &after, 1).unwrap());
+        let before =
+            DeviceActivity { device: id(2), now_ms: at_ms, node_id: None, unsent_count: None };
+        devices::record_pull(&db, &before, 1).unwrap();
+        let after = DeviceActivity { now_ms: at_ms + 1, ..before };
+        assert!(devices::is_stale(&db, &after, 1).unwrap());
+        devices::record_pull(&db, &after, 1).unwrap();
+        assert!(!devices::is_stale(&db, &after, 1).unwrap());
     }
 
     #[test]

@@ -4,27 +4,27 @@ use bytes::Bytes;
 use crdt::{Fingerprint, Message, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::batch::{Batch, Entry};
-use crate::client::Seen;
+use crate::batch::{BatchEntry, MessageBatch};
+use crate::device::DeviceActivity;
 use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
 use crate::sqlite::schema::to_column;
-use crate::sqlite::{clients, loss, windows};
-use crate::store::{Page, Quota, State, Stored};
+use crate::sqlite::{devices, loss, windows};
+use crate::store::{MessagePage, Quota, StoreOutcome, VaultSummary};
 
 pub(super) fn store(
     db: &Connection,
-    batch: &Batch,
+    batch: &MessageBatch,
     quota: Quota,
-    seen: Option<&Seen>,
-) -> Result<Stored> {
+    seen: Option<&DeviceActivity>,
+) -> Result<StoreOutcome> {
     if is_damaged(db)? {
         windows::rebuild(db)?;
     }
     let before = state(db)?;
-    if batch.after.is_some_and(|after| before.cursor > after) {
-        return Err(Error::Behind);
+    if batch.expected_cursor.is_some_and(|after| before.cursor > after) {
+        return Err(Error::StaleCursor);
     }
-    let Known { sums: known, places, clashes } = insert_all(db, batch, before.cursor)?;
+    let KnownMessages { sums: known, places, clashes } = insert_all(db, batch, before.cursor)?;
     if !clashes.is_empty() {
         return Err(Error::TimestampConflict { timestamps: clashes });
     }
@@ -35,19 +35,19 @@ pub(super) fn store(
     }
     if let Some(seen) = seen {
         let sent = batch.sum.count + batch.repeated;
-        clients::pushed(db, seen, sent, before.cursor, after.cursor)?;
+        devices::record_push(db, seen, sent, before.cursor, after.cursor)?;
     }
-    Ok(Stored { stored: new, known: known.sum.count + batch.repeated, after })
+    Ok(StoreOutcome { stored: new, known: known.sum.count + batch.repeated, after })
 }
 
 /// Records what is in `batch` and was not known.
 pub(super) fn add(
     db: &Connection,
-    batch: &Batch,
-    known: &Batch,
-    before: State,
+    batch: &MessageBatch,
+    known: &MessageBatch,
+    before: VaultSummary,
     quota: Quota,
-) -> Result<State> {
+) -> Result<VaultSummary> {
     let mut new = batch.sum;
     new -= known.sum;
     let mut after = before;
@@ -62,7 +62,7 @@ pub(super) fn add(
     Ok(after)
 }
 
-pub(super) fn check(after: State, quota: Quota) -> Result<()> {
+pub(super) fn check(after: VaultSummary, quota: Quota) -> Result<()> {
     let (messages, bytes) = (after.fingerprint.count, after.bytes);
     for (what, limit, wanted) in
         [("messages", quota.messages_max, messages), ("bytes", quota.bytes_max, bytes)]
@@ -76,9 +76,9 @@ pub(super) fn check(after: State, quota: Quota) -> Result<()> {
 
 /// What of a batch was there already.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownMessages {
     /// Without entries.
-    pub(super) sums: Batch,
+    pub(super) sums: MessageBatch,
     /// Places in the batch, in order.
     pub(super) places: Vec<usize>,
     /// Of those with another content, the first [`TIMESTAMPS_NAMED_MAX`].
@@ -86,16 +86,20 @@ pub(super) struct Known {
 }
 
 /// Inserts what is new, with the arrival numbers after `cursor`. Returns what is not.
-pub(super) fn insert_all(db: &Connection, batch: &Batch, cursor: u64) -> Result<Known> {
+pub(super) fn insert_all(
+    db: &Connection,
+    batch: &MessageBatch,
+    cursor: u64,
+) -> Result<KnownMessages> {
     let mut insert = db.prepare_cached(
         "INSERT INTO message (seq, timestamp, hash, content) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (timestamp) DO NOTHING",
     )?;
     let mut find = db.prepare_cached("SELECT hash FROM message WHERE timestamp = ?1")?;
-    let mut known = Known::default();
+    let mut known = KnownMessages::default();
     let mut seq = to_column(cursor);
     for (place, entry) in batch.entries.iter().enumerate() {
-        let Entry { message: Message { timestamp, content }, fingerprint } = entry;
+        let BatchEntry { message: Message { timestamp, content }, fingerprint } = entry;
         insert.raw_bind_parameter(1, seq + 1)?;
         insert.raw_bind_parameter(2, &timestamp.to_bytes()[..])?;
         insert.raw_bind_parameter(3, &fingerprint.digest_bytes()[..])?;
@@ -119,10 +123,10 @@ pub(super) fn is_damaged(db: &Connection) -> Result<bool> {
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
-pub(super) fn state(db: &Connection) -> Result<State> {
+pub(super) fn state(db: &Connection) -> Result<VaultSummary> {
     let mut statement = db.prepare_cached("SELECT cursor, bytes, count, digest FROM vault")?;
     let state = statement.query_row([], |row| {
-        Ok(State {
+        Ok(VaultSummary {
             cursor: row.get::<_, i64>(0)?.cast_unsigned(),
             bytes: row.get::<_, i64>(1)?.cast_unsigned(),
             fingerprint: fingerprint(row, 2)?,
@@ -139,9 +143,9 @@ pub(super) fn fingerprint(row: &Row<'_>, first: usize) -> rusqlite::Result<Finge
     })
 }
 
-pub(super) fn write_state(db: &Connection, state: State) -> Result<()> {
+pub(super) fn write_state(db: &Connection, state: VaultSummary) -> Result<()> {
     let sql = "UPDATE vault SET cursor = ?1, bytes = ?2, count = ?3, digest = ?4, damaged = 0";
-    let State { cursor, bytes, fingerprint } = state;
+    let VaultSummary { cursor, bytes, fingerprint } = state;
     db.prepare_cached(sql)?.execute((
         to_column(cursor),
         to_column(bytes),
@@ -156,8 +160,8 @@ pub(super) fn page(
     cursor: u64,
     count_max: usize,
     bytes_max: usize,
-) -> Result<Page> {
-    let State { cursor: newest, fingerprint, .. } = state(db)?;
+) -> Result<MessagePage> {
+    let VaultSummary { cursor: newest, fingerprint, .. } = state(db)?;
     let mut statement = db.prepare_cached(
         "SELECT seq, timestamp, content FROM message WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     )?;
@@ -175,7 +179,7 @@ pub(super) fn page(
         }
     }
     let (messages, more) = (slices(contents, &ends), last < newest);
-    Ok(Page { messages, cursor: last, more, fingerprint, loss: None })
+    Ok(MessagePage { messages, cursor: last, more, fingerprint, loss: None })
 }
 
 /// Those of all messages, in order.

@@ -12,7 +12,7 @@ use engine::DamagePolicy;
 use rusqlite::Connection;
 
 use crate::error::{Error, Result};
-use crate::gateway::RepairRecord;
+use crate::gateway::RepairStateFn;
 use crate::sqlite::{gateway, loss, messages, windows};
 
 /// What was found in a vault's file.
@@ -20,12 +20,12 @@ use crate::sqlite::{gateway, loss, messages, windows};
 pub struct VaultDamage {
     /// What is damaged.
     pub found: String,
-    /// The file that was put aside.
-    pub put_aside: PathBuf,
+    /// The file that was quarantined.
+    pub quarantined_path: PathBuf,
 }
 
 /// The policy for vaults whose gateway's records `repair_record` makes anew.
-pub(super) fn policy(repair_record: RepairRecord) -> DamagePolicy {
+pub(super) fn policy(repair_record: RepairStateFn) -> DamagePolicy {
     DamagePolicy::Repair(Arc::new(move |db| {
         repair(db, repair_record).map_err(|error| match error {
             Error::Engine(error) => error,
@@ -34,7 +34,7 @@ pub(super) fn policy(repair_record: RepairRecord) -> DamagePolicy {
     }))
 }
 
-fn repair(db: &Connection, repair_record: RepairRecord) -> Result<()> {
+fn repair(db: &Connection, repair_record: RepairStateFn) -> Result<()> {
     let before = messages::state(db)?;
     // Arrival numbers that devices know are not given to other messages.
     db.execute(
@@ -47,10 +47,10 @@ fn repair(db: &Connection, repair_record: RepairRecord) -> Result<()> {
     )?;
     windows::rebuild(db)?;
     log_loss(db, loss::note(db, before, messages::state(db)?)?);
-    let record = gateway::record(db)?;
+    let record = gateway::gateway_state(db)?;
     if !record.is_empty() {
         let repaired = repair_record(&record, &messages::timestamps(db)?);
-        gateway::write_record(db, &repaired.map_err(Error::Declined)?)?;
+        gateway::write_gateway_state(db, &repaired.map_err(Error::Declined)?)?;
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ const MESSAGES: Migration = Migration {
     ",
 };
 
-/// A piece's `id` is its blob's, and its number in the low 20 bits.
+/// A chunk's `id` is its blob's, and its number in the low 20 bits.
 const GATEWAY: Migration = Migration {
     version: 2,
     sql: "

@@ -8,11 +8,11 @@ use std::time::UNIX_EPOCH;
 use accounts::VaultId;
 
 use crate::error::{Error, Result};
-use crate::sqlite::Files;
+use crate::sqlite::VaultFiles;
 
 /// A vault's files as the file system has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileSizes {
+pub struct VaultFileSizes {
     /// The size of the file, without its WAL.
     pub file_bytes: u64,
     /// The size of its WAL.
@@ -21,14 +21,14 @@ pub struct FileSizes {
     pub changed_ms: u64,
 }
 
-impl Files {
+impl VaultFiles {
     /// The files of one vault; `None` if there are none. Two calls of the file system.
-    pub(crate) fn sizes_of(&self, vault: &VaultId) -> Option<FileSizes> {
+    pub(crate) fn file_sizes(&self, vault: &VaultId) -> Option<VaultFileSizes> {
         sizes(&vault.path(&self.data))
     }
 
     /// The files of all vaults. Looks at each of them: a second for some hundred thousand.
-    pub(crate) fn sizes(&self) -> Result<Vec<(VaultId, FileSizes)>> {
+    pub(crate) fn sizes(&self) -> Result<Vec<(VaultId, VaultFileSizes)>> {
         let mut all = Vec::new();
         for folder in entries(&self.data.join("vaults"))? {
             for file in entries(&folder.path())? {
@@ -54,12 +54,12 @@ fn entries(path: &Path) -> Result<Vec<DirEntry>> {
     }
 }
 
-fn sizes(path: &Path) -> Option<FileSizes> {
+fn sizes(path: &Path) -> Option<VaultFileSizes> {
     let file = path.metadata().ok()?;
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
     let wal = fs::metadata(wal).ok();
-    Some(FileSizes {
+    Some(VaultFileSizes {
         file_bytes: file.len(),
         wal_bytes: wal.as_ref().map_or(0, Metadata::len),
         changed_ms: changed_ms(&file).max(wal.as_ref().map_or(0, changed_ms)),

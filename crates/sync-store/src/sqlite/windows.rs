@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crdt::{Fingerprint, Timestamp, Window};
+use crdt::{Fingerprint, FingerprintWindow, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::Result;
 use crate::sqlite::messages::{blob, fingerprint, state, timestamp, write_state};
 use crate::sqlite::schema::to_column;
-use crate::store::{Item, Part, State, Verification};
+use crate::store::{FingerprintCheck, MessageEntry, RangeBucket, VaultSummary};
 
-pub(super) fn recorded(db: &Connection) -> Result<Vec<(Window, Fingerprint)>> {
+pub(super) fn recorded(db: &Connection) -> Result<Vec<(FingerprintWindow, Fingerprint)>> {
     let sql = "SELECT window, count, digest FROM node ORDER BY window";
     let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| Ok((Window(row.get(0)?), fingerprint(row, 1)?)))?;
+    let rows = statement
+        .query_map([], |row| Ok((FingerprintWindow(row.get(0)?), fingerprint(row, 1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -30,8 +31,8 @@ pub(super) fn add_up(db: &Connection) -> Result<bool> {
 /// Adds to the recorded windows what is in `all` and not in `known`.
 pub(super) fn add(
     db: &Connection,
-    all: &[(Window, Fingerprint)],
-    known: &[(Window, Fingerprint)],
+    all: &[(FingerprintWindow, Fingerprint)],
+    known: &[(FingerprintWindow, Fingerprint)],
 ) -> Result<()> {
     let sql = "SELECT count, digest FROM node WHERE window = ?1";
     let mut find = db.prepare_cached(sql)?;
@@ -54,7 +55,7 @@ pub(super) fn add(
 /// One message of a window has another hash.
 pub(super) fn replace(
     db: &Connection,
-    window: Window,
+    window: FingerprintWindow,
     old: Fingerprint,
     new: Fingerprint,
 ) -> Result<()> {
@@ -65,7 +66,7 @@ pub(super) fn replace(
     write(db, window, sum)
 }
 
-fn write(db: &Connection, window: Window, sum: Fingerprint) -> Result<()> {
+fn write(db: &Connection, window: FingerprintWindow, sum: Fingerprint) -> Result<()> {
     let sql = "INSERT INTO node VALUES (?1, ?2, ?3)
                ON CONFLICT (window) DO UPDATE SET count = excluded.count, digest = excluded.digest";
     let columns = (window.0, to_column(sum.count), &sum.digest_bytes()[..]);
@@ -76,7 +77,7 @@ fn write(db: &Connection, window: Window, sum: Fingerprint) -> Result<()> {
 /// Visits the messages of a range of moments in order of time, at most `count_max`.
 fn scan(
     db: &Connection,
-    moments: &Range<u64>,
+    time_range: &Range<u64>,
     count_max: usize,
     mut visit: impl FnMut(Timestamp, u128),
 ) -> Result<()> {
@@ -84,7 +85,7 @@ fn scan(
                ORDER BY timestamp LIMIT ?3";
     let mut statement = db.prepare_cached(sql)?;
     // A timestamp's first bytes are its moment.
-    let (start, end) = (moments.start.to_be_bytes(), moments.end.to_be_bytes());
+    let (start, end) = (time_range.start.to_be_bytes(), time_range.end.to_be_bytes());
     let mut rows = statement.query((&start[..], &end[..], to_column(count_max as u64)))?;
     while let Some(row) = rows.next()? {
         visit(timestamp(row, 0)?, u128::from_be_bytes(row.get(1)?));
@@ -92,38 +93,42 @@ fn scan(
     Ok(())
 }
 
-pub(super) fn parts(db: &Connection, ranges: &[Range<u64>], count: u64) -> Result<Vec<Vec<Part>>> {
-    let cut = |moments: &Range<u64>| {
+pub(super) fn buckets(
+    db: &Connection,
+    ranges: &[Range<u64>],
+    count: u64,
+) -> Result<Vec<Vec<RangeBucket>>> {
+    let cut = |time_range: &Range<u64>| {
         let mut parts = Vec::new();
         let (mut sum, mut last) = (Fingerprint::default(), 0);
-        scan(db, moments, usize::MAX, |timestamp, digest| {
-            let moment = timestamp.moment();
+        scan(db, time_range, usize::MAX, |timestamp, digest| {
+            let moment = timestamp.hybrid_time();
             if sum.count >= count && moment != last {
-                parts.push(Part { end: moment, fingerprint: std::mem::take(&mut sum) });
+                parts.push(RangeBucket { end: moment, fingerprint: std::mem::take(&mut sum) });
             }
             sum += Fingerprint { count: 1, digest };
             last = moment;
         })?;
         if sum.count > 0 {
-            parts.push(Part { end: moments.end, fingerprint: sum });
+            parts.push(RangeBucket { end: time_range.end, fingerprint: sum });
         }
         Ok(parts)
     };
     ranges.iter().map(cut).collect()
 }
 
-pub(super) fn items(
+pub(super) fn entries(
     db: &Connection,
     ranges: &[Range<u64>],
     count_max: usize,
-) -> Result<Vec<Vec<Item>>> {
+) -> Result<Vec<Vec<MessageEntry>>> {
     let (mut lists, mut left) = (Vec::new(), count_max);
-    for moments in ranges {
+    for time_range in ranges {
         if left == 0 {
             break;
         }
         let mut items = Vec::new();
-        scan(db, moments, left, |timestamp, hash| items.push(Item { timestamp, hash }))?;
+        scan(db, time_range, left, |timestamp, hash| items.push(MessageEntry { timestamp, hash }))?;
         left -= items.len();
         lists.push(items);
     }
@@ -132,30 +137,30 @@ pub(super) fn items(
 
 /// State and windows from the contents of every message; the cursor is what it was, or the newest
 /// row's.
-fn compute(db: &Connection) -> Result<(State, BTreeMap<Window, Fingerprint>)> {
-    let mut computed = State { cursor: state(db)?.cursor, ..State::default() };
-    let mut windows: BTreeMap<Window, Fingerprint> = BTreeMap::new();
+fn compute(db: &Connection) -> Result<(VaultSummary, BTreeMap<FingerprintWindow, Fingerprint>)> {
+    let mut computed = VaultSummary { cursor: state(db)?.cursor, ..VaultSummary::default() };
+    let mut windows: BTreeMap<FingerprintWindow, Fingerprint> = BTreeMap::new();
     let mut statement = db.prepare("SELECT seq, timestamp, content FROM message ORDER BY seq")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (timestamp, content) = (timestamp(row, 1)?, blob(row, 2)?);
-        let one = Fingerprint::of(timestamp, content);
+        let one = Fingerprint::from_message(timestamp, content);
         computed.cursor = computed.cursor.max(row.get::<_, i64>(0)?.cast_unsigned());
         computed.bytes += content.len() as u64;
         computed.fingerprint += one;
-        *windows.entry(Window::of(timestamp)).or_default() += one;
+        *windows.entry(FingerprintWindow::for_timestamp(timestamp)).or_default() += one;
     }
     Ok((computed, windows))
 }
 
-pub(super) fn verify(db: &Connection) -> Result<Verification> {
+pub(super) fn verify(db: &Connection) -> Result<FingerprintCheck> {
     let (computed, mut windows) = compute(db)?;
     let mut windows_wrong = 0;
     for (window, sum) in recorded(db)? {
         windows_wrong += u64::from(windows.remove(&window) != Some(sum));
     }
     windows_wrong += windows.len() as u64;
-    Ok(Verification { recorded: state(db)?, computed, windows_wrong })
+    Ok(FingerprintCheck { recorded: state(db)?, computed, windows_wrong })
 }
 
 pub(super) fn rebuild(db: &Connection) -> Result<()> {
@@ -174,7 +179,7 @@ fn rehash(db: &Connection) -> Result<()> {
     let mut statement = db.prepare("SELECT seq, timestamp, content, hash FROM message")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let hash = Fingerprint::of(timestamp(row, 1)?, blob(row, 2)?).digest_bytes();
+        let hash = Fingerprint::from_message(timestamp(row, 1)?, blob(row, 2)?).digest_bytes();
         if blob(row, 3)? != hash {
             wrong.push((row.get::<_, i64>(0)?, hash));
         }

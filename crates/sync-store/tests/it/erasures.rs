@@ -1,23 +1,23 @@
 //! Messages that get another content, under the numbers that they have.
 
 use crdt::{Fingerprint, Message};
-use sync_store::{Erasure, Error, Quota, State, Vault};
+use sync_store::{Error, MessageErasure, Quota, Vault, VaultSummary};
 
-use crate::bed::Bed;
+use crate::fixture::VaultsFixture;
 use crate::{fingerprint, message, store};
 
 /// Says that `before` is to become `after`.
-fn erasure(before: &Message, after: &str) -> Erasure {
-    let hash = Fingerprint::of(before.timestamp, &before.content).digest;
-    Erasure { message: Message { content: after.to_owned().into(), ..before.clone() }, hash }
+fn erasure(before: &Message, after: &str) -> MessageErasure {
+    let hash = Fingerprint::from_message(before.timestamp, &before.content).digest;
+    MessageErasure { message: Message { content: after.to_owned().into(), ..before.clone() }, hash }
 }
 
 async fn all(vault: &Vault) -> Vec<Message> {
     vault.page(0, 100, 1 << 30, None).await.unwrap().messages
 }
 
-pub(crate) async fn erased_contents_are_gone_and_the_sums_follow(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn erased_contents_are_gone_and_the_sums_follow(fixture: &VaultsFixture) {
+    let vault = fixture.vault();
     // In two windows of time.
     let before = [message(1, "secret one"), message(2, "kept"), message(1 << 40, "secret two")];
     store(&vault, before.to_vec()).await.unwrap();
@@ -29,7 +29,7 @@ pub(crate) async fn erased_contents_are_gone_and_the_sums_follow(bed: &Bed) {
     ];
     let erased = vault.erase(erasures.clone(), Quota::UNLIMITED).await.unwrap();
     let bytes = after.iter().map(|message| message.content.len() as u64).sum();
-    let state = State { cursor: 3, bytes, fingerprint: fingerprint(&after) };
+    let state = VaultSummary { cursor: 3, bytes, fingerprint: fingerprint(&after) };
     assert_eq!((erased.stored, erased.known, erased.after), (2, 1, state));
     assert_eq!(all(&vault).await, after);
     assert!(vault.verify().await.unwrap().is_equal());
@@ -42,20 +42,20 @@ pub(crate) async fn erased_contents_are_gone_and_the_sums_follow(bed: &Bed) {
     assert!(vault.verify().await.unwrap().is_equal());
 }
 
-pub(crate) async fn what_is_not_as_it_was_taken_for_is_left(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn what_is_not_as_it_was_taken_for_is_left(fixture: &VaultsFixture) {
+    let vault = fixture.vault();
     let stored = [message(1, "one"), message(2, "two")];
     let state = store(&vault, stored.to_vec()).await.unwrap().after;
     for other in [message(2, "another"), message(3, "not there")] {
         let erasures = vec![erasure(&stored[0], ""), erasure(&other, "")];
         let error = vault.erase(erasures, Quota::UNLIMITED).await.unwrap_err();
-        assert!(matches!(error, Error::Behind), "{error}");
-        assert_eq!((all(&vault).await, vault.state().await.unwrap()), (stored.to_vec(), state));
+        assert!(matches!(error, Error::StaleCursor), "{error}");
+        assert_eq!((all(&vault).await, vault.summary().await.unwrap()), (stored.to_vec(), state));
     }
     let quota = Quota { bytes_max: 7, ..Quota::UNLIMITED };
     let error = vault.erase(vec![erasure(&stored[0], "12345")], quota).await.unwrap_err();
     assert!(matches!(error, Error::QuotaExceeded { what: "bytes", wanted: 8, .. }), "{error}");
-    assert_eq!((all(&vault).await, vault.state().await.unwrap()), (stored.to_vec(), state));
+    assert_eq!((all(&vault).await, vault.summary().await.unwrap()), (stored.to_vec(), state));
     let none = vault.erase(Vec::new(), Quota::UNLIMITED).await.unwrap();
     assert_eq!((none.stored, none.after), (0, state));
 }

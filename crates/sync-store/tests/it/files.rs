@@ -5,13 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accounts::{ClientId, VaultId};
+use accounts::{DeviceId, VaultId};
 use bytes::Bytes;
-use engine::{Encryption, Key, Profile};
+use engine::{DatabaseKey, FileEncryption, Profile};
 use rusqlite::Connection;
-use sync_store::{APPLICATION_ID, Amend, Batch, BlobId, Client, Error, PieceId, Storage, Vault};
+use sync_store::{
+    APPLICATION_ID, BlobChunkId, BlobId, Error, MessageBatch, UpdateStateFn, Vault, VaultDevice,
+    VaultLocation,
+};
 
-use crate::bed::Store;
+use crate::fixture::DataDirFixture;
 use crate::{message, store as push, timestamp};
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
@@ -21,14 +24,14 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 
 #[tokio::test]
 async fn what_was_acknowledged_is_there_after_a_restart() {
-    let store = Store::new();
-    let (id, key) = (VaultId::generate(), Key::generate());
+    let store = DataDirFixture::new();
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let vault = store.open_vault(&id, &key).unwrap();
     let after = push(&vault, vec![message(1, "a"), message(2, "b")]).await.unwrap().after;
     drop(vault);
     let store = store.restart();
     let vault = store.open_vault(&id, &key).unwrap();
-    assert_eq!(vault.state().await.unwrap(), after);
+    assert_eq!(vault.summary().await.unwrap(), after);
     assert!(vault.verify().await.unwrap().is_equal());
     assert_eq!(
         vault.page(0, 10, 1_000, None).await.unwrap().messages,
@@ -38,53 +41,53 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
 
 #[tokio::test]
 async fn what_a_gateway_keeps_is_there_after_a_restart_and_unreadable_in_the_file() {
-    let store = Store::new();
-    let (id, key) = (VaultId::generate(), Key::generate());
+    let store = DataDirFixture::new();
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let vault = store.open_vault(&id, &key).unwrap();
-    let piece = PieceId { blob: BlobId::generate(), number: 3 };
+    let chunk = BlobChunkId { blob: BlobId::generate(), number: 3 };
     let content = Bytes::from("SECRET piece ".repeat(20_000));
-    vault.put_piece(piece, content.clone()).await.unwrap();
-    let amend: Amend = Arc::new(|_, _| Ok(b"SECRET record".repeat(10_000)));
-    let batch = Batch::of_first(vec![message(1, "SECRET message")]);
-    let answer = vault.exchange(batch, amend).await.unwrap();
+    vault.put_chunk(chunk, content.clone()).await.unwrap();
+    let update: UpdateStateFn = Arc::new(|_, _| Ok(b"SECRET record".repeat(10_000)));
+    let batch = MessageBatch::new_keeping_first(vec![message(1, "SECRET message")]);
+    let answer = vault.exchange(batch, update).await.unwrap();
     check_no_plaintext(store.path(), 2);
     drop(vault);
     let store = store.restart();
     check_no_plaintext(store.path(), 1);
     let vault = store.open_vault(&id, &key).unwrap();
-    let recorded = vault.record().await.unwrap();
-    assert_eq!((recorded.cursor, recorded.record), (1, answer.record));
-    assert_eq!(vault.pieces().await.unwrap(), [piece]);
-    assert_eq!(vault.piece(piece).await.unwrap(), Some(content));
-    let found = vault.since(timestamp(0), 1, 9, 1_000).await.unwrap();
+    let recorded = vault.gateway_state().await.unwrap();
+    assert_eq!((recorded.cursor, recorded.state), (1, answer.state));
+    assert_eq!(vault.chunk_ids().await.unwrap(), [chunk]);
+    assert_eq!(vault.chunk(chunk).await.unwrap(), Some(content));
+    let found = vault.messages_from(timestamp(0), 1, 9, 1_000).await.unwrap();
     assert_eq!(found, [message(1, "SECRET message")]);
 }
 
 #[tokio::test]
 async fn another_key_does_not_open_a_vault() {
-    let store = Store::new();
-    let (id, key) = (VaultId::generate(), Key::generate());
+    let store = DataDirFixture::new();
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     push(&store.open_vault(&id, &key).unwrap(), vec![message(1, "a")]).await.unwrap();
     let store = store.restart();
-    let error = store.open_vault(&id, &Key::generate()).err().unwrap();
+    let error = store.open_vault(&id, &DatabaseKey::generate()).err().unwrap();
     assert!(matches!(error, Error::Engine(engine::Error::WrongKey { .. })), "{error}");
-    assert_eq!(store.open_vault(&id, &key).unwrap().state().await.unwrap().cursor, 1);
+    assert_eq!(store.open_vault(&id, &key).unwrap().summary().await.unwrap().cursor, 1);
 }
 
 #[tokio::test]
 async fn no_file_shows_a_content_or_a_name() {
-    let store = Store::new();
+    let store = DataDirFixture::new();
     let vault = store.vault();
     let name = "SECRETNAME".to_owned();
-    let id = ClientId::generate();
+    let id = DeviceId::generate();
     vault
-        .add_client(Client {
+        .add_device(VaultDevice {
             id,
             name,
-            node: None,
+            node_id: None,
             cursor: 0,
-            unsent: 0,
-            seen_ms: 0,
+            unsent_count: 0,
+            last_seen_ms: 0,
             created_ms: 1,
         })
         .await
@@ -112,8 +115,8 @@ fn check_no_plaintext(directory: &Path, files_count_min: usize) {
 
 #[tokio::test]
 async fn the_key_is_asked_for_only_when_the_vault_is_not_open() {
-    let store = Store::new();
-    let (id, key, asked) = (VaultId::generate(), Key::generate(), Cell::new(0));
+    let store = DataDirFixture::new();
+    let (id, key, asked) = (VaultId::generate(), DatabaseKey::generate(), Cell::new(0));
     let open = || {
         store.vaults.open_with::<Error>(&id, || {
             asked.set(asked.get() + 1);
@@ -129,8 +132,8 @@ async fn the_key_is_asked_for_only_when_the_vault_is_not_open() {
 
 #[tokio::test]
 async fn a_key_that_cannot_be_had_opens_and_creates_nothing() {
-    let store = Store::new();
-    let (id, key) = (VaultId::generate(), Key::generate());
+    let store = DataDirFixture::new();
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     for is_there in [false, true] {
         let refused = || Err(Error::Engine(engine::Error::Closed));
         let error = store.vaults.open_with::<Error>(&id, refused).err().unwrap();
@@ -143,8 +146,8 @@ async fn a_key_that_cannot_be_had_opens_and_creates_nothing() {
 
 #[tokio::test]
 async fn a_removed_vault_leaves_no_file() {
-    let store = Store::new();
-    let (id, key) = (VaultId::generate(), Key::generate());
+    let store = DataDirFixture::new();
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let vault = store.open_vault(&id, &key).unwrap();
     push(&vault, vec![message(1, "a")]).await.unwrap();
     store.vaults.remove(&id).await.unwrap();
@@ -158,13 +161,13 @@ async fn a_removed_vault_leaves_no_file() {
 
 #[tokio::test]
 async fn a_vault_says_what_it_is() {
-    let store = Store::new();
-    let (id, key) = (VaultId::generate(), Key::generate());
+    let store = DataDirFixture::new();
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let vault = store.open_vault(&id, &key).unwrap();
     push(&vault, vec![message(1, "a")]).await.unwrap();
     let status = vault.status().await.unwrap();
-    assert_eq!(status.state, vault.state().await.unwrap());
-    let Storage::Sqlite { path, file_bytes, free_bytes, cipher, .. } = status.storage else {
+    assert_eq!(status.state, vault.summary().await.unwrap());
+    let VaultLocation::Sqlite { path, file_bytes, free_bytes, cipher, .. } = status.storage else {
         panic!("not a file")
     };
     assert!(file_bytes >= 4096 && free_bytes < file_bytes, "{file_bytes} {free_bytes}");
@@ -174,13 +177,13 @@ async fn a_vault_says_what_it_is() {
     assert_eq!(id, APPLICATION_ID);
 }
 
-fn by_hand(path: &Path, key: &Key) -> Connection {
-    let encryption = Encryption::Key { key: key.clone(), cipher: None };
+fn by_hand(path: &Path, key: &DatabaseKey) -> Connection {
+    let encryption = FileEncryption::Key { key: key.clone(), cipher: None };
     engine::open_connection(path, &encryption, Profile::SERVER, false, false).unwrap().0
 }
 
 /// Changes a vault's file as another program would that has its key, while nobody has it open.
-fn change(store: &Store, id: &VaultId, key: &Key, sql: &str) -> Vault {
+fn change(store: &DataDirFixture, id: &VaultId, key: &DatabaseKey, sql: &str) -> Vault {
     store.databases.close(&id.path(store.path())).unwrap();
     by_hand(&id.path(store.path()), key).execute(sql, []).unwrap();
     store.open_vault(id, key).unwrap()
@@ -188,8 +191,8 @@ fn change(store: &Store, id: &VaultId, key: &Key, sql: &str) -> Vault {
 
 #[tokio::test]
 async fn who_changes_messages_by_hand_leaves_a_vault_that_knows_it() {
-    let store = Store::new();
-    let (id, key) = (VaultId::generate(), Key::generate());
+    let store = DataDirFixture::new();
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let mut vault = store.open_vault(&id, &key).unwrap();
     push(&vault, (0..9).map(|millis| message(millis, "content")).collect()).await.unwrap();
     for (sql, count) in [
@@ -197,9 +200,9 @@ async fn who_changes_messages_by_hand_leaves_a_vault_that_knows_it() {
         ("DELETE FROM message WHERE seq = 9", 7),
         ("UPDATE message SET content = x'00' WHERE seq = 2", 7),
     ] {
-        let before = vault.state().await.unwrap();
+        let before = vault.summary().await.unwrap();
         vault = change(&store, &id, &key, sql);
-        let after = vault.state().await.unwrap();
+        let after = vault.summary().await.unwrap();
         assert_ne!(after.fingerprint, before.fingerprint, "{sql}");
         assert_eq!((after.fingerprint.count, after.cursor), (count, 9), "{sql}");
         assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
@@ -211,8 +214,8 @@ async fn who_changes_messages_by_hand_leaves_a_vault_that_knows_it() {
 
 #[tokio::test]
 async fn a_node_that_was_changed_by_hand_is_found_and_made_anew() {
-    let store = Store::new();
-    let (id, key) = (VaultId::generate(), Key::generate());
+    let store = DataDirFixture::new();
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let vault = store.open_vault(&id, &key).unwrap();
     push(&vault, (0..9).map(|n| message(n << 30, "content")).collect()).await.unwrap();
     let windows = vault.windows().await.unwrap();
@@ -236,29 +239,29 @@ async fn a_node_that_was_changed_by_hand_is_found_and_made_anew() {
 
 #[tokio::test]
 async fn sizes_are_told_without_opening_and_only_open_vaults_are_found_open() {
-    let store = Store::new();
+    let store = DataDirFixture::new();
     assert_eq!(store.vaults.sizes().unwrap(), Some(vec![]));
-    let (id, key) = (VaultId::generate(), Key::generate());
-    assert_eq!(store.vaults.sizes_of(&id), None);
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
+    assert_eq!(store.vaults.file_sizes(&id), None);
     let vault = store.open_vault(&id, &key).unwrap();
     push(&vault, vec![message(1, "a")]).await.unwrap();
-    let open = store.vaults.sizes_of(&id).unwrap();
+    let open = store.vaults.file_sizes(&id).unwrap();
     let file = files_below(store.path()).into_iter().find(|file| file.ends_with(name(&id)));
     assert_eq!(open.file_bytes, file.unwrap().metadata().unwrap().len());
     assert!(open.wal_bytes > 0 && open.changed_ms > 1_700_000_000_000, "{open:?}");
-    assert_eq!(store.vaults.opened(&id).unwrap().state().await.unwrap().cursor, 1);
+    assert_eq!(store.vaults.get_open(&id).unwrap().summary().await.unwrap().cursor, 1);
     drop(vault);
 
     let store = store.restart();
     // What is no vault is none of them.
     fs::write(store.path().join("vaults/stray.sqlite"), "x").unwrap();
     fs::write(store.path().join("vaults").join(&id.as_str()[..2]).join("x.sqlite"), "x").unwrap();
-    assert!(store.vaults.opened(&id).is_none());
+    assert!(store.vaults.get_open(&id).is_none());
     let sizes = store.vaults.sizes().unwrap().unwrap();
-    let closed = store.vaults.sizes_of(&id).unwrap();
+    let closed = store.vaults.file_sizes(&id).unwrap();
     assert_eq!(sizes, [(id.clone(), closed)]);
     assert!(closed.file_bytes > open.file_bytes && closed.wal_bytes == 0, "{closed:?}");
-    assert!(store.vaults.opened(&id).is_none(), "and still is not");
+    assert!(store.vaults.get_open(&id).is_none(), "and still is not");
 }
 
 fn name(vault: &VaultId) -> String {

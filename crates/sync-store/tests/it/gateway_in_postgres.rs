@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use accounts::VaultId;
 use bytes::Bytes;
-use crdt::OpenError;
-use engine::Key;
-use sync_store::{Amend, Batch, BlobId, Error, Exchanged, PieceId, Vault};
+use crdt::UnsealError;
+use engine::DatabaseKey;
+use sync_store::{BlobChunkId, BlobId, Error, ExchangeOutcome, MessageBatch, UpdateStateFn, Vault};
 use tokio_postgres::Client as Connection;
 
-use crate::bed::{in_database, postgres};
+use crate::fixture::{in_database, postgres};
 use crate::gateway::{count, counting, exchange};
 use crate::in_postgres::{by_hand, database, number};
 use crate::{message, store as push};
 
 /// One vault, opened by so many servers.
 async fn servers(name: &str, count: usize) -> Vec<Vault> {
-    let (id, key) = (VaultId::generate(), Key::generate());
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let mut opened = Vec::new();
     for _ in 0..count {
         let vaults = in_database(name).await.vaults;
@@ -38,11 +38,15 @@ async fn exchange_at_once(servers: &[Vault]) -> u64 {
                 let first = (task * 3 + step * 5) * 4;
                 let batch = (first..first + 12).map(|n| message(n << 28, "content")).collect();
                 let amended = Arc::clone(&amended);
-                let amend: Amend = Arc::new(move |record, timestamps| {
+                let update: UpdateStateFn = Arc::new(move |record, timestamps| {
                     amended.fetch_add(1, Ordering::Relaxed);
                     counting()(record, timestamps)
                 });
-                stored += vault.exchange(Batch::of_first(batch), amend).await.unwrap().stored;
+                stored += vault
+                    .exchange(MessageBatch::new_keeping_first(batch), update)
+                    .await
+                    .unwrap()
+                    .stored;
             }
             stored
         }
@@ -53,9 +57,10 @@ async fn exchange_at_once(servers: &[Vault]) -> u64 {
     for task in tasks {
         stored += task.await.unwrap();
     }
-    let (state, recorded) = (servers[0].state().await.unwrap(), servers[0].record().await.unwrap());
+    let (state, recorded) =
+        (servers[0].summary().await.unwrap(), servers[0].gateway_state().await.unwrap());
     assert_eq!((state.fingerprint.count, state.cursor), (stored, stored));
-    assert_eq!((count(&recorded.record) as u64, recorded.cursor), (stored, stored));
+    assert_eq!((count(&recorded.state) as u64, recorded.cursor), (stored, stored));
     assert!(servers[0].verify().await.unwrap().is_equal());
     amended.load(Ordering::Relaxed)
 }
@@ -72,7 +77,9 @@ async fn exchanges_of_one_server_take_turns() {
 }
 
 /// Amends as [`counting`] does, after `disturb` has come between.
-fn disturbed<F: Future<Output = ()>>(disturb: impl Fn() -> F + Send + Sync + 'static) -> Amend {
+fn disturbed<F: Future<Output = ()>>(
+    disturb: impl Fn() -> F + Send + Sync + 'static,
+) -> UpdateStateFn {
     let runtime = tokio::runtime::Handle::current();
     Arc::new(move |record, timestamps| {
         runtime.block_on(disturb());
@@ -85,15 +92,19 @@ async fn a_timestamp_that_becomes_known_meanwhile_is_not_counted() {
     database("meanwhile").await;
     let servers = servers("meanwhile", 2).await;
     let other = Vault::clone(&servers[1]);
-    let amend = disturbed(move || {
+    let update = disturbed(move || {
         let other = Vault::clone(&other);
         async move { push(&other, vec![message(2, "b")]).await.map(drop).unwrap() }
     });
-    let batch = Batch::of_first(vec![message(1, "a"), message(2, "another"), message(3, "c")]);
-    let answer = servers[0].exchange(batch, amend).await.unwrap();
+    let batch = MessageBatch::new_keeping_first(vec![
+        message(1, "a"),
+        message(2, "another"),
+        message(3, "c"),
+    ]);
+    let answer = servers[0].exchange(batch, update).await.unwrap();
     let record = Bytes::from_static(b"2");
-    assert_eq!(answer, Exchanged { cursor: 1, stored: 2, record });
-    assert_eq!(servers[1].state().await.unwrap().cursor, 3);
+    assert_eq!(answer, ExchangeOutcome { cursor: 1, stored: 2, state: record });
+    assert_eq!(servers[1].summary().await.unwrap().cursor, 3);
     assert!(servers[0].verify().await.unwrap().is_equal());
 }
 
@@ -102,37 +113,38 @@ async fn a_record_that_changes_all_the_time_is_busy() {
     database("busy").await;
     let servers = servers("busy", 2).await;
     let other = Vault::clone(&servers[1]);
-    let amend = disturbed(move || {
+    let update = disturbed(move || {
         let other = Vault::clone(&other);
         async move {
-            let grow: Amend = Arc::new(|record, _| Ok((count(record) + 1).to_string().into()));
-            other.exchange(Batch::default(), grow).await.map(drop).unwrap();
+            let grow: UpdateStateFn =
+                Arc::new(|record, _| Ok((count(record) + 1).to_string().into()));
+            other.exchange(MessageBatch::default(), grow).await.map(drop).unwrap();
         }
     });
-    let batch = Batch::of_first(vec![message(1, "a")]);
-    let error = servers[0].exchange(batch, amend).await.unwrap_err();
+    let batch = MessageBatch::new_keeping_first(vec![message(1, "a")]);
+    let error = servers[0].exchange(batch, update).await.unwrap_err();
     assert!(matches!(error, Error::Busy(_)), "{error}");
-    assert_eq!(servers[0].state().await.unwrap().cursor, 0);
-    assert!(count(&servers[0].record().await.unwrap().record) > 10);
+    assert_eq!(servers[0].summary().await.unwrap().cursor, 0);
+    assert!(count(&servers[0].gateway_state().await.unwrap().state) > 10);
 }
 
 /// Also of a vault that has no row yet: a message that is stored between two steps of a clearing
 /// would lose its node, and count for nothing.
 #[tokio::test]
 async fn who_makes_a_vault_anew_keeps_everybody_from_adding() {
-    let (vault, id, client) = by_hand(&Key::generate()).await;
+    let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
     let lock = format!("BEGIN; SELECT warren.lock_vault({id})");
-    client.batch_execute(&lock).await.unwrap();
+    device.batch_execute(&lock).await.unwrap();
     let adding = tokio::spawn(async move { push(&vault, vec![message(1, "a")]).await });
     let waits = format!(
         "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
          AND objid = (hashtextextended({id}::text, 0) & 4294967295)::oid"
     );
-    while number(&client, &waits).await == 0 {
+    while number(&device, &waits).await == 0 {
         assert!(!adding.is_finished(), "it did not wait");
         tokio::task::yield_now().await;
     }
-    client.batch_execute("COMMIT").await.unwrap();
+    device.batch_execute("COMMIT").await.unwrap();
     assert_eq!(adding.await.unwrap().unwrap().stored, 1);
 }
 
@@ -163,41 +175,41 @@ async fn exchanges_clears_and_stores_at_once_meet_no_deadlock() {
     };
     tokio::join!(exchanges, clears, stores);
     assert!(servers[0].verify().await.unwrap().is_equal());
-    let before = servers[0].state().await.unwrap().cursor;
+    let before = servers[0].summary().await.unwrap().cursor;
     assert_eq!(push(&servers[0], vec![message(1, "new")]).await.unwrap().after.cursor, before + 1);
 }
 
 #[tokio::test]
 async fn the_database_shows_neither_record_nor_piece() {
-    let (vault, id, client) = by_hand(&Key::generate()).await;
-    let piece = PieceId { blob: BlobId::generate(), number: 0 };
-    vault.put_piece(piece, Bytes::from_static(b"SECRET piece")).await.unwrap();
-    let amend: Amend = Arc::new(|_, _| Ok(b"SECRET record".to_vec()));
-    vault.exchange(Batch::default(), amend).await.unwrap();
+    let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
+    let chunk = BlobChunkId { blob: BlobId::generate(), number: 0 };
+    vault.put_chunk(chunk, Bytes::from_static(b"SECRET piece")).await.unwrap();
+    let update: UpdateStateFn = Arc::new(|_, _| Ok(b"SECRET record".to_vec()));
+    vault.exchange(MessageBatch::default(), update).await.unwrap();
     let sealed = format!(
         "SELECT count(*) FROM (SELECT content FROM warren.record WHERE vault_id = {id}
          UNION ALL SELECT content FROM warren.piece WHERE vault_id = {id}) AS all_of_it (bytes)"
     );
-    assert_eq!(number(&client, &sealed).await, 2);
+    assert_eq!(number(&device, &sealed).await, 2);
     assert_eq!(
-        number(&client, &(sealed + " WHERE position('SECRET'::bytea IN bytes) > 0")).await,
+        number(&device, &(sealed + " WHERE position('SECRET'::bytea IN bytes) > 0")).await,
         0
     );
 }
 
 #[tokio::test]
 async fn what_is_sealed_opens_in_its_place_alone() {
-    let (vault, id, client) = by_hand(&Key::generate()).await;
+    let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
     let blob = BlobId::generate();
-    let [one, other] = [0, 1].map(|number| PieceId { blob, number });
-    vault.put_piece(one, Bytes::from_static(b"one")).await.unwrap();
-    vault.put_piece(other, Bytes::from_static(b"other")).await.unwrap();
+    let [one, other] = [0, 1].map(|number| BlobChunkId { blob, number });
+    vault.put_chunk(one, Bytes::from_static(b"one")).await.unwrap();
+    vault.put_chunk(other, Bytes::from_static(b"other")).await.unwrap();
     exchange(&vault, vec![message(1, "a")]).await;
-    let old = record_of(&client, &id).await;
+    let old = record_of(&device, &id).await;
     exchange(&vault, vec![message(2, "a")]).await;
     let set = async |table: &str, sealed: &str| {
         let sql = format!("UPDATE warren.{table} SET content = {sealed} WHERE vault_id = {id}");
-        assert!(client.execute(&sql, &[]).await.unwrap() > 0, "{sql}");
+        assert!(device.execute(&sql, &[]).await.unwrap() > 0, "{sql}");
     };
     let of_piece =
         format!("(SELECT content FROM warren.piece WHERE vault_id = {id} AND number = 0)");
@@ -205,78 +217,78 @@ async fn what_is_sealed_opens_in_its_place_alone() {
         format!("(SELECT content FROM warren.message WHERE vault_id = {id} ORDER BY 1 LIMIT 1)");
 
     set("piece", &of_piece).await;
-    assert_eq!(vault.piece(one).await.unwrap().unwrap(), "one");
-    check_unreadable(&vault.piece(other).await.unwrap_err(), OpenError::Replayed);
+    assert_eq!(vault.chunk(one).await.unwrap().unwrap(), "one");
+    check_unreadable(&vault.chunk(other).await.unwrap_err(), UnsealError::Replayed);
     set("piece", &of_message).await;
-    check_unreadable(&vault.piece(one).await.unwrap_err(), OpenError::WrongKey);
+    check_unreadable(&vault.chunk(one).await.unwrap_err(), UnsealError::WrongKey);
     for (sealed, why) in [
-        (format!("'\\x{old}'::bytea"), OpenError::Replayed),
-        (of_piece, OpenError::WrongKey),
-        (of_message, OpenError::WrongKey),
-        ("set_byte(content, 40, 255 - get_byte(content, 40))".to_owned(), OpenError::WrongKey),
+        (format!("'\\x{old}'::bytea"), UnsealError::Replayed),
+        (of_piece, UnsealError::WrongKey),
+        (of_message, UnsealError::WrongKey),
+        ("set_byte(content, 40, 255 - get_byte(content, 40))".to_owned(), UnsealError::WrongKey),
     ] {
         set("record", &sealed).await;
-        check_unreadable(&vault.record().await.unwrap_err(), why);
+        check_unreadable(&vault.gateway_state().await.unwrap_err(), why);
     }
-    let answer = vault.exchange(Batch::default(), counting()).await;
-    check_unreadable(&answer.unwrap_err(), OpenError::WrongKey);
+    let answer = vault.exchange(MessageBatch::default(), counting()).await;
+    check_unreadable(&answer.unwrap_err(), UnsealError::WrongKey);
 }
 
-async fn record_of(client: &Connection, id: &str) -> String {
+async fn record_of(device: &Connection, id: &str) -> String {
     let sql = format!("SELECT encode(content, 'hex') FROM warren.record WHERE vault_id = {id}");
-    client.query_one(&sql, &[]).await.unwrap().get(0)
+    device.query_one(&sql, &[]).await.unwrap().get(0)
 }
 
 #[track_caller]
-fn check_unreadable(error: &Error, why: OpenError) {
+fn check_unreadable(error: &Error, why: UnsealError) {
     assert!(matches!(error, Error::Unreadable { source, .. } if *source == why), "{error}");
 }
 
 #[tokio::test]
 async fn an_exchange_that_changes_nothing_writes_nothing() {
-    let (vault, id, client) = by_hand(&Key::generate()).await;
+    let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
     exchange(&vault, vec![message(1, "a")]).await;
     let written = format!(
         "SELECT r.version + r.xmin::text::bigint + v.xmin::text::bigint
          FROM warren.record AS r JOIN warren.vault AS v USING (vault_id) WHERE vault_id = {id}"
     );
-    let before = number(&client, &written).await;
+    let before = number(&device, &written).await;
     for messages in [vec![], vec![message(1, "a")], vec![message(1, "sealed anew")]] {
         let answer = exchange(&vault, messages).await;
-        assert_eq!((answer.cursor, answer.stored, &answer.record[..]), (1, 0, &b"1"[..]));
-        assert_eq!(number(&client, &written).await, before);
+        assert_eq!((answer.cursor, answer.stored, &answer.state[..]), (1, 0, &b"1"[..]));
+        assert_eq!(number(&device, &written).await, before);
     }
     exchange(&vault, vec![message(2, "b")]).await;
-    assert!(number(&client, &written).await > before);
+    assert!(number(&device, &written).await > before);
 }
 
 #[tokio::test]
 async fn clearing_is_no_damage() {
-    let (vault, id, client) = by_hand(&Key::generate()).await;
+    let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
     exchange(&vault, vec![message(1, "a")]).await;
     vault.clear(counting()).await.unwrap();
     let sql = format!("SELECT count(*) FROM warren.vault WHERE NOT damaged AND vault_id = {id}");
-    assert_eq!(number(&client, &sql).await, 1);
+    assert_eq!(number(&device, &sql).await, 1);
 }
 
 #[tokio::test]
 async fn a_removed_vault_leaves_no_row() {
-    let (vault, id, client) = by_hand(&Key::generate()).await;
-    let piece = PieceId { blob: BlobId::generate(), number: 0 };
-    vault.put_piece(piece, Bytes::new()).await.unwrap();
+    let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
+    let chunk = BlobChunkId { blob: BlobId::generate(), number: 0 };
+    vault.put_chunk(chunk, Bytes::new()).await.unwrap();
     exchange(&vault, vec![message(1, "a")]).await;
     let rows = ["message", "node", "vault", "arrival", "client", "record", "piece"]
         .map(|table| format!("SELECT vault_id FROM warren.{table} WHERE vault_id = {id}"));
     let rows = format!("SELECT count(*) FROM ({}) AS rows", rows.join(" UNION ALL "));
-    assert_eq!(number(&client, &rows).await, 6);
+    assert_eq!(number(&device, &rows).await, 6);
     let vault: VaultId = id.replace("::uuid", "").trim_matches('\'').parse().unwrap();
     postgres().await.vaults.remove(&vault).await.unwrap();
-    assert_eq!(number(&client, &rows).await, 0);
+    assert_eq!(number(&device, &rows).await, 0);
 }
 
 #[tokio::test]
 async fn a_schema_of_the_first_version_gets_what_gateways_need() {
-    let client = database("first_version").await;
+    let device = database("first_version").await;
     let [vault] = &servers("first_version", 1).await[..] else { unreachable!("one was asked for") };
     push(vault, vec![message(1, "a")]).await.unwrap();
     let undone = "DROP TABLE warren.record, warren.piece;
@@ -284,10 +296,10 @@ async fn a_schema_of_the_first_version_gets_what_gateways_need() {
             warren.since, warren.put_piece, warren.piece, warren.pieces, warren.replace_blob,
             warren.remove_blob;
         UPDATE warren.schema_version SET number = 1";
-    client.batch_execute(undone).await.unwrap();
-    vault.record().await.unwrap_err();
+    device.batch_execute(undone).await.unwrap();
+    vault.gateway_state().await.unwrap_err();
     in_database("first_version").await;
-    assert_eq!(number(&client, "SELECT warren.version()::bigint").await, 5);
+    assert_eq!(number(&device, "SELECT warren.version()::bigint").await, 5);
     let answer = exchange(vault, vec![message(1, "a"), message(2, "b")]).await;
     assert_eq!((answer.cursor, answer.stored), (1, 1));
 }

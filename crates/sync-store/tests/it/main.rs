@@ -6,19 +6,19 @@
     reason = "in a test, also in its helpers, a panic is the report"
 )]
 
-mod bed;
-mod clients;
 mod compare;
+mod devices;
 mod erasures;
 mod files;
+mod fixture;
 mod gateway;
 mod gateway_in_postgres;
 mod in_postgres;
 mod messages;
 mod transfer;
 
-use crdt::{Fingerprint, Message, Node, Timestamp};
-use sync_store::{Batch, Quota, Result, Stored, Vault};
+use crdt::{Fingerprint, Message, NodeId, Timestamp};
+use sync_store::{MessageBatch, Quota, Result, StoreOutcome, Vault};
 
 /// Runs every test of the suite on a kind of vault.
 macro_rules! conformance {
@@ -54,7 +54,7 @@ macro_rules! suite {
                 sessions_at_once_count_every_timestamp_once,
                 a_reader_beside_writers_misses_nothing,
             ],
-            clients: [
+            devices: [
                 clients_are_listed_in_order_of_registration_until_removed,
                 a_push_moves_the_cursor_of_a_client_that_had_everything,
                 a_refused_push_is_not_noted,
@@ -93,13 +93,13 @@ macro_rules! suite {
 }
 
 suite! {
-    sqlite: crate::bed::sqlite(),
-    postgres: crate::bed::postgres().await,
-    plproxy: crate::bed::plproxy().await,
+    sqlite: crate::fixture::sqlite(),
+    postgres: crate::fixture::postgres().await,
+    plproxy: crate::fixture::plproxy().await,
 }
 
 fn timestamp(millis: u64) -> Timestamp {
-    Timestamp::new(millis, 0, Node(7)).unwrap()
+    Timestamp::new(millis, 0, NodeId(7)).unwrap()
 }
 
 fn message(millis: u64, content: &str) -> Message {
@@ -109,11 +109,11 @@ fn message(millis: u64, content: &str) -> Message {
 fn fingerprint<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Fingerprint {
     let mut sum = Fingerprint::default();
     for message in messages {
-        sum += Fingerprint::of(message.timestamp, &message.content);
+        sum += Fingerprint::from_message(message.timestamp, &message.content);
     }
     sum
 }
 
-async fn store(vault: &Vault, messages: Vec<Message>) -> Result<Stored> {
-    vault.store(Batch::new(messages)?, Quota::UNLIMITED, None).await
+async fn store(vault: &Vault, messages: Vec<Message>) -> Result<StoreOutcome> {
+    vault.store(MessageBatch::new(messages)?, Quota::UNLIMITED, None).await
 }

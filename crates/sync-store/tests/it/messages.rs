@@ -5,29 +5,31 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
-use sync_store::{Batch, Error, Quota, State, Stored, TIMESTAMPS_NAMED_MAX, Vault};
+use sync_store::{
+    Error, MessageBatch, Quota, StoreOutcome, TIMESTAMPS_NAMED_MAX, Vault, VaultSummary,
+};
 
-use crate::bed::Bed;
+use crate::fixture::VaultsFixture;
 use crate::{fingerprint, message, store, timestamp};
 
-pub(crate) async fn storing_twice_stores_once(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn storing_twice_stores_once(fixture: &VaultsFixture) {
+    let vault = fixture.vault();
     let messages = vec![message(2, "b"), message(1, "a")];
-    let after = State { cursor: 2, bytes: 2, fingerprint: fingerprint(&messages) };
+    let after = VaultSummary { cursor: 2, bytes: 2, fingerprint: fingerprint(&messages) };
     let first = store(&vault, messages.clone()).await.unwrap();
-    assert_eq!(first, Stored { stored: 2, known: 0, after });
+    assert_eq!(first, StoreOutcome { stored: 2, known: 0, after });
     let second = store(&vault, messages).await.unwrap();
-    assert_eq!(second, Stored { stored: 0, known: 2, after });
-    assert_eq!(vault.state().await.unwrap(), after);
+    assert_eq!(second, StoreOutcome { stored: 0, known: 2, after });
+    assert_eq!(vault.summary().await.unwrap(), after);
 }
 
-pub(crate) async fn one_message_twice_in_a_request_is_one_message(bed: &Bed) {
-    let stored = store(&bed.vault(), vec![message(1, "a"), message(1, "a")]).await.unwrap();
+pub(crate) async fn one_message_twice_in_a_request_is_one_message(fixture: &VaultsFixture) {
+    let stored = store(&fixture.vault(), vec![message(1, "a"), message(1, "a")]).await.unwrap();
     assert_eq!((stored.stored, stored.known, stored.after.cursor), (1, 1, 1));
 }
 
-pub(crate) async fn another_content_refuses_the_whole_request(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn another_content_refuses_the_whole_request(fixture: &VaultsFixture) {
+    let vault = fixture.vault();
     let before = store(&vault, vec![message(5, "first")]).await.unwrap().after;
     for request in [
         vec![message(4, "new"), message(5, "second"), message(6, "new")],
@@ -37,14 +39,14 @@ pub(crate) async fn another_content_refuses_the_whole_request(bed: &Bed) {
         let error = store(&vault, request).await.unwrap_err();
         let Error::TimestampConflict { timestamps } = error else { panic!("{error}") };
         assert_eq!(timestamps, [expected]);
-        assert_eq!(vault.state().await.unwrap(), before);
+        assert_eq!(vault.summary().await.unwrap(), before);
     }
     let page = vault.page(0, 10, 1 << 30, None).await.unwrap();
     assert_eq!(page.messages, [message(5, "first")]);
 }
 
-pub(crate) async fn an_error_names_only_so_many_conflicts(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn an_error_names_only_so_many_conflicts(fixture: &VaultsFixture) {
+    let vault = fixture.vault();
     let all = |content| (0..150).map(|millis| message(millis, content)).collect::<Vec<_>>();
     store(&vault, all("a")).await.unwrap();
     let error = store(&vault, all("b")).await.unwrap_err();
@@ -53,18 +55,20 @@ pub(crate) async fn an_error_names_only_so_many_conflicts(bed: &Bed) {
     assert_eq!(timestamps[99], timestamp(99));
 }
 
-pub(crate) async fn an_empty_request_changes_nothing(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn an_empty_request_changes_nothing(fixture: &VaultsFixture) {
+    let vault = fixture.vault();
     let stored = store(&vault, Vec::new()).await.unwrap();
-    assert_eq!(stored, Stored { stored: 0, known: 0, after: State::default() });
+    assert_eq!(stored, StoreOutcome { stored: 0, known: 0, after: VaultSummary::default() });
 }
 
-pub(crate) async fn pages_end_at_their_count_or_bytes_and_follow_each_other(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn pages_end_at_their_count_or_bytes_and_follow_each_other(
+    fixture: &VaultsFixture,
+) {
+    let vault = fixture.vault();
     // Arrival counts, not time: the older message comes second.
     store(&vault, vec![message(9, "nine")]).await.unwrap();
     store(&vault, vec![message(1, "one!"), message(2, "two!")]).await.unwrap();
-    let fingerprint = vault.state().await.unwrap().fingerprint;
+    let fingerprint = vault.summary().await.unwrap().fingerprint;
     for (cursor, count_max, bytes_max, millis, last, more) in [
         (0, 10, 1_000, &[9, 1, 2][..], 3, false),
         (0, 2, 1_000, &[9, 1], 2, true),
@@ -82,8 +86,8 @@ pub(crate) async fn pages_end_at_their_count_or_bytes_and_follow_each_other(bed:
     }
 }
 
-pub(crate) async fn empty_and_large_contents_come_back(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn empty_and_large_contents_come_back(fixture: &VaultsFixture) {
+    let vault = fixture.vault();
     let large = "x".repeat(3 << 20);
     let messages = vec![message(1, ""), message(2, &large), message(3, "")];
     store(&vault, messages.clone()).await.unwrap();
@@ -91,12 +95,12 @@ pub(crate) async fn empty_and_large_contents_come_back(bed: &Bed) {
 }
 
 /// The content is a function of the time, so that batches overlap without conflict.
-pub(crate) async fn any_batches_make_their_union_with_its_fingerprint(bed: &Bed) {
+pub(crate) async fn any_batches_make_their_union_with_its_fingerprint(fixture: &VaultsFixture) {
     let mut runner = TestRunner::new(Config::with_cases(16));
     let batches = prop::collection::vec(prop::collection::vec(0u64..60, 0..30), 0..12);
     for _ in 0..runner.config().cases {
         let batches = batches.new_tree(&mut runner).unwrap().current();
-        let vault = bed.vault();
+        let vault = fixture.vault();
         let mut set = BTreeMap::new();
         for batch in batches {
             let messages: Vec<_> =
@@ -118,19 +122,20 @@ pub(crate) async fn any_batches_make_their_union_with_its_fingerprint(bed: &Bed)
     }
 }
 
-pub(crate) async fn vaults_do_not_see_each_other(bed: &Bed) {
-    let (ada, bob) = (bed.vault(), bed.vault());
+pub(crate) async fn vaults_do_not_see_each_other(fixture: &VaultsFixture) {
+    let (ada, bob) = (fixture.vault(), fixture.vault());
     store(&ada, vec![message(1, "ada's")]).await.unwrap();
     store(&bob, vec![message(1, "bob's"), message(2, "bob's")]).await.unwrap();
     assert_eq!(ada.page(0, 10, 1_000, None).await.unwrap().messages, [message(1, "ada's")]);
-    assert_eq!(bob.state().await.unwrap().cursor, 2);
+    assert_eq!(bob.summary().await.unwrap().cursor, 2);
     assert_eq!(ada.messages(vec![timestamp(2)], 1_000).await.unwrap(), []);
 }
 
-pub(crate) async fn a_full_account_takes_nothing_new(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn a_full_account_takes_nothing_new(fixture: &VaultsFixture) {
+    let vault = fixture.vault();
     let quota = Quota { messages_max: 2, bytes_max: 10 };
-    let offer = async |messages| vault.store(Batch::new(messages).unwrap(), quota, None).await;
+    let offer =
+        async |messages| vault.store(MessageBatch::new(messages).unwrap(), quota, None).await;
     let full = vec![message(1, "12345"), message(2, "1234")];
     let after = offer(full.clone()).await.unwrap().after;
     for (more, what, wanted) in [(message(3, ""), "messages", 3), (message(3, "ab"), "messages", 3)]
@@ -140,29 +145,33 @@ pub(crate) async fn a_full_account_takes_nothing_new(bed: &Bed) {
             panic!("{error}")
         };
         assert_eq!((found, would), (what, wanted));
-        assert_eq!(vault.state().await.unwrap(), after);
+        assert_eq!(vault.summary().await.unwrap(), after);
     }
     // What is there already is no more than before.
     assert_eq!(offer(full).await.unwrap().known, 2);
     let small = Quota { messages_max: 9, bytes_max: 10 };
-    let batch = Batch::new(vec![message(3, "ab")]).unwrap();
+    let batch = MessageBatch::new(vec![message(3, "ab")]).unwrap();
     let error = vault.store(batch, small, None).await.unwrap_err();
     assert!(matches!(error, Error::QuotaExceeded { what: "bytes", wanted: 11, .. }), "{error}");
     assert!(vault.verify().await.unwrap().is_equal());
 }
 
-pub(crate) async fn what_follows_a_cursor_is_stored_only_if_nothing_came_between(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn what_follows_a_cursor_is_stored_only_if_nothing_came_between(
+    fixture: &VaultsFixture,
+) {
+    let vault = fixture.vault();
     let offer = async |millis: u64, after| {
-        let batch = Batch::new(vec![message(millis, "content")]).unwrap().only_after(Some(after));
+        let batch = MessageBatch::new(vec![message(millis, "content")])
+            .unwrap()
+            .with_expected_cursor(Some(after));
         vault.store(batch, Quota::UNLIMITED, None).await
     };
     assert_eq!(offer(1, 0).await.unwrap().after.cursor, 1);
-    let before = vault.state().await.unwrap();
+    let before = vault.summary().await.unwrap();
     // Something new, and something that is known.
     for millis in [2, 1] {
-        assert!(matches!(offer(millis, 0).await, Err(Error::Behind)));
-        assert_eq!(vault.state().await.unwrap(), before);
+        assert!(matches!(offer(millis, 0).await, Err(Error::StaleCursor)));
+        assert_eq!(vault.summary().await.unwrap(), before);
     }
     assert_eq!(offer(2, 1).await.unwrap().after.cursor, 2);
     // A device that knows more than a vault that was restored.
@@ -171,11 +180,11 @@ pub(crate) async fn what_follows_a_cursor_is_stored_only_if_nothing_came_between
     // Of those that come at once, one is the first.
     let (one, two, three) = tokio::join!(offer(4, 3), offer(5, 3), offer(6, 3));
     assert_eq!([one, two, three].iter().filter(|result| result.is_ok()).count(), 1);
-    assert_eq!(vault.state().await.unwrap().cursor, 4);
+    assert_eq!(vault.summary().await.unwrap().cursor, 4);
 }
 
-pub(crate) async fn messages_are_found_by_timestamp(bed: &Bed) {
-    let vault = bed.vault();
+pub(crate) async fn messages_are_found_by_timestamp(fixture: &VaultsFixture) {
+    let vault = fixture.vault();
     store(&vault, (0..9).map(|millis| message(millis, "content")).collect()).await.unwrap();
     let found = vault.messages(vec![timestamp(4), timestamp(99), timestamp(2)], 1_000).await;
     assert_eq!(found.unwrap(), [message(4, "content"), message(2, "content")]);
@@ -184,9 +193,9 @@ pub(crate) async fn messages_are_found_by_timestamp(bed: &Bed) {
 }
 
 /// Eight sessions offer overlapping batches of one set, in their own orders.
-pub(crate) async fn sessions_at_once_count_every_timestamp_once(bed: &Bed) {
+pub(crate) async fn sessions_at_once_count_every_timestamp_once(fixture: &VaultsFixture) {
     const MESSAGES: u64 = 2_000;
-    let vault = bed.vault();
+    let vault = fixture.vault();
     let of = |n: u64| message(n << 24, &format!("content {n}"));
     let session = |session: u64| {
         let vault = Vault::clone(&vault);
@@ -205,7 +214,7 @@ pub(crate) async fn sessions_at_once_count_every_timestamp_once(bed: &Bed) {
     for session in sessions {
         stored += session.await.unwrap();
     }
-    let state = vault.state().await.unwrap();
+    let state = vault.summary().await.unwrap();
     assert_eq!((state.cursor, state.fingerprint.count), (stored, stored));
     let verification = vault.verify().await.unwrap();
     assert!(verification.is_equal(), "{verification:?}");
@@ -224,10 +233,10 @@ pub(crate) async fn sessions_at_once_count_every_timestamp_once(bed: &Bed) {
 }
 
 /// Who asks for what came after the last answer gets everything once, while others store.
-pub(crate) async fn a_reader_beside_writers_misses_nothing(bed: &Bed) {
+pub(crate) async fn a_reader_beside_writers_misses_nothing(fixture: &VaultsFixture) {
     const WRITERS: u64 = 6;
     const PUSHES: u64 = 40;
-    let vault = bed.vault();
+    let vault = fixture.vault();
     let writer = |writer: u64| {
         let vault = Vault::clone(&vault);
         async move {

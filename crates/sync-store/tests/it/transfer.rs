@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use accounts::ClientId;
+use accounts::DeviceId;
 use bytes::Bytes;
 use crdt::Message;
-use sync_store::{BlobId, Client, Error, PieceId, Vault, WholeBlob, copy};
+use sync_store::{BlobChunkId, BlobId, CompleteBlob, Error, Vault, VaultDevice, copy_vault};
 
-use crate::bed::{Bed, postgres, sqlite};
+use crate::fixture::{VaultsFixture, postgres, sqlite};
 use crate::{message, store as push};
 
 /// Arrival is not the order of time.
@@ -17,42 +17,50 @@ fn all() -> Vec<Message> {
     PUSHES.concat().iter().map(|millis| message(*millis, &format!("content {millis}"))).collect()
 }
 
-async fn filled(bed: &Bed) -> Vault {
-    let vault = bed.vault();
+async fn filled(fixture: &VaultsFixture) -> Vault {
+    let vault = fixture.vault();
     for millis in PUSHES {
         let messages = millis.iter().map(|millis| message(*millis, &format!("content {millis}")));
         push(&vault, messages.collect()).await.unwrap();
     }
-    let (name, node) = ("phone ☂".to_owned(), Some(crdt::Node(u64::MAX)));
-    let id = ClientId::generate();
-    let phone = Client { id, name, node, cursor: 4, unsent: 2, seen_ms: 7, created_ms: 1 };
-    vault.add_client(phone).await.unwrap();
+    let (name, node_id) = ("phone ☂".to_owned(), Some(crdt::NodeId(u64::MAX)));
+    let id = DeviceId::generate();
+    let phone = VaultDevice {
+        id,
+        name,
+        node_id,
+        cursor: 4,
+        unsent_count: 2,
+        last_seen_ms: 7,
+        created_ms: 1,
+    };
+    vault.add_device(phone).await.unwrap();
     upload(&vault, b"first").await;
     vault
 }
 
-/// A blob of two pieces, and a record that names it.
+/// A blob of two chunks, and a record that names it.
 async fn upload(vault: &Vault, name: &'static [u8]) {
     let blob = BlobId::generate();
     for number in 0..2 {
         let content =
             Bytes::from([name, &number.to_string().repeat(100_000).into_bytes()].concat());
-        vault.put_piece(PieceId { blob, number }, content).await.unwrap();
+        vault.put_chunk(BlobChunkId { blob, number }, content).await.unwrap();
     }
-    let amend = Arc::new(move |_: &[u8], _: &[_]| Ok([name, &blob.get().to_be_bytes()].concat()));
-    vault.replace_blob(WholeBlob { id: blob, pieces_count: 2 }, amend).await.unwrap();
+    let update = Arc::new(move |_: &[u8], _: &[_]| Ok([name, &blob.get().to_be_bytes()].concat()));
+    vault.replace_blob(CompleteBlob { id: blob, chunks_count: 2 }, update).await.unwrap();
 }
 
 async fn check_equal(from: &Vault, to: &Vault) {
-    assert_eq!(from.state().await.unwrap(), to.state().await.unwrap());
+    assert_eq!(from.summary().await.unwrap(), to.summary().await.unwrap());
     assert_eq!(from.windows().await.unwrap(), to.windows().await.unwrap());
-    assert_eq!(from.clients().await.unwrap(), to.clients().await.unwrap());
-    assert_eq!(from.record().await.unwrap(), to.record().await.unwrap());
-    let pieces = from.pieces().await.unwrap();
-    assert_eq!(pieces, to.pieces().await.unwrap());
-    assert_eq!(pieces.len(), 2);
-    for piece in pieces {
-        assert_eq!(from.piece(piece).await.unwrap(), to.piece(piece).await.unwrap());
+    assert_eq!(from.devices().await.unwrap(), to.devices().await.unwrap());
+    assert_eq!(from.gateway_state().await.unwrap(), to.gateway_state().await.unwrap());
+    let chunks = from.chunk_ids().await.unwrap();
+    assert_eq!(chunks, to.chunk_ids().await.unwrap());
+    assert_eq!(chunks.len(), 2);
+    for chunk in chunks {
+        assert_eq!(from.chunk(chunk).await.unwrap(), to.chunk(chunk).await.unwrap());
     }
     for cursor in 0..all().len() as u64 {
         let (expected, found) =
@@ -67,17 +75,17 @@ async fn a_vault_goes_to_postgres_and_back_as_it_is() {
     let original = filled(&files).await;
     let (there, back) = (rows.vault(), files.vault());
     let mut done = Vec::new();
-    let state = copy(&original, &there, |count| done.push(count)).await.unwrap();
+    let state = copy_vault(&original, &there, |count| done.push(count)).await.unwrap();
     assert_eq!((state.cursor, state.fingerprint.count), (10, 10));
     assert_eq!(done, [3, 4, 7, 10], "runs in order of time");
     check_equal(&original, &there).await;
     // What changed there comes back, also to a place that has the rest.
-    copy(&there, &back, |_| ()).await.unwrap();
+    copy_vault(&there, &back, |_| ()).await.unwrap();
     push(&there, vec![message(5, "later")]).await.unwrap();
     upload(&there, b"second").await;
-    there.remove_clients(vec![there.clients().await.unwrap().remove(0).id]).await.unwrap();
+    there.remove_devices(vec![there.devices().await.unwrap().remove(0).id]).await.unwrap();
     let mut done = Vec::new();
-    copy(&there, &back, |count| done.push(count)).await.unwrap();
+    copy_vault(&there, &back, |count| done.push(count)).await.unwrap();
     assert_eq!(done, [11]);
     check_equal(&there, &back).await;
 }
@@ -90,10 +98,10 @@ async fn a_copy_that_broke_off_goes_on() {
     for messages in [&all()[..3], &all()[3..4]] {
         push(&there, messages.to_vec()).await.unwrap();
     }
-    let first = original.pieces().await.unwrap()[0];
-    there.put_piece(first, Bytes::from_static(b"half of it")).await.unwrap();
+    let first = original.chunk_ids().await.unwrap()[0];
+    there.put_chunk(first, Bytes::from_static(b"half of it")).await.unwrap();
     let mut done = Vec::new();
-    copy(&original, &there, |count| done.push(count)).await.unwrap();
+    copy_vault(&original, &there, |count| done.push(count)).await.unwrap();
     assert_eq!(done.first(), Some(&7));
     check_equal(&original, &there).await;
 }
@@ -103,7 +111,7 @@ async fn a_place_that_has_other_messages_is_not_taken_for_a_copy() {
     let (files, rows) = (sqlite(), postgres().await);
     let (original, there) = (filled(&files).await, rows.vault());
     push(&there, vec![message(3, "of another")]).await.unwrap();
-    let error = copy(&original, &there, |_| ()).await.unwrap_err();
+    let error = copy_vault(&original, &there, |_| ()).await.unwrap_err();
     assert!(matches!(error, Error::CopyDiffers { .. }), "{error}");
 }
 
@@ -115,15 +123,18 @@ async fn a_vault_that_was_cleared_is_copied_with_what_came_after() {
         original.clear(Arc::new(|record, _| Ok(record.to_vec()))).await.unwrap();
         push(&original, vec![message(7, "after"), message(8, "after")]).await.unwrap();
         push(&original, vec![message(1, "after")]).await.unwrap();
-        let copied = copy(&original, &to, |_| ()).await.unwrap();
-        assert_eq!(copied.fingerprint, original.state().await.unwrap().fingerprint);
+        let copied = copy_vault(&original, &to, |_| ()).await.unwrap();
+        assert_eq!(copied.fingerprint, original.summary().await.unwrap().fingerprint);
         let (expected, found) =
             (original.page(0, 9, 1_000, None).await, to.page(0, 9, 1_000, None).await);
         assert_eq!(expected.unwrap().messages, found.unwrap().messages);
-        assert_eq!(original.record().await.unwrap().record, to.record().await.unwrap().record);
+        assert_eq!(
+            original.gateway_state().await.unwrap().state,
+            to.gateway_state().await.unwrap().state
+        );
         // A copy that has what was cleared is none.
         original.clear(Arc::new(|record, _| Ok(record.to_vec()))).await.unwrap();
-        let error = copy(&original, &to, |_| ()).await.unwrap_err();
+        let error = copy_vault(&original, &to, |_| ()).await.unwrap_err();
         assert!(matches!(error, Error::CopyDiffers { .. }), "{error}");
     }
 }

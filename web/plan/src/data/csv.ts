@@ -52,13 +52,13 @@ export function parseCsv(text: string): CsvRecord[] {
   return records;
 }
 
-interface Beginning {
+interface CsvHeader {
   readonly source: string;
   readonly separator: string;
   readonly firstLine: number;
 }
 
-function begin(text: string): Beginning {
+function begin(text: string): CsvHeader {
   const source = text.startsWith("\uFEFF") ? text.slice(1) : text;
   const named = /^sep=([,;\t])(?:\r\n|\n|\r)/i.exec(source);
   if (named?.[1] === undefined) return { source, separator: separatorOf(source), firstLine: 1 };
@@ -74,14 +74,14 @@ function lineEnds(source: string, start: number, end: number): number {
   return count;
 }
 
-interface Field {
+interface CsvField {
   readonly value: string;
   /** Where the separator or the line end after it stands. */
   readonly end: number;
 }
 
 /** `undefined` if its quote is not closed. */
-function readField(source: string, start: number, separator: string): Field | undefined {
+function readField(source: string, start: number, separator: string): CsvField | undefined {
   if (source[start] !== '"') {
     const end = plainEnd(source, start, separator);
     return { value: source.slice(start, end), end };

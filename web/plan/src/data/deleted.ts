@@ -1,13 +1,13 @@
 /**
- * Rows that were deleted, written again as they were last: a {@link Step} like any other.
+ * Rows that were deleted, written again as they were last: a {@link UndoableStep} like any other.
  */
-import type { DeletedRow, Row, SqlValue } from "@warren/client";
+import type { DeletedRow, SqlRow, SqlValue } from "@warren/client";
 import { deleteItems, insertItems, quote } from "./items.js";
 import { deleteLists, insertLists } from "./lists.js";
-import type { Item, List } from "./schema.js";
-import type { Step } from "./undo.js";
+import type { TodoItem, TodoList } from "./schema.js";
+import type { UndoableStep } from "./undo.js";
 
-export function restoreDeleted(table: "item" | "list", { row }: DeletedRow): Step {
+export function restoreDeleted(table: "item" | "list", { row }: DeletedRow): UndoableStep {
   if (table === "list") {
     const list = toList(row);
     return {
@@ -25,7 +25,7 @@ export function restoreDeleted(table: "item" | "list", { row }: DeletedRow): Ste
 }
 
 /** Another program may have left a column out, or written something else to it. */
-function toItem(row: Row): Item {
+function toItem(row: SqlRow): TodoItem {
   return {
     id: text(row["id"]),
     list_id: text(row["list_id"]),
@@ -38,7 +38,7 @@ function toItem(row: Row): Item {
   };
 }
 
-function toList(row: Row): List {
+function toList(row: SqlRow): TodoList {
   return {
     id: text(row["id"]),
     name: text(row["name"]),

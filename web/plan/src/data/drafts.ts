@@ -6,22 +6,22 @@
  *   the draft is written, and the other one is listed among the lost edits (`db.edit`).
  * - Drafts belong to this device; the table is not tracked.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import { restoreDeleted } from "./deleted.js";
-import { runStatements } from "./run.js";
+import { runStatements } from "./run-statements.js";
 
-export type Field = "title" | "note";
+export type ItemField = "title" | "note";
 
-export interface Draft {
+export interface ItemDraft {
   readonly text: string;
   /** What the row had when the typing began. */
   readonly seen: string;
 }
 
 /** A row of `draft`. */
-type Kept = {
+type DraftRow = {
   readonly item_id: string;
-  readonly field: Field;
+  readonly field: ItemField;
   readonly tab: string;
   readonly text: string;
   readonly seen: string;
@@ -31,10 +31,10 @@ type Kept = {
 const TAB = `plan-tab:${Math.random().toString(36).slice(2)}`;
 
 export async function keepDraft(
-  db: Database,
+  db: WarrenDatabase,
   id: string,
-  field: Field,
-  draft: Draft | undefined,
+  field: ItemField,
+  draft: ItemDraft | undefined,
 ): Promise<void> {
   if (draft === undefined) {
     await db.sql`DELETE FROM draft WHERE item_id = ${id} AND field = ${field} AND tab = ${TAB}`;
@@ -46,10 +46,10 @@ export async function keepDraft(
 
 /** Writes a draft; an item that was deleted meanwhile comes back with it. */
 export async function writeDraft(
-  db: Database,
+  db: WarrenDatabase,
   id: string,
-  field: Field,
-  { text, seen }: Draft,
+  field: ItemField,
+  { text, seen }: ItemDraft,
 ): Promise<"written" | "unseen" | "revived"> {
   const outcome = await db.edit("item", [id], field, text, { seen });
   if (outcome !== "missing") return outcome;
@@ -61,14 +61,14 @@ export async function writeDraft(
 }
 
 /** Says that this tab lives, and writes what tabs that do not have left. */
-export async function settleDrafts(db: Database): Promise<void> {
+export async function settleDrafts(db: WarrenDatabase): Promise<void> {
   const locks = navigator.locks as LockManager | undefined;
   // Without locks a database is in memory, and nothing of it is left.
   if (locks === undefined) return;
   void locks.request(TAB, () => new Promise<never>(() => undefined));
   const held = (await locks.query()).held ?? [];
   const living = new Set([TAB, ...held.map(({ name }) => name)]);
-  const left = await db.sql<Kept>`SELECT item_id, field, tab, text, seen FROM draft`;
+  const left = await db.sql<DraftRow>`SELECT item_id, field, tab, text, seen FROM draft`;
   for (const { item_id: id, field, tab, ...draft } of left.filter((one) => !living.has(one.tab))) {
     await writeDraft(db, id, field, draft);
     await db.sql`DELETE FROM draft WHERE item_id = ${id} AND field = ${field} AND tab = ${tab}`;

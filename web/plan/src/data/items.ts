@@ -1,15 +1,15 @@
 /**
- * What can be done to items, each as a {@link Step}: SQL, and the SQL that takes it back.
+ * What can be done to items, each as a {@link UndoableStep}: SQL, and the SQL that takes it back.
  *
  * - A step changes only the columns that it is about, and its way back restores only those: what
  *   another device changed beside them stays.
  * - Deleting keeps the whole row for the way back.
  */
-import type { Database, SqlValue } from "@warren/client";
+import type { WarrenDatabase, SqlValue } from "@warren/client";
 import type { Day } from "./dates.js";
-import { place, positionBefore, positionsBefore, type Placed } from "./order.js";
-import type { Item } from "./schema.js";
-import type { Statement, Step } from "./undo.js";
+import { place, positionBefore, positionsBefore, type PositionedRow } from "./fractional-order.js";
+import type { TodoItem } from "./schema.js";
+import type { BatchStatement, UndoableStep } from "./undo.js";
 
 const COLUMNS = [
   "id",
@@ -33,19 +33,19 @@ const DELETE = "DELETE FROM item WHERE id = ?";
 
 /** `keep`: those that are there stay as they are. */
 export function insertItems(
-  items: readonly Item[],
+  items: readonly TodoItem[],
   known: "replace" | "keep" = "replace",
-): Statement {
+): BatchStatement {
   const sql = INSERT + (known === "keep" ? "NOTHING" : UPDATE);
   return { sql, rows: items.map((item) => COLUMNS.map((column) => item[column])) };
 }
 
-export function deleteItems(ids: readonly string[]): Statement {
+export function deleteItems(ids: readonly string[]): BatchStatement {
   return { sql: DELETE, rows: ids.map((id) => [id]) };
 }
 
-export async function itemById(db: Database, id: string): Promise<Item | undefined> {
-  const [item] = await db.sql<Item>`SELECT * FROM item WHERE id = ${id}`;
+export async function itemById(db: WarrenDatabase, id: string): Promise<TodoItem | undefined> {
+  const [item] = await db.sql<TodoItem>`SELECT * FROM item WHERE id = ${id}`;
   return item;
 }
 
@@ -58,12 +58,12 @@ export interface NewItems {
 }
 
 /** New items stand first in their list. */
-export async function addItems(db: Database, added: NewItems): Promise<Step> {
+export async function addItems(db: WarrenDatabase, added: NewItems): Promise<UndoableStep> {
   const [first] = await db.sql<{ position: string }>`
     SELECT position FROM item WHERE list_id = ${added.listId} AND done_ms IS NULL
     ORDER BY position, id LIMIT 1`;
   const positions = positionsBefore(first?.position, added.items.length);
-  const items = added.items.map(({ id, title }, index): Item => {
+  const items = added.items.map(({ id, title }, index): TodoItem => {
     const position = positions[index] as string;
     const { listId: list_id, due, createdMs: created_ms } = added;
     return { id, list_id, title, note: "", due, done_ms: null, position, created_ms };
@@ -80,9 +80,9 @@ export async function addItems(db: Database, added: NewItems): Promise<Step> {
 }
 
 /** The columns that people edit by hand. */
-export type Edit = Partial<Pick<Item, "title" | "note" | "due">>;
+export type ItemEdit = Partial<Pick<TodoItem, "title" | "note" | "due">>;
 
-export function editItem(before: Item, edit: Edit): Step {
+export function editItem(before: TodoItem, edit: ItemEdit): UndoableStep {
   const changed = (["title", "note", "due"] as const).filter(
     (column) => edit[column] !== undefined && edit[column] !== before[column],
   );
@@ -94,7 +94,7 @@ export function editItem(before: Item, edit: Edit): Step {
   };
 }
 
-export function checkItem(item: Item, doneMs: number | null): Step {
+export function checkItem(item: TodoItem, doneMs: number | null): UndoableStep {
   return {
     label: `${doneMs === null ? "Reopened" : "Done:"} ${quote(item.title)}`,
     apply: [set("done_ms", [[doneMs, item.id]])],
@@ -102,7 +102,7 @@ export function checkItem(item: Item, doneMs: number | null): Step {
   };
 }
 
-export function removeItem(item: Item): Step {
+export function removeItem(item: TodoItem): UndoableStep {
   return {
     label: `Deleted ${quote(item.title)}`,
     apply: [deleteItems([item.id])],
@@ -111,8 +111,11 @@ export function removeItem(item: Item): Step {
 }
 
 /** Deletes what a list has finished. */
-export async function removeDone(db: Database, listId: string): Promise<Step | undefined> {
-  const items = await db.sql<Item>`
+export async function removeDone(
+  db: WarrenDatabase,
+  listId: string,
+): Promise<UndoableStep | undefined> {
+  const items = await db.sql<TodoItem>`
     SELECT * FROM item WHERE list_id = ${listId} AND done_ms IS NOT NULL`;
   if (items.length === 0) return undefined;
   return {
@@ -128,15 +131,15 @@ const FOLLOWING_MAX = 64;
 
 /** Puts an item after another one of the same list, or first. */
 export async function reorderItem(
-  db: Database,
-  item: Item,
+  db: WarrenDatabase,
+  item: TodoItem,
   afterId: string | undefined,
-): Promise<Step> {
+): Promise<UndoableStep> {
   const [before] =
     afterId === undefined
       ? []
-      : await db.sql<Placed>`SELECT id, position FROM item WHERE id = ${afterId}`;
-  const { rows: following } = await db.query<Placed>(
+      : await db.sql<PositionedRow>`SELECT id, position FROM item WHERE id = ${afterId}`;
+  const { rows: following } = await db.query<PositionedRow>(
     `SELECT id, position FROM item WHERE list_id = ?1 AND done_ms IS NULL AND id <> ?2
        AND (position, id) > (?3, ?4) ORDER BY position, id LIMIT ${FOLLOWING_MAX}`,
     [item.list_id, item.id, before?.position ?? "", before?.id ?? ""],
@@ -161,10 +164,10 @@ export async function reorderItem(
 
 /** Moves an item to another list, to its top. */
 export async function moveItem(
-  db: Database,
-  item: Item,
+  db: WarrenDatabase,
+  item: TodoItem,
   list: { readonly id: string; readonly name: string },
-): Promise<Step> {
+): Promise<UndoableStep> {
   const [first] = await db.sql<{ position: string }>`
     SELECT position FROM item WHERE list_id = ${list.id} AND done_ms IS NULL
     ORDER BY position, id LIMIT 1`;
@@ -180,7 +183,7 @@ export async function moveItem(
 function set(
   column: "title" | "note" | "due" | "done_ms" | "position",
   rows: readonly (readonly SqlValue[])[],
-): Statement {
+): BatchStatement {
   return { sql: `UPDATE item SET ${column} = ? WHERE id = ?`, rows };
 }
 

@@ -1,12 +1,12 @@
 /**
- * What can be done to lists, each as a {@link Step}. A list that is deleted takes its items along,
- * and brings them back.
+ * What can be done to lists, each as a {@link UndoableStep}. A list that is deleted takes its items
+ * along, and brings them back.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import { deleteItems, insertItems, quote } from "./items.js";
-import { place, positionAfter, type Placed } from "./order.js";
-import type { Item, List } from "./schema.js";
-import type { Statement, Step } from "./undo.js";
+import { place, positionAfter, type PositionedRow } from "./fractional-order.js";
+import type { TodoItem, TodoList } from "./schema.js";
+import type { BatchStatement, UndoableStep } from "./undo.js";
 
 /** Names in `lists.css`; anything else in the database is shown as the first. */
 export const COLOURS = [
@@ -33,9 +33,9 @@ const UPDATE = `UPDATE SET name = excluded.name, colour = excluded.colour,
 
 /** `keep`: those that are there stay as they are. */
 export function insertLists(
-  lists: readonly List[],
+  lists: readonly TodoList[],
   known: "replace" | "keep" = "replace",
-): Statement {
+): BatchStatement {
   const rows = lists.map((list) => [
     list.id,
     list.name,
@@ -46,11 +46,11 @@ export function insertLists(
   return { sql: INSERT + (known === "keep" ? "NOTHING" : UPDATE), rows };
 }
 
-export function deleteLists(ids: readonly string[]): Statement {
+export function deleteLists(ids: readonly string[]): BatchStatement {
   return { sql: "DELETE FROM list WHERE id = ?", rows: ids.map((id) => [id]) };
 }
 
-export async function lastListPosition(db: Database): Promise<string | undefined> {
+export async function lastListPosition(db: WarrenDatabase): Promise<string | undefined> {
   const [last] = await db.sql<{
     position: string | null;
   }>`SELECT max(position) AS position FROM list`;
@@ -64,8 +64,8 @@ export interface NewList {
   readonly createdMs: number;
 }
 
-export async function addList(db: Database, added: NewList): Promise<Step> {
-  const list: List = {
+export async function addList(db: WarrenDatabase, added: NewList): Promise<UndoableStep> {
+  const list: TodoList = {
     id: added.id,
     name: added.name,
     colour: added.colour,
@@ -79,7 +79,7 @@ export async function addList(db: Database, added: NewList): Promise<Step> {
   };
 }
 
-export function editList(before: List, name: string, colour: Colour): Step {
+export function editList(before: TodoList, name: string, colour: Colour): UndoableStep {
   const sql = "UPDATE list SET name = ?, colour = ? WHERE id = ?";
   return {
     label: `Changed the list ${quote(name)}`,
@@ -88,8 +88,8 @@ export function editList(before: List, name: string, colour: Colour): Step {
   };
 }
 
-export async function removeList(db: Database, list: List): Promise<Step> {
-  const items = await db.sql<Item>`SELECT * FROM item WHERE list_id = ${list.id}`;
+export async function removeList(db: WarrenDatabase, list: TodoList): Promise<UndoableStep> {
+  const items = await db.sql<TodoItem>`SELECT * FROM item WHERE list_id = ${list.id}`;
   return {
     label: `Deleted the list ${quote(list.name)}`,
     apply: [deleteItems(items.map((item) => item.id)), deleteLists([list.id])],
@@ -99,13 +99,13 @@ export async function removeList(db: Database, list: List): Promise<Step> {
 
 /** Puts a list after another one, or first. */
 export async function reorderList(
-  db: Database,
-  list: List,
+  db: WarrenDatabase,
+  list: TodoList,
   afterId: string | undefined,
-): Promise<Step> {
-  const others = (await db.sql<Placed>`SELECT id, position FROM list ORDER BY position, id`).filter(
-    (other) => other.id !== list.id,
-  );
+): Promise<UndoableStep> {
+  const others = (
+    await db.sql<PositionedRow>`SELECT id, position FROM list ORDER BY position, id`
+  ).filter((other) => other.id !== list.id);
   const at = others.findIndex((other) => other.id === afterId) + 1;
   const following = others.slice(at);
   const placement = place(list.id, others[at - 1], following);

@@ -1,7 +1,7 @@
 /**
  * What rows are called, those that were deleted too.
  */
-import type { Database, Row, SqlValue } from "@warren/client";
+import type { WarrenDatabase, SqlRow, SqlValue } from "@warren/client";
 
 interface RowId {
   readonly table: string;
@@ -16,9 +16,9 @@ export interface RowNames {
 /** The column with the name. */
 const NAME_OF: Readonly<Record<string, string>> = { item: "title", list: "name" };
 
-export async function namesOf(db: Database, rows: readonly RowId[]): Promise<RowNames> {
+export async function namesOf(db: WarrenDatabase, rows: readonly RowId[]): Promise<RowNames> {
   const names = new Map<string, string>();
-  const put = (table: string, id: SqlValue | undefined, row: Row): void => {
+  const put = (table: string, id: SqlValue | undefined, row: SqlRow): void => {
     const name = row[NAME_OF[table] ?? ""];
     if (typeof name === "string" && name !== "") names.set(`${table} ${String(id)}`, name);
   };

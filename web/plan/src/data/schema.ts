@@ -2,7 +2,7 @@
  * The Plan's tables: lists, and the items in them.
  *
  * - Both tables sync; the indexes belong to this device, and so do drafts (`drafts.ts`).
- * - `position` orders by (position, id), see `order.ts`. `due` is a day (`dates.ts`).
+ * - `position` orders by (position, id), see `fractional-order.ts`. `due` is a day (`dates.ts`).
  * - An item's list may be gone: another device deleted it. Such items are under "No list".
  */
 
@@ -45,7 +45,7 @@ export const SCHEMA: readonly string[] = [
 ];
 
 /** A row of `list`. */
-export type List = {
+export type TodoList = {
   readonly id: string;
   readonly name: string;
   readonly colour: string | null;
@@ -54,7 +54,7 @@ export type List = {
 };
 
 /** A row of `item`. */
-export type Item = {
+export type TodoItem = {
   readonly id: string;
   readonly list_id: string;
   readonly title: string;

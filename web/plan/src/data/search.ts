@@ -3,30 +3,30 @@
  * case and the marks on its letters. SQLite knows the case of ASCII letters alone.
  */
 import { fold } from "./fold.js";
-import type { Query } from "./views.js";
+import type { SqlQuery } from "./views.js";
 
 /** What is searched, of all items. The key is SQLite's own, and short: there may be many found. */
-export type Searchable = {
+export type SearchableItem = {
   readonly key: number;
   readonly title: string;
   readonly note: string;
 };
 
-export const SEARCHABLE_QUERY: Query = {
+export const SEARCHABLE_QUERY: SqlQuery = {
   sql: "SELECT rowid AS key, title, note FROM item",
   parameters: [],
 };
 
 export interface SearchIndex {
   /** The keys of the rows that are found. */
-  find(rows: readonly Searchable[], text: string): number[];
+  find(rows: readonly SearchableItem[], text: string): number[];
 }
 
 /** Remembers folded texts from one search to the next, for as long as they stay the same. */
 export function createSearchIndex(): SearchIndex {
   let folded = new Map<number, { readonly text: string; readonly folded: string }>();
-  let indexed: readonly Searchable[] = [];
-  function index(rows: readonly Searchable[]): void {
+  let indexed: readonly SearchableItem[] = [];
+  function index(rows: readonly SearchableItem[]): void {
     if (rows === indexed) return;
     const next: typeof folded = new Map();
     for (const { key, title, note } of rows) {

@@ -8,35 +8,37 @@
 import type { SqlValue } from "@warren/client";
 
 /** One statement, run once for each list of parameters. */
-export interface Statement {
+export interface BatchStatement {
   readonly sql: string;
   readonly rows: readonly (readonly SqlValue[])[];
 }
 
-export interface Step {
+export interface UndoableStep {
   /** What was done, for the toast: "Deleted “Milk”". */
   readonly label: string;
-  readonly apply: readonly Statement[];
-  readonly revert: readonly Statement[];
+  readonly apply: readonly BatchStatement[];
+  readonly revert: readonly BatchStatement[];
 }
 
-export interface Undo {
+export interface UndoStack {
   /** Runs the step and remembers it. */
-  perform(step: Step): Promise<void>;
+  perform(step: UndoableStep): Promise<void>;
   /** Remembers a step that was run already, piece by piece. */
-  remember(step: Step): void;
+  remember(step: UndoableStep): void;
   /** Takes the last step back; `undefined` if there is none. */
-  undo(): Promise<Step | undefined>;
-  redo(): Promise<Step | undefined>;
+  undo(): Promise<UndoableStep | undefined>;
+  redo(): Promise<UndoableStep | undefined>;
   /** Forgets everything: what was here is not the database's content any more. */
   clear(): void;
 }
 
 const STEPS_MAX = 200;
 
-export function createUndo(run: (statements: readonly Statement[]) => Promise<void>): Undo {
-  const done: Step[] = [];
-  const undone: Step[] = [];
+export function createUndo(
+  run: (statements: readonly BatchStatement[]) => Promise<void>,
+): UndoStack {
+  const done: UndoableStep[] = [];
+  const undone: UndoableStep[] = [];
   let queue: Promise<unknown> = Promise.resolve();
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -44,7 +46,7 @@ export function createUndo(run: (statements: readonly Statement[]) => Promise<vo
     queue = result.catch(() => undefined);
     return result;
   }
-  function remember(step: Step): void {
+  function remember(step: UndoableStep): void {
     done.push(step);
     if (done.length > STEPS_MAX) done.shift();
     undone.length = 0;

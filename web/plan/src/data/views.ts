@@ -7,19 +7,19 @@
 import type { SqlValue } from "@warren/client";
 import type { Day } from "./dates.js";
 
-export type View =
+export type PlanView =
   | { readonly kind: "list"; readonly id: string }
   | { readonly kind: "today" | "upcoming" | "all" | "none" }
   /** The keys of what was found (`search.ts`). */
   | { readonly kind: "search"; readonly keys: readonly number[] };
 
-export interface Query {
+export interface SqlQuery {
   readonly sql: string;
   readonly parameters: readonly SqlValue[];
 }
 
 /** A part of a view: which items, and in which order. */
-interface Part {
+interface ViewSection {
   readonly where: string;
   readonly parameters: readonly SqlValue[];
   readonly order: string;
@@ -28,7 +28,7 @@ interface Part {
 const LATEST = "done_ms DESC, id";
 const NO_LIST = "list_id NOT IN (SELECT id FROM list)";
 
-function openPart(view: View, today: Day): Part {
+function openPart(view: PlanView, today: Day): ViewSection {
   switch (view.kind) {
     case "list":
       return { where: "list_id = ?", parameters: [view.id], order: "position, id" };
@@ -45,7 +45,7 @@ function openPart(view: View, today: Day): Part {
   }
 }
 
-function donePart(view: View, midnightMs: number): Part {
+function donePart(view: PlanView, midnightMs: number): ViewSection {
   switch (view.kind) {
     case "list":
       return { where: "list_id = ?", parameters: [view.id], order: LATEST };
@@ -62,7 +62,7 @@ function donePart(view: View, midnightMs: number): Part {
   }
 }
 
-function found(keys: readonly number[]): Pick<Part, "where" | "parameters"> {
+function found(keys: readonly number[]): Pick<ViewSection, "where" | "parameters"> {
   return {
     where: "rowid IN (SELECT value FROM json_each(?))",
     parameters: [JSON.stringify(keys)],
@@ -70,13 +70,13 @@ function found(keys: readonly number[]): Pick<Part, "where" | "parameters"> {
 }
 
 /** The moment that a view is for: days and midnights change while a page is open. */
-export interface Now {
+export interface CurrentDay {
   readonly today: Day;
   readonly midnightMs: number;
 }
 
 /** One row: `open` and `done`, how many items there are. */
-export function countQuery(view: View, now: Now): Query {
+export function countQuery(view: PlanView, now: CurrentDay): SqlQuery {
   const open = openPart(view, now.today);
   const done = donePart(view, now.midnightMs);
   return {
@@ -87,13 +87,18 @@ export function countQuery(view: View, now: Now): Query {
   };
 }
 
-export interface Range {
+export interface RowRange {
   readonly offset: number;
   readonly count: number;
 }
 
 /** The items of a window: some of the open ones, and some of the finished ones. */
-export function windowQuery(view: View, now: Now, open: Range, done: Range): Query {
+export function windowQuery(
+  view: PlanView,
+  now: CurrentDay,
+  open: RowRange,
+  done: RowRange,
+): SqlQuery {
   const parts = [
     { part: openPart(view, now.today), is: "IS NULL", range: open },
     { part: donePart(view, now.midnightMs), is: "IS NOT NULL", range: done },
@@ -110,7 +115,7 @@ export function windowQuery(view: View, now: Now, open: Range, done: Range): Que
 }
 
 /** One row: how many open items each smart view has. */
-export function smartCountsQuery(now: Now): Query {
+export function smartCountsQuery(now: CurrentDay): SqlQuery {
   const open = "FROM item WHERE done_ms IS NULL";
   return {
     sql: `SELECT
@@ -123,7 +128,7 @@ export function smartCountsQuery(now: Now): Query {
 }
 
 /** The lists in their order, each with its number of open items. */
-export const LISTS_QUERY: Query = {
+export const LISTS_QUERY: SqlQuery = {
   sql: `SELECT list.*, coalesce(counted.open, 0) AS open FROM list
     LEFT JOIN (SELECT list_id, count(*) AS open FROM item WHERE done_ms IS NULL GROUP BY list_id)
       AS counted ON counted.list_id = list.id
@@ -131,16 +136,16 @@ export const LISTS_QUERY: Query = {
   parameters: [],
 };
 
-export function itemQuery(id: string): Query {
+export function itemQuery(id: string): SqlQuery {
   return { sql: "SELECT * FROM item WHERE id = ?", parameters: [id] };
 }
 
 /** The address of a view in this page, and back. A search has none. */
-export function viewToHash(view: View): string {
+export function viewToHash(view: PlanView): string {
   return view.kind === "list" ? `#/list/${encodeURIComponent(view.id)}` : `#/${view.kind}`;
 }
 
-export function viewFromHash(hash: string): View | undefined {
+export function viewFromHash(hash: string): PlanView | undefined {
   const [, kind = "", id = ""] = hash.split("/");
   if (kind === "list" && id !== "") return listView(id);
   if (kind === "today" || kind === "upcoming" || kind === "all" || kind === "none") return { kind };
@@ -148,7 +153,7 @@ export function viewFromHash(hash: string): View | undefined {
 }
 
 /** `undefined` for what is no address: somebody cut it, or a program spoilt it. */
-function listView(encoded: string): View | undefined {
+function listView(encoded: string): PlanView | undefined {
   try {
     return { kind: "list", id: decodeURIComponent(encoded) };
   } catch {
@@ -156,7 +161,7 @@ function listView(encoded: string): View | undefined {
   }
 }
 
-export function isSameView(one: View, other: View): boolean {
+export function isSameView(one: PlanView, other: PlanView): boolean {
   if (one.kind === "list" && other.kind === "list") return one.id === other.id;
   return one.kind === other.kind;
 }

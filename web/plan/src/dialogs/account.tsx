@@ -7,13 +7,13 @@ import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { placeOf, presentPlace, setPresentPlace } from "../databases.js";
 import { countLocal, enterAccount } from "../entering.js";
-import { codeOf, problemText } from "../sync/problems.js";
+import { codeOf, errorText } from "../sync/error-texts.js";
 import { Dialog, Field, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
-import type { Closable } from "./dialogs.js";
-import { normalWords, PhraseField } from "./phrase.js";
+import type { DialogCloseProps } from "./dialogs.js";
+import { normalWords, PhraseField } from "./recovery-phrase.js";
 
-type Mode = "signUp" | "signIn";
+type AccountDialogMode = "signUp" | "signIn";
 
 /** What a password of an account has to be, wherever one is chosen. */
 export const NEW_PASSWORD = {
@@ -25,12 +25,15 @@ export const NEW_PASSWORD = {
 const LOCKED =
   "The items of this account on this device have a passcode. Open them with it, then sign in.";
 
-const TITLES: Readonly<Record<Mode, string>> = { signUp: "Make an account", signIn: "Sign in" };
+const TITLES: Readonly<Record<AccountDialogMode, string>> = {
+  signUp: "Make an account",
+  signIn: "Sign in",
+};
 
 export function AccountDialog({
   mode: first,
   onClose,
-}: Closable & { readonly mode: Mode }): JSX.Element {
+}: DialogCloseProps & { readonly mode: AccountDialogMode }): JSX.Element {
   const app = useApp();
   const status = useStatus(app.db);
   const [mode, setMode] = useState(first);
@@ -67,7 +70,7 @@ export function AccountDialog({
         : `Signed in as ${credentials.login}`;
       if (db !== app.db) return app.use(db, { text });
       app.toast({ text });
-      return isNew && isSealed ? app.show({ kind: "phrase" }) : onClose();
+      return isNew && isSealed ? app.openDialog({ kind: "phrase" }) : onClose();
     });
   };
   const isLocked = codeOf(task.error) === "wrong_key";
@@ -98,7 +101,7 @@ export function AccountDialog({
         ))}
       </div>
       <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
-        <Problem text={isLocked ? LOCKED : problemText(task.error)} />
+        <Problem text={isLocked ? LOCKED : errorText(task.error)} />
         {isLocked && (
           <button type="button" class="button" disabled={task.isBusy} onClick={unlock}>
             Open them with the passcode

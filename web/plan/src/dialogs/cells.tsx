@@ -1,7 +1,7 @@
 /**
  * Values of a row, under the names that they have on the screen.
  */
-import type { Row, SqlValue } from "@warren/client";
+import type { SqlRow, SqlValue } from "@warren/client";
 import type { JSX } from "preact";
 import { useApp } from "../app-context.js";
 
@@ -17,7 +17,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   position: "Place",
 };
 
-export function Cells({ cells }: { readonly cells: Row }): JSX.Element {
+export function Cells({ cells }: { readonly cells: SqlRow }): JSX.Element {
   const { lists } = useApp();
   const text = (column: string, value: SqlValue): string => {
     if (column === "done_ms") return value === null ? "No" : "Yes";

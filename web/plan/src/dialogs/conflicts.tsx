@@ -2,30 +2,30 @@
  * Edits that lost to others made without knowing of them, and rows that cannot be shown: what
  * happened to which item, and what can be done about it.
  */
-import type { Conflict, HeldRow, Row } from "@warren/client";
+import type { Conflict, HeldRow, SqlRow } from "@warren/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { describeAgo } from "../data/dates.js";
 import { namesOf, type RowNames } from "../data/names.js";
 import { deviceName, loadNamed } from "../sync/device-names.js";
-import { problemText } from "../sync/problems.js";
+import { errorText } from "../sync/error-texts.js";
 import { Dialog, Problem } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
 import { Cells, NAMES } from "./cells.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 
-interface Found {
+interface ConflictList {
   readonly conflicts: readonly Conflict[];
   readonly held: readonly HeldRow[];
   readonly names: RowNames;
 }
 
-type Settle = (work: () => Promise<void>, done: string) => void;
+type ResolveConflict = (work: () => Promise<void>, done: string) => void;
 
-export function ConflictsDialog({ onClose }: Closable): JSX.Element {
+export function ConflictsDialog({ onClose }: DialogCloseProps): JSX.Element {
   const { db, toast, recount } = useApp();
-  const [found, setFound] = useState<Found>();
+  const [found, setFound] = useState<ConflictList>();
   const task = useTask();
   const load = async (): Promise<readonly string[]> => {
     const [conflicts, held] = [await db.conflicts(), await db.held()];
@@ -34,7 +34,7 @@ export function ConflictsDialog({ onClose }: Closable): JSX.Element {
     return conflicts.flatMap(({ device, keptDevice }) => [device, keptDevice]);
   };
   useEffect(() => task.run(() => loadNamed(db, load)), []);
-  const settle: Settle = (work, done) =>
+  const settle: ResolveConflict = (work, done) =>
     task.run(async () => {
       await work();
       await load();
@@ -46,7 +46,7 @@ export function ConflictsDialog({ onClose }: Closable): JSX.Element {
         When two devices change the same thing without knowing of each other, the later change is
         shown. The other one is kept here until you decide.
       </p>
-      <Problem text={problemText(task.error)} />
+      <Problem text={errorText(task.error)} />
       {found?.conflicts.length === 0 && <p class="calm">No edit was lost.</p>}
       <ul class="entries">
         {(found?.conflicts ?? []).map((conflict) => (
@@ -78,7 +78,7 @@ interface ConflictProps {
   readonly conflict: Conflict;
   readonly name: string | undefined;
   readonly isBusy: boolean;
-  readonly settle: Settle;
+  readonly settle: ResolveConflict;
 }
 
 function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.Element {
@@ -136,7 +136,7 @@ function choices({ lostDeleted, keptDeleted }: Conflict): readonly [string, stri
 }
 
 interface OutcomeProps {
-  readonly cells: Row;
+  readonly cells: SqlRow;
   readonly isDeleted: boolean;
 }
 
@@ -150,7 +150,7 @@ function Outcome({ cells, isDeleted }: OutcomeProps): JSX.Element {
 interface HeldProps {
   readonly held: HeldRow;
   readonly isBusy: boolean;
-  readonly settle: Settle;
+  readonly settle: ResolveConflict;
 }
 
 function HeldCard({ held, isBusy, settle }: HeldProps): JSX.Element {

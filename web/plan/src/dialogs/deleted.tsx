@@ -9,30 +9,30 @@ import { useApp } from "../app-context.js";
 import { describeAgo } from "../data/dates.js";
 import { restoreDeleted } from "../data/deleted.js";
 import { deviceName, loadNamed } from "../sync/device-names.js";
-import { problemText } from "../sync/problems.js";
+import { errorText } from "../sync/error-texts.js";
 import { Dialog, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 
-interface Found {
+interface DeletedEntry {
   readonly table: "item" | "list";
   readonly deleted: DeletedRow;
 }
 
-export function DeletedDialog({ onClose }: Closable): JSX.Element {
-  const { db, act } = useApp();
+export function DeletedDialog({ onClose }: DialogCloseProps): JSX.Element {
+  const { db, perform: act } = useApp();
   const { account } = useStatus(db);
-  const [found, setFound] = useState<readonly Found[]>();
+  const [found, setFound] = useState<readonly DeletedEntry[]>();
   const task = useTask();
   const load = async (): Promise<readonly string[]> => {
-    const of = async (table: Found["table"]): Promise<Found[]> =>
+    const of = async (table: DeletedEntry["table"]): Promise<DeletedEntry[]> =>
       (await db.deleted(table)).map((deleted) => ({ table, deleted }));
     const all = [...(await of("list")), ...(await of("item"))];
     setFound(all.sort((a, b) => b.deleted.timeMs - a.deleted.timeMs));
     return all.map(({ deleted }) => deleted.device);
   };
   useEffect(() => task.run(() => loadNamed(db, load)), []);
-  const restore = ({ table, deleted }: Found): void =>
+  const restore = ({ table, deleted }: DeletedEntry): void =>
     task.run(async () => {
       await act(restoreDeleted(table, deleted));
       await load();
@@ -40,7 +40,7 @@ export function DeletedDialog({ onClose }: Closable): JSX.Element {
   return (
     <Dialog title="Recently deleted" onClose={onClose} testId="deleted">
       <p class="muted">The latest hundred items and lists that were deleted, on any device.</p>
-      <Problem text={problemText(task.error)} />
+      <Problem text={errorText(task.error)} />
       {found?.length === 0 && <p class="calm">Nothing was deleted.</p>}
       <ul class="entries">
         {(found ?? []).map((one) => (
@@ -68,7 +68,7 @@ export function DeletedDialog({ onClose }: Closable): JSX.Element {
   );
 }
 
-function nameOf({ table, deleted }: Found): string {
+function nameOf({ table, deleted }: DeletedEntry): string {
   const name = deleted.row[table === "item" ? "title" : "name"];
   return typeof name === "string" && name !== "" ? name : "Without a name";
 }

@@ -2,18 +2,18 @@
  * Which dialog is open.
  */
 import type { JSX } from "preact";
-import { useApp, type Dialogue } from "../app-context.js";
+import { useApp, type OpenDialog } from "../app-context.js";
 import { AccountDialog } from "./account.js";
 import { DeletedDialog } from "./deleted.js";
 import { ConflictsDialog } from "./conflicts.js";
 import { HistoryDialog } from "./history.js";
 import { ImportDialog } from "./import.js";
-import { KeysDialog } from "./keys-table.js";
+import { KeysDialog } from "./shortcuts.js";
 import { DeleteListDialog, ListDialog, MoveDialog } from "./list.js";
 import { NewAccountDialog } from "./new-account.js";
 import { PasscodeDialog } from "./passcode.js";
 import { PasswordDialog } from "./password.js";
-import { EnterPhraseDialog, PhraseDialog } from "./phrase.js";
+import { EnterPhraseDialog, PhraseDialog } from "./recovery-phrase.js";
 import { SettingsDialog } from "./settings.js";
 import { SignOutDialog } from "./sign-out.js";
 import { SyncDialog } from "./sync.js";
@@ -21,10 +21,10 @@ import { SyncDialog } from "./sync.js";
 export function Dialogs({
   dialogue,
 }: {
-  readonly dialogue: Dialogue | undefined;
+  readonly dialogue: OpenDialog | undefined;
 }): JSX.Element | null {
   const app = useApp();
-  const close = (): void => app.show(undefined);
+  const close = (): void => app.openDialog(undefined);
   if (dialogue === undefined) return null;
   switch (dialogue.kind) {
     case "account":
@@ -64,6 +64,6 @@ export function Dialogs({
   }
 }
 
-export interface Closable {
+export interface DialogCloseProps {
   readonly onClose: () => void;
 }

@@ -1,21 +1,24 @@
 /**
  * What an item was before; each state can be put back.
  */
-import type { HistoryEntry, Row } from "@warren/client";
+import type { HistoryEntry, SqlRow } from "@warren/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { describeAgo } from "../data/dates.js";
 import { editItem, itemById } from "../data/items.js";
-import type { Item } from "../data/schema.js";
+import type { TodoItem } from "../data/schema.js";
 import { deviceName, loadNamed } from "../sync/device-names.js";
-import { problemText } from "../sync/problems.js";
+import { errorText } from "../sync/error-texts.js";
 import { Dialog, Problem } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
 import { Cells } from "./cells.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 
-export function HistoryDialog({ item, onClose }: Closable & { readonly item: Item }): JSX.Element {
+export function HistoryDialog({
+  item,
+  onClose,
+}: DialogCloseProps & { readonly item: TodoItem }): JSX.Element {
   const app = useApp();
   const [entries, setEntries] = useState<readonly HistoryEntry[]>();
   const task = useTask();
@@ -25,16 +28,16 @@ export function HistoryDialog({ item, onClose }: Closable & { readonly item: Ite
     return found.map(({ device }) => device);
   };
   useEffect(() => task.run(() => loadNamed(app.db, load)), []);
-  const restore = (cells: Row): void =>
+  const restore = (cells: SqlRow): void =>
     task.run(async () => {
       const present = await itemById(app.db, item.id);
       if (present === undefined) return;
-      await app.act(editItem(present, editOf(cells)));
+      await app.perform(editItem(present, editOf(cells)));
       onClose();
     });
   return (
     <Dialog title="History" onClose={onClose} testId="history">
-      <Problem text={problemText(task.error)} />
+      <Problem text={errorText(task.error)} />
       {entries === undefined && task.isBusy && <p class="muted">Looking it up…</p>}
       {entries?.length === 0 && (
         <p class="muted">Changes show up here once they have been synced.</p>
@@ -64,12 +67,12 @@ export function HistoryDialog({ item, onClose }: Closable & { readonly item: Ite
   );
 }
 
-function hasEdit(cells: Row): boolean {
+function hasEdit(cells: SqlRow): boolean {
   return Object.keys(editOf(cells)).length > 0;
 }
 
 /** The columns of a former state that people edit by hand. */
-function editOf(cells: Row): Partial<Pick<Item, "title" | "note" | "due">> {
+function editOf(cells: SqlRow): Partial<Pick<TodoItem, "title" | "note" | "due">> {
   const { title, note, due } = cells;
   return {
     ...(typeof title === "string" ? { title } : {}),

@@ -8,18 +8,18 @@ import { describeDay } from "../data/dates.js";
 import { withMeaning, type ColumnMeaning } from "../data/import/columns.js";
 import { readDays, type DayOrder } from "../data/import/day-text.js";
 import type { ImportFile, RecordKind } from "../data/import/table.js";
-import type { ImportChoices, ImportedItem, Understanding } from "../data/import/understand.js";
-import { count, counted } from "../sync/standing.js";
+import type { ImportChoices, ImportedItem, ParsedImport } from "../data/import/understand.js";
+import { count, counted } from "../sync/sync-indicator.js";
 
-interface Props {
+interface ImportPreviewProps {
   readonly file: ImportFile;
-  readonly understood: Understanding;
+  readonly understood: ParsedImport;
   readonly choices: ImportChoices;
   readonly onChoices: (choices: ImportChoices) => void;
   readonly onHeading: (hasHeading: boolean) => void;
 }
 
-export function ImportPreview(props: Props): JSX.Element {
+export function ImportPreview(props: ImportPreviewProps): JSX.Element {
   const { file, understood, choices, onChoices } = props;
   const { doubtful } = understood.due;
   return (
@@ -50,7 +50,10 @@ export function ImportPreview(props: Props): JSX.Element {
 
 const SAMPLES_MAX = 3;
 
-function Summary({ file, items }: Pick<Props, "file"> & Pick<Understanding, "items">): JSX.Element {
+function Summary({
+  file,
+  items,
+}: Pick<ImportPreviewProps, "file"> & Pick<ParsedImport, "items">): JSX.Element {
   const from = file.app === undefined ? "" : ` from ${file.app}`;
   if (items.length === 0) return <>Nothing in this file has a title.</>;
   const lists = new Set(items.flatMap((item) => item.list ?? [])).size;
@@ -121,7 +124,10 @@ function DayOrderChoice({ text, order, locale, onOrder }: OrderProps): JSX.Eleme
 const EXAMPLES_MAX = 4;
 const NO_TASK = ["entry that is no task", "entries that are no tasks"] as const;
 
-function Remarks({ file, understood }: Pick<Props, "file" | "understood">): JSX.Element | null {
+function Remarks({
+  file,
+  understood,
+}: Pick<ImportPreviewProps, "file" | "understood">): JSX.Element | null {
   const remarks = remarksOf(file, understood);
   if (remarks.length === 0) return null;
   return (
@@ -134,7 +140,7 @@ function Remarks({ file, understood }: Pick<Props, "file" | "understood">): JSX.
 }
 
 /** What becomes of everything that is not simply an item. */
-function remarksOf(file: ImportFile, understood: Understanding): string[] {
+function remarksOf(file: ImportFile, understood: ParsedImport): string[] {
   const { statuses, untitled, due, keptColumns, leftColumns } = understood;
   const told = (isDone: boolean): string =>
     examples(
@@ -195,7 +201,7 @@ const MEANING_NAMES: Readonly<Record<ColumnMeaning, string>> = {
   none: "Leave out",
 };
 
-function ColumnTable({ file, choices, onChoices, onHeading }: Props): JSX.Element {
+function ColumnTable({ file, choices, onChoices, onHeading }: ImportPreviewProps): JSX.Element {
   const used = file.columns
     .map((column, index) => ({ name: column.name, index, samples: samplesOf(file, index) }))
     .filter(({ samples }) => samples !== "");

@@ -9,13 +9,13 @@ import { readFile } from "../data/import/read.js";
 import type { ImportFile } from "../data/import/table.js";
 import { understand, type ImportChoices, type ImportedItem } from "../data/import/understand.js";
 import { UnreadableFile, type FileFlaw } from "../data/import/unreadable.js";
-import { importItems } from "../data/transfer.js";
-import { problemText } from "../sync/problems.js";
-import { count, counted } from "../sync/standing.js";
+import { importItems } from "../data/csv-transfer.js";
+import { errorText } from "../sync/error-texts.js";
+import { count, counted } from "../sync/sync-indicator.js";
 import { Dialog, Problem } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 import { ImportPreview } from "./import-preview.js";
 
 interface ChosenFile {
@@ -24,7 +24,7 @@ interface ChosenFile {
   readonly file: ImportFile;
 }
 
-export function ImportDialog({ onClose }: Closable): JSX.Element {
+export function ImportDialog({ onClose }: DialogCloseProps): JSX.Element {
   const app = useApp();
   const [chosen, setChosen] = useState<ChosenFile>();
   const [choices, setChoices] = useState<ImportChoices>();
@@ -65,7 +65,7 @@ export function ImportDialog({ onClose }: Closable): JSX.Element {
         if (step === undefined) return app.toast({ text: "Import cancelled, nothing was added" });
         app.undo.remember(step);
         app.toast({ text: step.label, action: { label: "Undo", run: app.undoLast } });
-        app.go({ kind: "all" });
+        app.navigate({ kind: "all" });
         onClose();
       } finally {
         setDone(undefined);
@@ -128,7 +128,7 @@ function Progress({ done, items }: ProgressProps): JSX.Element {
 }
 
 function importProblem(error: unknown): string | undefined {
-  return error instanceof UnreadableFile ? flawText(error.flaw) : problemText(error);
+  return error instanceof UnreadableFile ? flawText(error.flaw) : errorText(error);
 }
 
 function flawText(flaw: FileFlaw): string {
@@ -147,12 +147,12 @@ function flawText(flaw: FileFlaw): string {
   }
 }
 
-interface PickerProps {
+interface FilePickerProps {
   readonly name: string | undefined;
   readonly onFile: (file: File | undefined) => void;
 }
 
-function FilePicker({ name, onFile }: PickerProps): JSX.Element {
+function FilePicker({ name, onFile }: FilePickerProps): JSX.Element {
   return (
     <label
       class={`file-drop${name === undefined ? "" : " file-drop-chosen"}`}

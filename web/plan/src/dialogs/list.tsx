@@ -6,16 +6,16 @@ import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { moveItem, quote } from "../data/items.js";
 import { addList, colourOf, COLOURS, editList, removeList } from "../data/lists.js";
-import type { Item, List } from "../data/schema.js";
-import { focusQuickAdd } from "../keys.js";
+import type { TodoItem, TodoList } from "../data/schema.js";
+import { focusQuickAdd } from "../shortcuts.js";
 import { Dialog, Field } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 
 export function ListDialog({
   list,
   onClose,
-}: Closable & { readonly list: List | undefined }): JSX.Element {
+}: DialogCloseProps & { readonly list: TodoList | undefined }): JSX.Element {
   const app = useApp();
   const [name, setName] = useState(list?.name ?? "");
   const fresh = COLOURS[app.lists.length % COLOURS.length] ?? COLOURS[0];
@@ -26,13 +26,13 @@ export function ListDialog({
     if (wanted === "") return;
     onClose();
     if (list !== undefined) {
-      void app.act(editList(list, wanted, colour));
+      void app.perform(editList(list, wanted, colour));
       return;
     }
     const id = crypto.randomUUID();
     const step = addList(app.db, { id, name: wanted, colour, createdMs: Date.now() });
-    void app.act(step).then(() => {
-      app.go({ kind: "list", id });
+    void app.perform(step).then(() => {
+      app.navigate({ kind: "list", id });
       focusQuickAdd();
     });
   };
@@ -88,12 +88,12 @@ export function ListDialog({
 export function DeleteListDialog({
   list,
   onClose,
-}: Closable & { readonly list: List }): JSX.Element {
+}: DialogCloseProps & { readonly list: TodoList }): JSX.Element {
   const app = useApp();
   const remove = (): void => {
     onClose();
-    app.go({ kind: "all" });
-    void app.act(removeList(app.db, list));
+    app.navigate({ kind: "all" });
+    void app.perform(removeList(app.db, list));
   };
   return (
     <Dialog
@@ -117,7 +117,10 @@ export function DeleteListDialog({
   );
 }
 
-export function MoveDialog({ item, onClose }: Closable & { readonly item: Item }): JSX.Element {
+export function MoveDialog({
+  item,
+  onClose,
+}: DialogCloseProps & { readonly item: TodoItem }): JSX.Element {
   const app = useApp();
   const others = app.lists.filter((list) => list.id !== item.list_id);
   return (
@@ -131,7 +134,7 @@ export function MoveDialog({ item, onClose }: Closable & { readonly item: Item }
               class="place"
               onClick={() => {
                 onClose();
-                void app.act(moveItem(app.db, item, list));
+                void app.perform(moveItem(app.db, item, list));
               }}
             >
               <span class="place-icon">

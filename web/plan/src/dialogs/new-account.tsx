@@ -5,13 +5,13 @@
 import type { JSX } from "preact";
 import { useApp } from "../app-context.js";
 import { awaitConfirmation } from "../sync/confirmation.js";
-import { problemText } from "../sync/problems.js";
+import { errorText } from "../sync/error-texts.js";
 import { Dialog, Problem } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 
-export function NewAccountDialog({ onClose }: Closable): JSX.Element {
-  const { db, show, toast } = useApp();
+export function NewAccountDialog({ onClose }: DialogCloseProps): JSX.Element {
+  const { db, openDialog: show, toast } = useApp();
   const task = useTask();
   const encrypt = (): void =>
     task.run(async () => {
@@ -36,7 +36,7 @@ export function NewAccountDialog({ onClose }: Closable): JSX.Element {
         If you have items on another device, open Plan there first, or enter its recovery phrase.
         Nothing of this device is sent before you choose.
       </p>
-      <Problem text={problemText(task.error)} />
+      <Problem text={errorText(task.error)} />
       <div class="button-stack">
         <button
           type="button"

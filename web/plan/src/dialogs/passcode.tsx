@@ -6,10 +6,10 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { setPasscode } from "../databases.js";
-import { codeOf, problemText } from "../sync/problems.js";
+import { codeOf, errorText } from "../sync/error-texts.js";
 import { Dialog, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 import { WordsCheck } from "./words-check.js";
 
 const LENGTH_MIN = 6;
@@ -28,12 +28,12 @@ const DONE: Readonly<Record<PasscodeChange, string>> = {
   remove: "Your items have no passcode any more",
 };
 
-interface Props extends Closable {
+interface PasscodeDialogProps extends DialogCloseProps {
   readonly change: PasscodeChange;
 }
 
-export function PasscodeDialog({ change, onClose }: Props): JSX.Element {
-  const { db, show } = useApp();
+export function PasscodeDialog({ change, onClose }: PasscodeDialogProps): JSX.Element {
+  const { db, openDialog: show } = useApp();
   const { sealed } = useStatus(db);
   const [isAsked, setAsked] = useState(sealed && change === "set");
   const [isBusy, setBusy] = useState(false);
@@ -61,7 +61,7 @@ export function PasscodeDialog({ change, onClose }: Props): JSX.Element {
   );
 }
 
-interface FormProps extends Props {
+interface FormProps extends PasscodeDialogProps {
   readonly onBusy: (isBusy: boolean) => void;
 }
 
@@ -88,7 +88,7 @@ function PasscodeForm({ change, onClose, onBusy }: FormProps): JSX.Element {
     });
   };
   const problem =
-    codeOf(task.error) === "wrong_key" ? "This is not the passcode." : problemText(task.error);
+    codeOf(task.error) === "wrong_key" ? "This is not the passcode." : errorText(task.error);
   return (
     <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
       <p>{explanation(change, account !== undefined)}</p>

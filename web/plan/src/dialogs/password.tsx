@@ -4,11 +4,11 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
-import { codeOf, problemText } from "../sync/problems.js";
+import { codeOf, errorText } from "../sync/error-texts.js";
 import { Dialog, PasswordField, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import { NEW_PASSWORD } from "./account.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 
 /** After these the password is what it was. After other failures it may have been changed. */
 const REFUSALS: ReadonlySet<string | undefined> = new Set([
@@ -18,7 +18,7 @@ const REFUSALS: ReadonlySet<string | undefined> = new Set([
   "wrong_password",
 ]);
 
-export function PasswordDialog({ onClose }: Closable): JSX.Element {
+export function PasswordDialog({ onClose }: DialogCloseProps): JSX.Element {
   const { db, toast } = useApp();
   const { account } = useStatus(db);
   const [password, setPassword] = useState("");
@@ -54,7 +54,7 @@ export function PasswordDialog({ onClose }: Closable): JSX.Element {
       testId="password"
     >
       <form class="form" ref={form} onSubmit={submit} aria-busy={task.isBusy}>
-        <Problem text={isWrong ? wrongPassword(mayBeChanged) : problemText(task.error)} />
+        <Problem text={isWrong ? wrongPassword(mayBeChanged) : errorText(task.error)} />
         {/* Password managers keep the new password under this name. */}
         <input
           class="visually-hidden"

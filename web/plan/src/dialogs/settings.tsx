@@ -1,20 +1,20 @@
 /**
  * Settings, and one's data: look, account, import, export.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { dayOf } from "../data/dates.js";
-import { exportCsv } from "../data/transfer.js";
+import { exportCsv } from "../data/csv-transfer.js";
 import { awaitConfirmation } from "../sync/confirmation.js";
-import { problemText } from "../sync/problems.js";
+import { errorText } from "../sync/error-texts.js";
 import { readTheme, setTheme, THEMES, type Theme } from "../theme.js";
 import { Dialog, Problem } from "../ui/dialog.js";
 import { saveFile } from "../ui/files.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import { Icon, type IconName } from "../ui/icons.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
   system: "System",
@@ -22,12 +22,12 @@ const THEME_NAMES: Readonly<Record<Theme, string>> = {
   dark: "Dark",
 };
 
-export async function saveDatabase(db: Database): Promise<void> {
+export async function saveDatabase(db: WarrenDatabase): Promise<void> {
   const name = `plan-${dayOf(new Date())}.db`;
   saveFile(name, "application/vnd.sqlite3", await db.export());
 }
 
-export function SettingsDialog({ onClose }: Closable): JSX.Element {
+export function SettingsDialog({ onClose }: DialogCloseProps): JSX.Element {
   const app = useApp();
   const { db } = app;
   const status = useStatus(db);
@@ -37,11 +37,11 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
   const encrypt = async (): Promise<void> => {
     awaitConfirmation(db);
     await db.createPhrase();
-    app.show({ kind: "phrase" });
+    app.openDialog({ kind: "phrase" });
   };
   return (
     <Dialog title="Settings" onClose={onClose} testId="settings">
-      <Problem text={problemText(task.error)} />
+      <Problem text={errorText(task.error)} />
       <ThemeChoice />
       <section>
         <h3>Account</h3>
@@ -51,12 +51,12 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
               <Entry
                 icon="user"
                 label="Make an account"
-                onClick={() => app.show({ kind: "account", mode: "signUp" })}
+                onClick={() => app.openDialog({ kind: "account", mode: "signUp" })}
               />
               <Entry
                 icon="user"
                 label="Sign in"
-                onClick={() => app.show({ kind: "account", mode: "signIn" })}
+                onClick={() => app.openDialog({ kind: "account", mode: "signIn" })}
               />
             </>
           ) : (
@@ -64,12 +64,12 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
               <Entry
                 icon="device"
                 label={`${status.account.login}: sync and devices`}
-                onClick={() => app.show({ kind: "sync" })}
+                onClick={() => app.openDialog({ kind: "sync" })}
               />
               <Entry
                 icon="lock"
                 label="Change password"
-                onClick={() => app.show({ kind: "password" })}
+                onClick={() => app.openDialog({ kind: "password" })}
               />
             </>
           )}
@@ -77,7 +77,7 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
             <Entry
               icon="note"
               label="Recovery phrase"
-              onClick={() => app.show({ kind: "phrase" })}
+              onClick={() => app.openDialog({ kind: "phrase" })}
             />
           )}
           {!status.sealed && status.account !== undefined && (
@@ -92,19 +92,19 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
               <Entry
                 icon="lock"
                 label="Change the passcode"
-                onClick={() => app.show({ kind: "passcode", change: "change" })}
+                onClick={() => app.openDialog({ kind: "passcode", change: "change" })}
               />
               <Entry
                 icon="lock"
                 label="Remove the passcode"
-                onClick={() => app.show({ kind: "passcode", change: "remove" })}
+                onClick={() => app.openDialog({ kind: "passcode", change: "remove" })}
               />
             </>
           ) : (
             <Entry
               icon="lock"
               label="Lock this device’s items with a passcode"
-              onClick={() => app.show({ kind: "passcode", change: "set" })}
+              onClick={() => app.openDialog({ kind: "passcode", change: "set" })}
             />
           )}
         </ul>
@@ -112,7 +112,11 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
       <section>
         <h3>Your data</h3>
         <ul class="choices">
-          <Entry icon="upload" label="Import a file" onClick={() => app.show({ kind: "import" })} />
+          <Entry
+            icon="upload"
+            label="Import a file"
+            onClick={() => app.openDialog({ kind: "import" })}
+          />
           <Entry icon="download" label="Export as CSV" onClick={() => task.run(saveCsv)} />
           <Entry
             icon="download"
@@ -122,10 +126,14 @@ export function SettingsDialog({ onClose }: Closable): JSX.Element {
           <Entry
             icon="trash"
             label="Recently deleted"
-            onClick={() => app.show({ kind: "deleted" })}
+            onClick={() => app.openDialog({ kind: "deleted" })}
           />
-          <Entry icon="clock" label="Lost edits" onClick={() => app.show({ kind: "conflicts" })} />
-          <Entry icon="help" label="Keys" onClick={() => app.show({ kind: "keys" })} />
+          <Entry
+            icon="clock"
+            label="Lost edits"
+            onClick={() => app.openDialog({ kind: "conflicts" })}
+          />
+          <Entry icon="help" label="Keys" onClick={() => app.openDialog({ kind: "keys" })} />
         </ul>
       </section>
     </Dialog>

@@ -5,19 +5,19 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { erase } from "../databases.js";
-import { problemText } from "../sync/problems.js";
-import { count } from "../sync/standing.js";
+import { errorText } from "../sync/error-texts.js";
+import { count } from "../sync/sync-indicator.js";
 import { Dialog, Problem } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 import { WordsCheck } from "./words-check.js";
 
-type Choice = "keep" | "remove";
+type SignOutChoice = "keep" | "remove";
 
-export function SignOutDialog({ onClose }: Closable): JSX.Element {
-  const { db, toast, show, reopen } = useApp();
+export function SignOutDialog({ onClose }: DialogCloseProps): JSX.Element {
+  const { db, toast, openDialog: show, reopen } = useApp();
   const { sealed } = useStatus(db);
-  const [choice, setChoice] = useState<Choice>("keep");
+  const [choice, setChoice] = useState<SignOutChoice>("keep");
   const [isAsked, setAsked] = useState(false);
   const task = useTask();
   const signOut = (): void =>
@@ -42,7 +42,7 @@ export function SignOutDialog({ onClose }: Closable): JSX.Element {
       size="small"
       testId="sign-out"
     >
-      {isAsked && <Problem text={problemText(task.error)} />}
+      {isAsked && <Problem text={errorText(task.error)} />}
       {isAsked ? (
         <WordsCheck
           why={
@@ -55,7 +55,7 @@ export function SignOutDialog({ onClose }: Closable): JSX.Element {
         />
       ) : (
         <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
-          <Problem text={problemText(task.error)} />
+          <Problem text={errorText(task.error)} />
           <Choices choice={choice} onChoose={setChoice} />
           <div class="button-row button-row-end">
             <button type="button" class="button button-quiet" onClick={onClose}>
@@ -76,8 +76,8 @@ export function SignOutDialog({ onClose }: Closable): JSX.Element {
 }
 
 interface ChoicesProps {
-  readonly choice: Choice;
-  readonly onChoose: (choice: Choice) => void;
+  readonly choice: SignOutChoice;
+  readonly onChoose: (choice: SignOutChoice) => void;
 }
 
 function Choices({ choice, onChoose }: ChoicesProps): JSX.Element {
@@ -85,7 +85,7 @@ function Choices({ choice, onChoose }: ChoicesProps): JSX.Element {
   const { unsent, sealed } = useStatus(db);
   const waiting = unsent === 1 ? "1 change has" : `${count(unsent)} changes have`;
   const phrase = sealed ? " You need your recovery phrase to get them back." : "";
-  const options: readonly (readonly [Choice, string, string])[] = [
+  const options: readonly (readonly [SignOutChoice, string, string])[] = [
     [
       "keep",
       "Keep on this device",

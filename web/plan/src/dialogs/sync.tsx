@@ -1,27 +1,27 @@
 /**
  * How this device, the server, and the other devices stand; and what the user can do about it.
  */
-import type { Device, Receipt, Status } from "@warren/client";
+import type { DeviceInfo, SyncStatus, DatabaseStatus } from "@warren/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useApp, type App } from "../app-context.js";
+import { useApp, type AppContextValue } from "../app-context.js";
 import { describeAgo } from "../data/dates.js";
 import { lossesText } from "../sync/losses.js";
-import { useStanding } from "../sync/pill.js";
-import { problemText } from "../sync/problems.js";
-import { count, type Remedy } from "../sync/standing.js";
+import { useSyncIndicator } from "../sync/pill.js";
+import { errorText } from "../sync/error-texts.js";
+import { count, type SyncRemedy } from "../sync/sync-indicator.js";
 import { Dialog, Problem } from "../ui/dialog.js";
-import { useStatus, useTask, type Task } from "../ui/hooks.js";
+import { useStatus, useTask, type AsyncTask } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
 import { saveDatabase } from "./settings.js";
-import type { Closable } from "./dialogs.js";
+import type { DialogCloseProps } from "./dialogs.js";
 
-export function SyncDialog({ onClose }: Closable): JSX.Element {
+export function SyncDialog({ onClose }: DialogCloseProps): JSX.Element {
   const app = useApp();
   const { db } = app;
   const status = useStatus(db);
-  const standing = useStanding();
-  const [receipt, setReceipt] = useState<Receipt>();
+  const standing = useSyncIndicator();
+  const [receipt, setReceipt] = useState<SyncStatus>();
   const load = useTask();
   const task = useTask();
   const account = status.account;
@@ -41,10 +41,10 @@ export function SyncDialog({ onClose }: Closable): JSX.Element {
         <Remedies app={app} remedy={standing.remedy} status={status} task={task} />
       </section>
       <LossesNotice app={app} />
-      <Problem text={problemText(task.error)} />
+      <Problem text={errorText(task.error)} />
       {account !== undefined && (
         <>
-          <ReceiptTable status={status} receipt={receipt} />
+          <SyncStatusTable status={status} receipt={receipt} />
           <Devices
             devices={receipt?.devices ?? []}
             isLoading={load.isBusy && receipt === undefined}
@@ -57,15 +57,27 @@ export function SyncDialog({ onClose }: Closable): JSX.Element {
             }
           />
           <div class="button-row">
-            <button type="button" class="button" onClick={() => app.show({ kind: "conflicts" })}>
+            <button
+              type="button"
+              class="button"
+              onClick={() => app.openDialog({ kind: "conflicts" })}
+            >
               <Icon name="clock" size={18} />
               Lost edits
             </button>
-            <button type="button" class="button" onClick={() => app.show({ kind: "password" })}>
+            <button
+              type="button"
+              class="button"
+              onClick={() => app.openDialog({ kind: "password" })}
+            >
               <Icon name="lock" size={18} />
               Change password
             </button>
-            <button type="button" class="button" onClick={() => app.show({ kind: "signOut" })}>
+            <button
+              type="button"
+              class="button"
+              onClick={() => app.openDialog({ kind: "signOut" })}
+            >
               Sign out
             </button>
           </div>
@@ -75,28 +87,28 @@ export function SyncDialog({ onClose }: Closable): JSX.Element {
   );
 }
 
-function LossesNotice({ app }: { readonly app: App }): JSX.Element | null {
+function LossesNotice({ app }: { readonly app: AppContextValue }): JSX.Element | null {
   const text = lossesText(app.losses);
   if (text === undefined) return null;
   return (
     <section class="standing standing-warn">
       <h3>{text}</h3>
       <p>Nothing is gone: look at what happened, and decide what is to be shown.</p>
-      <Action label="Look at them" onClick={() => app.show({ kind: "conflicts" })} isQuiet />
+      <Action label="Look at them" onClick={() => app.openDialog({ kind: "conflicts" })} isQuiet />
     </section>
   );
 }
 
 interface RemediesProps {
-  readonly app: App;
-  readonly remedy: Remedy | undefined;
-  readonly status: Status;
-  readonly task: Task<unknown>;
+  readonly app: AppContextValue;
+  readonly remedy: SyncRemedy | undefined;
+  readonly status: DatabaseStatus;
+  readonly task: AsyncTask<unknown>;
 }
 
 function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | null {
-  const signIn = (): void => app.show({ kind: "account", mode: "signIn" });
-  const signUp = (): void => app.show({ kind: "account", mode: "signUp" });
+  const signIn = (): void => app.openDialog({ kind: "account", mode: "signIn" });
+  const signUp = (): void => app.openDialog({ kind: "account", mode: "signUp" });
   const retry = (): void => task.run(async () => void (await app.db.sync()));
   switch (remedy) {
     case "signUp":
@@ -125,9 +137,11 @@ function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | n
         <Action label="Sign in" onClick={signIn} />
       );
     case "phrase":
-      return <Action label="Enter the phrase" onClick={() => app.show({ kind: "enterPhrase" })} />;
+      return (
+        <Action label="Enter the phrase" onClick={() => app.openDialog({ kind: "enterPhrase" })} />
+      );
     case "begin":
-      return <Action label="Choose" onClick={() => app.show({ kind: "newAccount" })} />;
+      return <Action label="Choose" onClick={() => app.openDialog({ kind: "newAccount" })} />;
     case "export":
       return (
         <Action label="Export my items" onClick={() => task.run(() => saveDatabase(app.db))} />
@@ -174,12 +188,12 @@ function Action({ label, onClick, isBusy, isQuiet }: ActionProps): JSX.Element {
   );
 }
 
-function ReceiptTable({
+function SyncStatusTable({
   status,
   receipt,
 }: {
-  status: Status;
-  receipt: Receipt | undefined;
+  status: DatabaseStatus;
+  receipt: SyncStatus | undefined;
 }): JSX.Element {
   const facts: [string, string][] = [
     ["Account", status.account?.login ?? ""],
@@ -207,9 +221,9 @@ function ReceiptTable({
 }
 
 interface DevicesProps {
-  readonly devices: readonly Device[];
+  readonly devices: readonly DeviceInfo[];
   readonly isLoading: boolean;
-  readonly onRevoke: (device: Device) => void;
+  readonly onRevoke: (device: DeviceInfo) => void;
 }
 
 function Devices({ devices, isLoading, onRevoke }: DevicesProps): JSX.Element | null {
@@ -252,7 +266,7 @@ function Devices({ devices, isLoading, onRevoke }: DevicesProps): JSX.Element | 
   );
 }
 
-function deviceFacts(device: Device): string {
+function deviceFacts(device: DeviceInfo): string {
   const facts = [
     device.seenMs === 0 ? "never synced" : `seen ${describeAgo(device.seenMs, Date.now())}`,
   ];

@@ -5,13 +5,13 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { confirmPhrase } from "../sync/confirmation.js";
-import { problemText } from "../sync/problems.js";
+import { errorText } from "../sync/error-texts.js";
 import { Field, Problem } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
 
 const ASKED_COUNT = 3;
 
-interface Props {
+interface WordsCheckProps {
   /** Why it is asked. */
   readonly why: string;
   readonly action: string;
@@ -20,7 +20,7 @@ interface Props {
 }
 
 /** Where the phrase is known here: what is about to be done may leave no other way to the items. */
-export function WordsCheck({ why, action, onPassed, onBack }: Props): JSX.Element {
+export function WordsCheck({ why, action, onPassed, onBack }: WordsCheckProps): JSX.Element {
   const { db } = useApp();
   const [words, setWords] = useState<readonly string[]>();
   const [asked] = useState(drawPlaces);
@@ -38,7 +38,7 @@ export function WordsCheck({ why, action, onPassed, onBack }: Props): JSX.Elemen
   return (
     <form class="form" onSubmit={submit} data-testid="words-check">
       <p>{why}</p>
-      <Problem text={wrong ?? problemText(task.error)} />
+      <Problem text={wrong ?? errorText(task.error)} />
       {asked.map((place, i) => (
         <Field key={place} label={`Word ${place}`}>
           {({ id }) => (

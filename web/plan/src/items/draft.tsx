@@ -8,18 +8,18 @@
  */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useApp, type App } from "../app-context.js";
-import { keepDraft, writeDraft, type Draft, type Field } from "../data/drafts.js";
+import { useApp, type AppContextValue } from "../app-context.js";
+import { keepDraft, writeDraft, type ItemDraft, type ItemField } from "../data/drafts.js";
 import { editItem, quote } from "../data/items.js";
-import type { Item } from "../data/schema.js";
-import { focusTitle } from "../keys.js";
+import type { TodoItem } from "../data/schema.js";
+import { focusTitle } from "../shortcuts.js";
 import { deviceName, loadNamed } from "../sync/device-names.js";
-import { problemText } from "../sync/problems.js";
+import { errorText } from "../sync/error-texts.js";
 import { TOUCH, useLatest } from "../ui/hooks.js";
 
-interface Props {
-  readonly item: Item;
-  readonly field: Field;
+interface DraftFieldProps {
+  readonly item: TodoItem;
+  readonly field: ItemField;
   readonly label: string;
   /** Whether the user deletes the item: what was typed goes with it. */
   readonly isDropped: { readonly current: boolean };
@@ -28,20 +28,20 @@ interface Props {
 /** Until what is typed is kept in the file, so that not every letter is a transaction. */
 const KEEP_MS = 200;
 
-export function DraftField({ item, field, label, isDropped }: Props): JSX.Element {
+export function DraftField({ item, field, label, isDropped }: DraftFieldProps): JSX.Element {
   const app = useApp();
   const value = item[field];
-  const [draft, setDraft] = useState<Draft>();
+  const [draft, setDraft] = useState<ItemDraft>();
   const area = useRef<HTMLTextAreaElement>(null);
   /** The draft that is being written. */
-  const written = useRef<Draft | undefined>(undefined);
+  const written = useRef<ItemDraft | undefined>(undefined);
   /** What the file has of it. */
-  const [kept, setKept] = useState<Draft>();
+  const [kept, setKept] = useState<ItemDraft>();
   const text = draft?.text ?? value;
   const isContested = draft !== undefined && value !== draft.seen && value !== draft.text;
 
   /** Writes what is typed; `seen`: the text that the user knows it replaces. */
-  const write = (typed: Draft): void => {
+  const write = (typed: ItemDraft): void => {
     written.current = draft;
     void save(app, item, field, typed).then((isDone) => {
       if (!isDone) written.current = undefined;
@@ -127,7 +127,12 @@ export function DraftField({ item, field, label, isDropped }: Props): JSX.Elemen
 }
 
 /** Whether it was written. Nothing is written that changes nothing, nor a title that is none. */
-async function save(app: App, item: Item, field: Field, typed: Draft): Promise<boolean> {
+async function save(
+  app: AppContextValue,
+  item: TodoItem,
+  field: ItemField,
+  typed: ItemDraft,
+): Promise<boolean> {
   const text = field === "title" ? typed.text.trim() : typed.text;
   try {
     if (text !== item[field] && (field !== "title" || text !== "")) {
@@ -143,14 +148,14 @@ async function save(app: App, item: Item, field: Field, typed: Draft): Promise<b
     await keepDraft(app.db, item.id, field, undefined);
     return true;
   } catch (error) {
-    app.toast({ text: problemText(error) ?? "It could not be saved.", tone: "bad" });
+    app.toast({ text: errorText(error) ?? "It could not be saved.", tone: "bad" });
     return false;
   }
 }
 
 interface ContestProps {
-  readonly item: Item;
-  readonly field: Field;
+  readonly item: TodoItem;
+  readonly field: ItemField;
   readonly mine: string;
   /** This is to be the text. */
   readonly onText: (text: string) => void;

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useApp } from "../app-context.js";
 import { removeDone } from "../data/items.js";
 import { colourOf } from "../data/lists.js";
-import type { View } from "../data/views.js";
+import type { PlanView } from "../data/views.js";
 import { Icon } from "../ui/icons.js";
 import { Menu, type MenuEntry } from "../ui/menu.js";
 import { requestPrint } from "../ui/printing.js";
@@ -17,30 +17,34 @@ export const VIEW_NAMES = {
   none: "No list",
 } as const;
 
-interface Props {
-  readonly view: View;
+interface ViewHeaderProps {
+  readonly view: PlanView;
   readonly onMenu: (() => void) | undefined;
   readonly onSearch: (() => void) | undefined;
 }
 
-export function ViewHeader({ view, onMenu, onSearch }: Props): JSX.Element {
+export function ViewHeader({ view, onMenu, onSearch }: ViewHeaderProps): JSX.Element {
   const app = useApp();
   const list = view.kind === "list" ? app.lists.find((known) => known.id === view.id) : undefined;
   const entries: MenuEntry[] = [];
   if (list !== undefined) {
     entries.push(
-      { label: "Rename or recolour", icon: "edit", run: () => app.show({ kind: "list", list }) },
+      {
+        label: "Rename or recolour",
+        icon: "edit",
+        run: () => app.openDialog({ kind: "list", list }),
+      },
       { label: "Print", icon: "note", run: requestPrint },
       {
         label: "Delete finished items",
         icon: "check",
-        run: () => void app.act(removeDone(app.db, list.id)),
+        run: () => void app.perform(removeDone(app.db, list.id)),
       },
       {
         label: "Delete list",
         icon: "trash",
         isDangerous: true,
-        run: () => app.show({ kind: "deleteList", list }),
+        run: () => app.openDialog({ kind: "deleteList", list }),
       },
     );
   }
@@ -71,7 +75,7 @@ export function ViewHeader({ view, onMenu, onSearch }: Props): JSX.Element {
   );
 }
 
-function nameOf(view: View, list: string | undefined): string {
+function nameOf(view: PlanView, list: string | undefined): string {
   switch (view.kind) {
     case "list":
       return list ?? "List";

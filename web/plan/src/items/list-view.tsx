@@ -8,48 +8,54 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { checkItem, moveItem, reorderItem } from "../data/items.js";
-import type { Item } from "../data/schema.js";
-import { countQuery, windowQuery, type Query, type Range, type View } from "../data/views.js";
-import { count } from "../sync/standing.js";
-import { useDrag, type Drag } from "../ui/drag.js";
+import type { TodoItem } from "../data/schema.js";
+import {
+  countQuery,
+  windowQuery,
+  type SqlQuery,
+  type RowRange,
+  type PlanView,
+} from "../data/views.js";
+import { count } from "../sync/sync-indicator.js";
+import { useDrag, type DragState } from "../ui/drag.js";
 import { PHONE, useLatest, useMedia, useRows } from "../ui/hooks.js";
 import { usePrinting, usePrintWhenDrawn } from "../ui/printing.js";
-import { blocksOf, useVisible, type Visible } from "../ui/virtual.js";
-import { EmptyView } from "./empty.js";
-import { useListKeys } from "./list-keys.js";
+import { blocksOf, useVisible, type VisibleRange } from "../ui/virtual-list.js";
+import { EmptyView } from "./empty-state.js";
+import { useListKeys } from "./list-shortcuts.js";
 import { ItemRow, type RowEvents } from "./row.js";
 
 /** How many rows of which kind a view has. */
-export interface Extent {
+export interface VisibleRowCounts {
   readonly open: number;
   readonly done: number;
   readonly isDoneShown: boolean;
 }
 
-export function rowCount({ open, done, isDoneShown }: Extent): number {
+export function rowCount({ open, done, isDoneShown }: VisibleRowCounts): number {
   return open + (done > 0 ? 1 : 0) + (isDoneShown ? done : 0);
 }
 
-type Counts = { readonly open: number; readonly done: number };
+type ItemCounts = { readonly open: number; readonly done: number };
 
-interface Loaded {
-  readonly query: Query;
-  readonly open: Range;
-  readonly done: Range;
+interface LoadedWindow {
+  readonly query: SqlQuery;
+  readonly open: RowRange;
+  readonly done: RowRange;
 }
 
 /** What was asked for, so that an answer that comes later is put in its place. */
-const loadedByQuery = new WeakMap<Query, Loaded>();
+const loadedByQuery = new WeakMap<SqlQuery, LoadedWindow>();
 
 /** Which items stand in these rows. */
 function loadOf(
-  view: View,
+  view: PlanView,
   now: Parameters<typeof windowQuery>[1],
-  rows: Visible,
-  extent: Extent,
-): Loaded {
+  rows: VisibleRange,
+  extent: VisibleRowCounts,
+): LoadedWindow {
   const { open, isDoneShown } = extent;
-  const range = (first: number, end: number): Range => ({
+  const range = (first: number, end: number): RowRange => ({
     offset: Math.max(0, first),
     count: Math.max(0, end - Math.max(0, first)),
   });
@@ -65,8 +71,12 @@ function loadOf(
 }
 
 /** The items that are loaded, by their row. */
-function itemsByRow(items: readonly Item[], loaded: Loaded, open: number): Map<number, Item> {
-  const byRow = new Map<number, Item>();
+function itemsByRow(
+  items: readonly TodoItem[],
+  loaded: LoadedWindow,
+  open: number,
+): Map<number, TodoItem> {
+  const byRow = new Map<number, TodoItem>();
   let openAt = loaded.open.offset;
   let doneAt = loaded.done.offset + open + 1;
   for (const item of items) {
@@ -80,21 +90,25 @@ function itemsByRow(items: readonly Item[], loaded: Loaded, open: number): Map<n
 const PRINTED_MAX = 2_000;
 
 /** Where the user is in the list. */
-export interface Cursor {
+export interface ListCursor {
   readonly index: number;
   /** Followed when the row moves; `undefined`: whatever stands there. */
   readonly id: string | undefined;
 }
 
-export function ListView({ view }: { readonly view: View }): JSX.Element {
+export function ListView({ view }: { readonly view: PlanView }): JSX.Element {
   const app = useApp();
   const { db, now } = app;
   const isPhone = useMedia(PHONE);
   const rowHeight = isPhone ? 60 : 46;
   const scroller = useRef<HTMLDivElement>(null);
   const [isDoneShown, setDoneShown] = useState(view.kind === "search");
-  const counts = useRows<Counts>(db, countQuery(view, now))?.rows[0];
-  const extent: Extent = { open: counts?.open ?? 0, done: counts?.done ?? 0, isDoneShown };
+  const counts = useRows<ItemCounts>(db, countQuery(view, now))?.rows[0];
+  const extent: VisibleRowCounts = {
+    open: counts?.open ?? 0,
+    done: counts?.done ?? 0,
+    isDoneShown,
+  };
   const total = rowCount(extent);
   const onScreen = useVisible(scroller, rowHeight, total);
   const printing = usePrinting();
@@ -102,10 +116,10 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
   const visible = printing === "no" ? onScreen : onPaper;
   const blocks = blocksOf(visible);
   const load = loadOf(view, now, blocks, extent);
-  const answer = useRows<Item>(db, load.query);
+  const answer = useRows<TodoItem>(db, load.query);
   const items = useMemo(() => {
     const answered = answer === undefined ? undefined : loadedByQuery.get(answer.query);
-    if (answer === undefined || answered === undefined) return new Map<number, Item>();
+    if (answer === undefined || answered === undefined) return new Map<number, TodoItem>();
     return itemsByRow(answer.rows, answered, extent.open);
   }, [answer, extent.open]);
 
@@ -118,7 +132,7 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
     const gutter = element === null ? 0 : (element.offsetWidth - element.clientWidth) / 2;
     element?.style.setProperty("--gutter", `${gutter}px`);
   }, []);
-  const [cursor, setCursor] = useState<Cursor>({ index: 0, id: undefined });
+  const [cursor, setCursor] = useState<ListCursor>({ index: 0, id: undefined });
   useEffect(() => {
     for (const [index, item] of items) {
       if (item.id === cursor.id && index !== cursor.index) setCursor({ index, id: item.id });
@@ -127,15 +141,15 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
   useListKeys({ scroller, rowHeight, extent, items, cursor, setCursor, view });
 
   const isSortable = view.kind === "list";
-  const onDrop = (drag: Drag): void => {
+  const onDrop = (drag: DragState): void => {
     const dragged = items.get(drag.index);
     if (dragged === undefined || dragged.id !== drag.id) return;
     const list = app.lists.find((known) => known.id === drag.listId);
-    if (list !== undefined) void app.act(moveItem(db, dragged, list));
+    if (list !== undefined) void app.perform(moveItem(db, dragged, list));
     if (drag.target === undefined) return;
     if (drag.target === drag.index || drag.target === drag.index + 1) return;
     const after = drag.target === 0 ? undefined : items.get(drag.target - 1);
-    void app.act(reorderItem(db, dragged, after?.id));
+    void app.perform(reorderItem(db, dragged, after?.id));
   };
   const { drag, begin } = useDrag({
     scroller,
@@ -150,7 +164,7 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
       check: (item, index) => {
         const doneMs = item.done_ms === null ? Date.now() : null;
         setCursor({ index, id: undefined });
-        void latest.current.app.act(checkItem(item, doneMs));
+        void latest.current.app.perform(checkItem(item, doneMs));
       },
       open: (item, index) => {
         setCursor({ index, id: item.id });
@@ -238,7 +252,7 @@ export function ListView({ view }: { readonly view: View }): JSX.Element {
 
 interface DoneRowProps {
   readonly top: number;
-  readonly extent: Extent;
+  readonly extent: VisibleRowCounts;
   readonly onToggle: () => void;
 }
 

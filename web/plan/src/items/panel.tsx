@@ -5,8 +5,8 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { addDays, describeDay, nextMonday } from "../data/dates.js";
-import { checkItem, editItem, moveItem, removeItem, type Edit } from "../data/items.js";
-import type { Item } from "../data/schema.js";
+import { checkItem, editItem, moveItem, removeItem, type ItemEdit } from "../data/items.js";
+import type { TodoItem } from "../data/schema.js";
 import { itemQuery } from "../data/views.js";
 import { useMedia, useRows, WIDE } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
@@ -17,7 +17,7 @@ import { NoteLinks } from "./note-links.js";
 export function ItemPanel({ id }: { readonly id: string }): JSX.Element | null {
   const app = useApp();
   const isWide = useMedia(WIDE);
-  const answer = useRows<Item>(app.db, itemQuery(id));
+  const answer = useRows<TodoItem>(app.db, itemQuery(id));
   const item = answer?.rows[0];
   const isGone = answer !== undefined && item === undefined;
   useEffect(() => {
@@ -44,12 +44,12 @@ export function ItemPanel({ id }: { readonly id: string }): JSX.Element | null {
   );
 }
 
-function PanelContent({ item }: { readonly item: Item }): JSX.Element {
+function PanelContent({ item }: { readonly item: TodoItem }): JSX.Element {
   const app = useApp();
   const close = (): void => app.open(undefined);
-  const save = (edit: Edit): void => {
+  const save = (edit: ItemEdit): void => {
     const step = editItem(item, edit);
-    if (step.apply.length > 0) void app.act(step, "quiet");
+    if (step.apply.length > 0) void app.perform(step, "quiet");
   };
   const isDone = item.done_ms !== null;
   const isDropped = useRef(false);
@@ -68,7 +68,7 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
           <input
             type="checkbox"
             checked={isDone}
-            onChange={() => void app.act(checkItem(item, isDone ? null : Date.now()))}
+            onChange={() => void app.perform(checkItem(item, isDone ? null : Date.now()))}
           />
           {isDone ? "Done" : "Mark as done"}
         </label>
@@ -88,7 +88,7 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
         <button
           type="button"
           class="button button-quiet"
-          onClick={() => app.show({ kind: "history", item })}
+          onClick={() => app.openDialog({ kind: "history", item })}
         >
           <Icon name="clock" size={18} />
           History
@@ -99,7 +99,7 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
           onClick={() => {
             isDropped.current = true;
             close();
-            void app.act(removeItem(item));
+            void app.perform(removeItem(item));
           }}
         >
           <Icon name="trash" size={18} />
@@ -111,7 +111,7 @@ function PanelContent({ item }: { readonly item: Item }): JSX.Element {
 }
 
 interface DueProps {
-  readonly item: Item;
+  readonly item: TodoItem;
   readonly onSave: (due: string | null) => void;
 }
 
@@ -160,7 +160,7 @@ function DueField({ item, onSave }: DueProps): JSX.Element {
   );
 }
 
-function ListSelect({ item }: { readonly item: Item }): JSX.Element {
+function ListSelect({ item }: { readonly item: TodoItem }): JSX.Element {
   const app = useApp();
   const isKnown = app.lists.some((list) => list.id === item.list_id);
   return (
@@ -169,7 +169,7 @@ function ListSelect({ item }: { readonly item: Item }): JSX.Element {
       value={isKnown ? item.list_id : ""}
       onChange={(event) => {
         const list = app.lists.find((known) => known.id === event.currentTarget.value);
-        if (list !== undefined) void app.act(moveItem(app.db, item, list));
+        if (list !== undefined) void app.perform(moveItem(app.db, item, list));
       }}
     >
       {!isKnown && <option value="">No list</option>}

@@ -5,12 +5,12 @@
  */
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { useApp, type App } from "../app-context.js";
+import { useApp, type AppContextValue } from "../app-context.js";
 import { addDays, type Day } from "../data/dates.js";
 import { addItems } from "../data/items.js";
 import { insertLists } from "../data/lists.js";
-import { positionAfter } from "../data/order.js";
-import type { Step } from "../data/undo.js";
+import { positionAfter } from "../data/fractional-order.js";
+import type { UndoableStep } from "../data/undo.js";
 import { Icon } from "../ui/icons.js";
 
 /** What other programs put before the lines of a list. */
@@ -35,13 +35,13 @@ export function QuickAdd(): JSX.Element {
     input.current?.focus();
     if (wanted === "") return;
     setTitle("");
-    void app.act(addStep(app, [wanted]), "quiet");
+    void app.perform(addStep(app, [wanted]), "quiet");
   };
   const paste = (event: ClipboardEvent): void => {
     const lines = linesOf(event.clipboardData?.getData("text/plain") ?? "");
     if (lines.length < 2) return;
     event.preventDefault();
-    void app.act(addStep(app, lines));
+    void app.perform(addStep(app, lines));
   };
   return (
     <form class="quick-add" onSubmit={submit}>
@@ -71,7 +71,7 @@ export function QuickAdd(): JSX.Element {
   );
 }
 
-function placeholder(app: App): string {
+function placeholder(app: AppContextValue): string {
   switch (app.view.kind) {
     case "today":
       return "Add an item for today";
@@ -82,7 +82,7 @@ function placeholder(app: App): string {
   }
 }
 
-async function addStep(app: App, titles: readonly string[]): Promise<Step> {
+async function addStep(app: AppContextValue, titles: readonly string[]): Promise<UndoableStep> {
   const createdMs = Date.now();
   const { view, lists, now } = app;
   const shown = view.kind === "list" ? lists.find((list) => list.id === view.id) : undefined;

@@ -5,17 +5,17 @@ import type { JSX } from "preact";
 import { memo } from "preact/compat";
 import { describeDay, type Day } from "../data/dates.js";
 import { colourOf } from "../data/lists.js";
-import type { Item, List } from "../data/schema.js";
+import type { TodoItem, TodoList } from "../data/schema.js";
 import { Icon } from "../ui/icons.js";
 
-interface Props {
-  readonly item: Item;
+interface ItemRowProps {
+  readonly item: TodoItem;
   readonly index: number;
   readonly count: number;
   readonly top: number;
   readonly today: Day;
   /** Told where items of several lists stand together. */
-  readonly list: List | undefined;
+  readonly list: TodoList | undefined;
   readonly isCurrent: boolean;
   readonly isOpen: boolean;
   readonly isDragged: boolean;
@@ -24,13 +24,13 @@ interface Props {
 
 /** The same object for all rows, so that rows which did not change are not drawn again. */
 export interface RowEvents {
-  readonly check: (item: Item, index: number) => void;
-  readonly open: (item: Item, index: number) => void;
-  readonly focus: (item: Item, index: number) => void;
-  readonly drag: (event: PointerEvent, item: Item, index: number) => void;
+  readonly check: (item: TodoItem, index: number) => void;
+  readonly open: (item: TodoItem, index: number) => void;
+  readonly focus: (item: TodoItem, index: number) => void;
+  readonly drag: (event: PointerEvent, item: TodoItem, index: number) => void;
 }
 
-function ItemRowView(props: Props): JSX.Element {
+function ItemRowView(props: ItemRowProps): JSX.Element {
   const { item, index, list, on } = props;
   const isDone = item.done_ms !== null;
   const classes = ["row"];

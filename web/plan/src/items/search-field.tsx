@@ -4,13 +4,13 @@
 import type { JSX } from "preact";
 import { Icon } from "../ui/icons.js";
 
-interface Props {
+interface SearchFieldProps {
   readonly value: string;
   readonly onInput: (text: string) => void;
   readonly onClose?: () => void;
 }
 
-export function SearchField({ value, onInput, onClose }: Props): JSX.Element {
+export function SearchField({ value, onInput, onClose }: SearchFieldProps): JSX.Element {
   return (
     <search class="search">
       <Icon name="search" size={18} />

@@ -4,9 +4,9 @@
  */
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { useApp, type CountedList } from "../app-context.js";
+import { useApp, type ListWithOpenCount } from "../app-context.js";
 import { colourOf, reorderList } from "../data/lists.js";
-import { isSameView, smartCountsQuery, viewToHash, type View } from "../data/views.js";
+import { isSameView, smartCountsQuery, viewToHash, type PlanView } from "../data/views.js";
 import { useRows } from "../ui/hooks.js";
 import { Icon, type IconName } from "../ui/icons.js";
 import { SyncPill } from "../sync/pill.js";
@@ -22,7 +22,7 @@ type SmartCounts = {
 
 const SMART = ["today", "upcoming", "all"] as const;
 
-interface Props {
+interface SidebarProps {
   readonly search: string;
   readonly onSearch: (text: string) => void;
   /** Called when somebody went somewhere: the drawer closes. */
@@ -30,7 +30,7 @@ interface Props {
   readonly isDrawer?: boolean;
 }
 
-export function Sidebar({ search, onSearch, onGone, isDrawer }: Props): JSX.Element {
+export function Sidebar({ search, onSearch, onGone, isDrawer }: SidebarProps): JSX.Element {
   const app = useApp();
   const counts = useRows<SmartCounts>(app.db, smartCountsQuery(app.now))?.rows[0];
   return (
@@ -71,7 +71,7 @@ export function Sidebar({ search, onSearch, onGone, isDrawer }: Props): JSX.Elem
             type="button"
             class="icon-button"
             aria-label="New list"
-            onClick={() => app.show({ kind: "list", list: undefined })}
+            onClick={() => app.openDialog({ kind: "list", list: undefined })}
           >
             <Icon name="plus" size={18} />
           </button>
@@ -91,7 +91,7 @@ export function Sidebar({ search, onSearch, onGone, isDrawer }: Props): JSX.Elem
           type="button"
           class="icon-button"
           aria-label="Settings"
-          onClick={() => app.show({ kind: "settings" })}
+          onClick={() => app.openDialog({ kind: "settings" })}
         >
           <Icon name="settings" />
         </button>
@@ -101,7 +101,7 @@ export function Sidebar({ search, onSearch, onGone, isDrawer }: Props): JSX.Elem
 }
 
 interface PlaceProps {
-  readonly view: View;
+  readonly view: PlanView;
   readonly icon: IconName;
   readonly name: string;
   readonly count: number;
@@ -128,14 +128,14 @@ function Place({ view, icon, name, count, onGone }: PlaceProps): JSX.Element {
 }
 
 interface ListPlaceProps {
-  readonly list: CountedList;
+  readonly list: ListWithOpenCount;
   readonly index: number;
   readonly onGone: (() => void) | undefined;
 }
 
 function ListPlace({ list, index, onGone }: ListPlaceProps): JSX.Element {
   const app = useApp();
-  const view: View = { kind: "list", id: list.id };
+  const view: PlanView = { kind: "list", id: list.id };
   const isHere = isSameView(view, app.view);
   const link = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
@@ -149,7 +149,7 @@ function ListPlace({ list, index, onGone }: ListPlaceProps): JSX.Element {
     event.stopPropagation();
     if (target < 0 || target >= app.lists.length) return;
     const others = app.lists.filter((other) => other.id !== list.id);
-    void app.act(reorderList(app.db, list, others[target - 1]?.id), "quiet");
+    void app.perform(reorderList(app.db, list, others[target - 1]?.id), "quiet");
   };
   return (
     <a

@@ -2,7 +2,7 @@
  * What devices are called. Which names there are, the server says; until it was asked, a device is
  * known by the digits that it stamps its changes with.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 
 const DIGITS = /^[0-9a-f]{16}$/;
 
@@ -15,7 +15,7 @@ export function deviceName(device: string): string {
  * devices that it has found.
  */
 export async function loadNamed(
-  db: Database,
+  db: WarrenDatabase,
   load: () => Promise<readonly string[]>,
 ): Promise<void> {
   const devices = await load();

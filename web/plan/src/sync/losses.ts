@@ -1,12 +1,12 @@
 /**
- * How many edits were lost and how many rows are held back, for the mark on the pill: counted when
+ * How many edits were lost and how many rows are hidden, for the mark on the pill: counted when
  * Plan starts, and whenever a sync has found more.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import { useEffect, useState } from "preact/hooks";
 import { useStatus } from "../ui/hooks.js";
 
-export interface Losses {
+export interface LossCounts {
   readonly lost: number;
   readonly held: number;
 }
@@ -15,7 +15,7 @@ export interface Losses {
 const LATER_MS = 1_000;
 
 /** Returns the numbers, and what counts them again. */
-export function useLosses(db: Database): readonly [Losses, () => void] {
+export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void] {
   const { account, lost: found, held } = useStatus(db);
   const [lost, setLost] = useState(0);
   const [round, setRound] = useState(0);
@@ -40,7 +40,7 @@ export function useLosses(db: Database): readonly [Losses, () => void] {
 }
 
 /** What the mark means, in words. */
-export function lossesText({ lost, held }: Losses): string | undefined {
+export function lossesText({ lost, held }: LossCounts): string | undefined {
   const parts = [
     ...(lost > 0 ? [lost === 1 ? "1 edit was lost" : `${lost} edits were lost`] : []),
     ...(held > 0 ? [held === 1 ? "1 item is held back" : `${held} items are held back`] : []),

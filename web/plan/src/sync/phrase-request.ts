@@ -3,16 +3,16 @@
  * not here, and how an account without items is to begin: once each time, the pill says it from
  * then on. And shows a new phrase until the user has typed some of its words.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import { useEffect } from "preact/hooks";
-import type { Dialogue } from "../app-context.js";
+import type { OpenDialog } from "../app-context.js";
 import { useStatus } from "../ui/hooks.js";
 import { isUnconfirmed } from "./confirmation.js";
 
 export function usePhraseRequest(
-  db: Database,
-  open: Dialogue | undefined,
-  show: (dialogue: Dialogue) => void,
+  db: WarrenDatabase,
+  open: OpenDialog | undefined,
+  show: (dialogue: OpenDialog) => void,
 ): void {
   const { sync, sealed } = useStatus(db);
   const code = sync.phase === "failed" ? sync.error.code : undefined;

@@ -8,9 +8,9 @@ import { presentPlace } from "../databases.js";
 import { useClock, useStatus } from "../ui/hooks.js";
 import { Icon, type IconName } from "../ui/icons.js";
 import { lossesText } from "./losses.js";
-import { standingOf, type Standing, type Tone } from "./standing.js";
+import { syncIndicator, type SyncIndicator, type StatusTone } from "./sync-indicator.js";
 
-const ICONS: Readonly<Record<Tone, IconName>> = {
+const ICONS: Readonly<Record<StatusTone, IconName>> = {
   quiet: "device",
   ok: "cloud",
   busy: "sync",
@@ -21,9 +21,9 @@ const ICONS: Readonly<Record<Tone, IconName>> = {
 /** Shorter work than this is not worth a change of the pill. */
 const BRIEF_MS = 300;
 
-export function useStanding(): Standing {
+export function useSyncIndicator(): SyncIndicator {
   const { db } = useApp();
-  const standing = standingOf(useStatus(db), useClock(30_000), presentPlace().login);
+  const standing = syncIndicator(useStatus(db), useClock(30_000), presentPlace().login);
   const isBusy = standing.tone === "busy";
   const [isLong, setLong] = useState(false);
   const before = useRef(standing);
@@ -39,7 +39,7 @@ export function useStanding(): Standing {
 
 export function SyncPill(): JSX.Element {
   const app = useApp();
-  const standing = useStanding();
+  const standing = useSyncIndicator();
   const losses = lossesText(app.losses);
   return (
     <button
@@ -48,7 +48,7 @@ export function SyncPill(): JSX.Element {
       data-testid="sync-pill"
       data-tone={standing.tone}
       title={losses === undefined ? standing.detail : `${standing.detail} ${losses}.`}
-      onClick={() => app.show({ kind: "sync" })}
+      onClick={() => app.openDialog({ kind: "sync" })}
     >
       <Icon name={ICONS[standing.tone]} size={16} />
       <span class="pill-label" role="status">

@@ -2,17 +2,17 @@
  * Says so when the server has signed this device out, and offers to sign in again: once each time,
  * the pill says it from then on. Nobody's work is interrupted, and no dialog is closed.
  */
-import type { Database } from "@warren/client";
+import type { WarrenDatabase } from "@warren/client";
 import { useEffect } from "preact/hooks";
-import type { Dialogue, Toast } from "../app-context.js";
+import type { OpenDialog, Toast } from "../app-context.js";
 import { useStatus } from "../ui/hooks.js";
 
-type Change = (shown: Toast | undefined) => Toast | undefined;
+type ToastUpdate = (shown: Toast | undefined) => Toast | undefined;
 
 export function useSignedOutNotice(
-  db: Database,
-  setToast: (change: Change) => void,
-  show: (dialogue: Dialogue) => void,
+  db: WarrenDatabase,
+  setToast: (change: ToastUpdate) => void,
+  show: (dialogue: OpenDialog) => void,
 ): void {
   const { sync } = useStatus(db);
   const isSignedOut = sync.phase === "failed" && sync.error.code === "invalid_token";

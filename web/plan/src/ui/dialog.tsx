@@ -7,7 +7,7 @@ import { useId } from "preact/hooks";
 import { Icon } from "./icons.js";
 import { Sheet } from "./sheet.js";
 
-interface Props {
+interface DialogProps {
   readonly title: string;
   /** Left out: it closes only by what is in it. */
   readonly onClose?: (() => void) | undefined;
@@ -17,7 +17,7 @@ interface Props {
   readonly testId?: string;
 }
 
-export function Dialog(props: Props): JSX.Element {
+export function Dialog(props: DialogProps): JSX.Element {
   const titleId = useId();
   const { onClose } = props;
   return (

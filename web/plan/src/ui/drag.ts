@@ -8,7 +8,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "./hooks.js";
 
-export interface Drag {
+export interface DragState {
   readonly index: number;
   readonly id: string;
   readonly title: string;
@@ -20,31 +20,31 @@ export interface Drag {
   readonly listId: string | undefined;
 }
 
-interface Options {
+interface DragOptions {
   readonly scroller: { readonly current: HTMLElement | null };
   readonly rowHeight: number;
   /** How many rows, from the first, can be put in order; 0 where they cannot. */
   readonly sortable: number;
-  readonly onDrop: (drag: Drag) => void;
+  readonly onDrop: (drag: DragState) => void;
 }
 
-export interface Dragging {
-  readonly drag: Drag | undefined;
-  readonly begin: (event: PointerEvent, row: Pick<Drag, "index" | "id" | "title">) => void;
+export interface DragControls {
+  readonly drag: DragState | undefined;
+  readonly begin: (event: PointerEvent, row: Pick<DragState, "index" | "id" | "title">) => void;
 }
 
 const BEGIN_PX = 5;
 const EDGE_PX = 56;
 
-export function useDrag(options: Options): Dragging {
-  const [drag, setDrag] = useState<Drag>();
+export function useDrag(options: DragOptions): DragControls {
+  const [drag, setDrag] = useState<DragState>();
   const latest = useLatest(options);
   const cleanup = useRef<() => void>(() => undefined);
   useEffect(() => () => cleanup.current(), []);
 
-  const begin = (down: PointerEvent, row: Pick<Drag, "index" | "id" | "title">): void => {
+  const begin = (down: PointerEvent, row: Pick<DragState, "index" | "id" | "title">): void => {
     if (down.button !== 0) return;
-    let current: Drag | undefined;
+    let current: DragState | undefined;
     let frame = 0;
     let last: PointerEvent = down;
     const update = (): void => {
@@ -118,7 +118,7 @@ function targetAt(
   scroller: HTMLElement | null,
   rowHeight: number,
   sortable: number,
-): Pick<Drag, "x" | "y" | "target" | "listId"> {
+): Pick<DragState, "x" | "y" | "target" | "listId"> {
   const place = { x: event.clientX, y: event.clientY };
   const under = document.elementFromPoint(event.clientX, event.clientY);
   const listId = under?.closest<HTMLElement>("[data-drop-list]")?.dataset["dropList"];

@@ -1,24 +1,24 @@
 /**
  * What the screens listen to: rows, the database's status, the window, and the time.
  */
-import type { Database, RowOf, Status } from "@warren/client";
+import type { WarrenDatabase, RowOf, DatabaseStatus } from "@warren/client";
 import { useObservable } from "@warren/client/react";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { dayOf } from "../data/dates.js";
-import type { Now, Query } from "../data/views.js";
+import type { CurrentDay, SqlQuery } from "../data/views.js";
 
-export interface Rows<T extends RowOf<T>> {
+export interface LiveQueryRows<T extends RowOf<T>> {
   readonly rows: readonly T[];
   /** Which query they answer: until a new one is answered, the rows of the last one stay. */
-  readonly query: Query;
+  readonly query: SqlQuery;
 }
 
 /** The rows of a query, told anew when they change. Without a query there are none. */
 export function useRows<T extends RowOf<T>>(
-  db: Database,
-  query: Query | undefined,
-): Rows<T> | undefined {
-  const [answer, setAnswer] = useState<Rows<T>>();
+  db: WarrenDatabase,
+  query: SqlQuery | undefined,
+): LiveQueryRows<T> | undefined {
+  const [answer, setAnswer] = useState<LiveQueryRows<T>>();
   const key = query && JSON.stringify([query.sql, query.parameters]);
   useEffect(() => {
     if (query !== undefined)
@@ -29,7 +29,7 @@ export function useRows<T extends RowOf<T>>(
   return answer;
 }
 
-export function useStatus(db: Database): Status {
+export function useStatus(db: WarrenDatabase): DatabaseStatus {
   return useObservable(db.status);
 }
 
@@ -52,7 +52,7 @@ export const TOUCH = "(hover: none) and (pointer: coarse)";
 export const WIDE = "(min-width: 1080px)";
 
 /** Today; changes at midnight, and when the page is shown again. */
-export function useNow(): Now {
+export function useNow(): CurrentDay {
   const [now, setNow] = useState(readNow);
   useEffect(() => {
     const update = (): void =>
@@ -67,7 +67,7 @@ export function useNow(): Now {
   return now;
 }
 
-function readNow(): Now {
+function readNow(): CurrentDay {
   const time = new Date();
   const midnight = new Date(time.getFullYear(), time.getMonth(), time.getDate());
   return { today: dayOf(time), midnightMs: midnight.getTime() };
@@ -91,13 +91,13 @@ export function useLatest<T>(value: T): { readonly current: T } {
 }
 
 /** What a call is doing: for buttons that wait, and forms that say what went wrong. */
-export interface Task<E> {
+export interface AsyncTask<E> {
   readonly isBusy: boolean;
   readonly error: E | undefined;
   readonly run: (work: () => Promise<void>) => void;
 }
 
-export function useTask(): Task<unknown> {
+export function useTask(): AsyncTask<unknown> {
   const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({
     isBusy: false,
     error: undefined,

@@ -9,12 +9,12 @@
 import { useLayoutEffect } from "preact/hooks";
 import { useLatest } from "./hooks.js";
 
-interface Layer {
+interface ClosableLayer {
   /** Left out: it cannot be closed now. */
   readonly close: (() => void) | undefined;
 }
 
-const layers: { readonly current: Layer }[] = [];
+const layers: { readonly current: ClosableLayer }[] = [];
 
 /** How many entries for layers are under the present one, itself among them. */
 let depth = 0;
@@ -59,7 +59,7 @@ function addEntry(): void {
   history.pushState({ layers: depth } satisfies EntryState, "");
 }
 
-function remove(layer: { readonly current: Layer }): void {
+function remove(layer: { readonly current: ClosableLayer }): void {
   const at = layers.indexOf(layer);
   if (at >= 0) layers.splice(at, 1);
 }

@@ -13,12 +13,12 @@ export interface MenuEntry {
   readonly run: () => void;
 }
 
-interface Props {
+interface MenuProps {
   readonly label: string;
   readonly entries: readonly MenuEntry[];
 }
 
-export function Menu({ label, entries }: Props): JSX.Element {
+export function Menu({ label, entries }: MenuProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const menuId = useId();

@@ -7,7 +7,7 @@
 import { flushSync } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 
-export type Printing =
+export type PrintState =
   | "no"
   /** Soon, when everything that is to be on paper is drawn: see {@link usePrintWhenDrawn}. */
   | "wanted"
@@ -20,8 +20,8 @@ export function requestPrint(): void {
   dispatchEvent(new Event(WANTED));
 }
 
-export function usePrinting(): Printing {
-  const [printing, setPrinting] = useState<Printing>("no");
+export function usePrinting(): PrintState {
+  const [printing, setPrinting] = useState<PrintState>("no");
   useEffect(() => {
     const begin = (): void => flushSync(() => setPrinting("now"));
     const want = (): void => setPrinting("wanted");
@@ -39,7 +39,7 @@ export function usePrinting(): Printing {
 }
 
 /** Asks the printer as soon as all that is to be on paper is there. */
-export function usePrintWhenDrawn(printing: Printing, isDrawn: boolean): void {
+export function usePrintWhenDrawn(printing: PrintState, isDrawn: boolean): void {
   useEffect(() => {
     if (printing !== "wanted" || !isDrawn) return undefined;
     // Not from here: what printing draws would run this once more.

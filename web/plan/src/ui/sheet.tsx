@@ -6,7 +6,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { useLayer } from "./layers.js";
 
-interface Props {
+interface SheetProps {
   readonly class: string;
   /** Its name for screen readers, or the id of the element that has it. */
   readonly label: string | { readonly id: string };
@@ -16,7 +16,7 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-export function Sheet({ label, onClose, testId, children, ...props }: Props): JSX.Element {
+export function Sheet({ label, onClose, testId, children, ...props }: SheetProps): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null);
   useLayer(onClose);
   useLayoutEffect(() => {

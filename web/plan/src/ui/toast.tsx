@@ -9,12 +9,12 @@ import { Icon } from "./icons.js";
 
 const SHOWN_MS = 6000;
 
-interface Props {
+interface ToastRegionProps {
   readonly toast: Toast | undefined;
   readonly onClose: () => void;
 }
 
-export function ToastRegion({ toast, onClose }: Props): JSX.Element {
+export function ToastRegion({ toast, onClose }: ToastRegionProps): JSX.Element {
   const [isHeld, setHeld] = useState(false);
   useEffect(() => {
     if (toast === undefined || isHeld || toast.stays === true || toast.tone === "bad") {

@@ -82,7 +82,7 @@ fn the_later_change_of_a_cell_stays_whenever_it_arrives() {
 #[test]
 fn the_clock_is_that_of_all_messages() {
     let replayed = replayed(&[(7, change("payees", "a", "name", "S:x"))]);
-    let mut trie = Trie::new();
+    let mut trie = MerkleTrie::new();
     trie.insert("2026-01-05T08:00:00.000Z-0000-aaaaaaaaaaaaaaaa".parse().unwrap());
     trie.insert(at(7));
     trie.prune();
@@ -98,7 +98,7 @@ fn a_column_of_a_newer_app_is_named() {
     for (table, column) in [("payees", "color"), ("tags", "id")] {
         let refused = replay.apply(at(1), &change(table, "a", column, "S:x")).unwrap_err();
         assert!(
-            matches!(&refused, Error::NewerApp { column: c } if *c == format!("{table}.{column}"))
+            matches!(&refused, ExportError::NewerApp { column: c } if *c == format!("{table}.{column}"))
         );
     }
 }
@@ -117,7 +117,7 @@ fn values_are_those_of_javascript() {
         assert_eq!(value(text).unwrap(), expected, "{text}");
     }
     for text in ["", "x", "X:1", "☂"] {
-        assert!(matches!(value(text), Err(Error::Damaged(_))), "{text}");
+        assert!(matches!(value(text), Err(ExportError::Damaged(_))), "{text}");
     }
 }
 
@@ -128,7 +128,7 @@ fn files_of_all_kinds_are_opened_or_refused() {
     assert_eq!(Replay::open(wal).unwrap().finish().unwrap().messages_count, 0);
     for bytes in [b"no database".repeat(100), vec![0; 10]] {
         let opened = Replay::open(bytes).and_then(Replay::finish);
-        assert!(matches!(opened, Err(Error::Damaged(_))));
+        assert!(matches!(opened, Err(ExportError::Damaged(_))));
     }
     // A trigger would run at each change.
     let hostile = [TABLES, "CREATE TRIGGER t AFTER UPDATE ON payees BEGIN DELETE FROM payees; END"];

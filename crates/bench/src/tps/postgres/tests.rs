@@ -11,19 +11,19 @@ use crate::measure::longer_each_time;
 const ROWS: i64 = 10_000;
 const DURATION: Duration = Duration::from_millis(200);
 
-fn loaded(folder: &TempDir) -> Postgres {
-    let postgres = Postgres::start(folder.path()).unwrap();
+fn loaded(folder: &TempDir) -> BenchPostgres {
+    let postgres = BenchPostgres::start(folder.path()).unwrap();
     load(&postgres, ROWS, &ProgressBar::hidden()).unwrap();
     postgres
 }
 
 /// Transactions that do not meet: neighbours of one transaction are far from those of the next.
-fn apart(index: usize) -> Pair {
+fn apart(index: usize) -> TransferPair {
     let debit = i64::try_from(index).unwrap() * 100 % (ROWS - 1) + 1;
-    Pair { debit, credit: debit + 1 }
+    TransferPair { debit, credit: debit + 1 }
 }
 
-fn facts(sample: &Sample) -> (f64, f64) {
+fn facts(sample: &RoundSample) -> (f64, f64) {
     let fact = |name| sample.facts.iter().find(|(fact, _)| *fact == name).unwrap().1;
     (fact("retries"), fact("deadlocks"))
 }
@@ -31,19 +31,19 @@ fn facts(sample: &Sample) -> (f64, f64) {
 /// Runs longer each time until there is enough to see: a deadlock is found after `deadlock_timeout`, a
 /// second, and a busy disk may take as long for a commit.
 fn run_until(
-    postgres: &Postgres,
-    setting: Setting,
-    pair: impl Fn(usize) -> Pair + Copy + Send + Sync + 'static,
-    is_enough: impl Fn(&Sample) -> bool,
-) -> Sample {
+    postgres: &BenchPostgres,
+    setting: PostgresSetting,
+    pair: impl Fn(usize) -> TransferPair + Copy + Send + Sync + 'static,
+    is_enough: impl Fn(&RoundSample) -> bool,
+) -> RoundSample {
     let mut runs =
         longer_each_time(DURATION).map(|each| run(postgres, setting, pair, each).unwrap());
     runs.find(is_enough).expect("a run that shows it")
 }
 
-fn setting(isolation: Isolation) -> Setting {
+fn setting(isolation: IsolationLevel) -> PostgresSetting {
     let delay = Duration::from_millis(5);
-    Setting { delay, isolation, extra_query: false, synchronous_commit: false }
+    PostgresSetting { delay, isolation, extra_query: false, synchronous_commit: false }
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn every_setting_commits_whole_transactions() {
         for (setting, _) in published(synchronous_commit) {
             let sample = run_until(&postgres, setting, apart, |sample| sample.transactions > 0);
             assert!(sample.latency.is_some(), "{setting:?}");
-            if setting.isolation == Isolation::ReadCommitted {
+            if setting.isolation == IsolationLevel::ReadCommitted {
                 assert_eq!(facts(&sample), (0.0, 0.0), "{setting:?}");
             }
             // Eight connections, each with a transaction in so many milliseconds or more.
@@ -70,7 +70,7 @@ fn every_setting_commits_whole_transactions() {
 fn published_figures_stand_beside_synchronous_commits() {
     let folder = TempDir::new().unwrap();
     let postgres = loaded(&folder);
-    let pairs = Arc::new(Pairs::draw(ROWS, 1));
+    let pairs = Arc::new(TransferPairs::draw(ROWS, 1));
     for synchronous_commit in [true, false] {
         let mut cases = cases(&postgres, &pairs, synchronous_commit);
         let figures: Vec<_> = cases.iter().map(|case| case.published).collect();
@@ -86,17 +86,17 @@ fn published_figures_stand_beside_synchronous_commits() {
 fn conflicts_and_deadlocks_are_counted_and_tried_again() {
     let folder = TempDir::new().unwrap();
     let postgres = loaded(&folder);
-    let same = |_| Pair { debit: 1, credit: 2 };
-    let is_met = |sample: &Sample| sample.transactions > 0 && facts(sample).0 > 0.0;
-    let sample = run_until(&postgres, setting(Isolation::Serializable), same, is_met);
+    let same = |_| TransferPair { debit: 1, credit: 2 };
+    let is_met = |sample: &RoundSample| sample.transactions > 0 && facts(sample).0 > 0.0;
+    let sample = run_until(&postgres, setting(IsolationLevel::Serializable), same, is_met);
     assert!(facts(&sample).1 == 0.0, "{sample:?}");
 
     let crossing = |index| match index % 2 {
-        0 => Pair { debit: 1, credit: 2 },
-        _ => Pair { debit: 2, credit: 1 },
+        0 => TransferPair { debit: 1, credit: 2 },
+        _ => TransferPair { debit: 2, credit: 1 },
     };
-    let is_locked = |sample: &Sample| facts(sample).1 > 0.0;
-    let sample = run_until(&postgres, setting(Isolation::ReadCommitted), crossing, is_locked);
+    let is_locked = |sample: &RoundSample| facts(sample).1 > 0.0;
+    let sample = run_until(&postgres, setting(IsolationLevel::ReadCommitted), crossing, is_locked);
     let (retries, deadlocks) = facts(&sample);
     assert!(retries >= deadlocks, "{sample:?}");
     check_sum(&postgres, ROWS).unwrap();
@@ -105,7 +105,7 @@ fn conflicts_and_deadlocks_are_counted_and_tried_again() {
 #[test]
 fn the_server_says_what_it_runs_with_and_ends_with_its_value() {
     let folder = TempDir::new().unwrap();
-    let postgres = Postgres::start(folder.path()).unwrap();
+    let postgres = BenchPostgres::start(folder.path()).unwrap();
     let settings = postgres.settings().unwrap();
     let value = |name| &settings.iter().find(|(setting, _)| *setting == name).unwrap().1;
     assert_eq!(value("fsync"), "on");

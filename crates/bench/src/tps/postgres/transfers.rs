@@ -24,9 +24,9 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Error, NoTls, Statement};
 
-use super::{Setting, on_off};
-use crate::measure::{Latencies, Sample, now};
-use crate::tps::accounts::{AMOUNT, Pair};
+use super::{PostgresSetting, on_off};
+use crate::measure::{LatencyRecorder, RoundSample, now};
+use crate::tps::accounts::{AMOUNT, TransferPair};
 
 const DEBIT_SQL: &str = "UPDATE account SET balance = balance - $1 WHERE id = $2";
 const CREDIT_SQL: &str = "UPDATE account SET balance = balance + $1 WHERE id = $2";
@@ -40,18 +40,18 @@ const CALLERS_COUNT: usize = 64;
 /// Runs transactions for `duration`; `pair` gives the accounts of each by its number.
 pub(super) async fn run(
     config: &Config,
-    setting: Setting,
-    pair: impl Fn(usize) -> Pair + Send + Sync + 'static,
+    setting: PostgresSetting,
+    pair: impl Fn(usize) -> TransferPair + Send + Sync + 'static,
     duration: Duration,
-) -> anyhow::Result<Sample> {
+) -> anyhow::Result<RoundSample> {
     let pool = open_pool(config, setting).await?;
     let next = AtomicUsize::new(0);
-    let round = Arc::new(Round { pool, setting, pair, next, end: now() + duration });
+    let round = Arc::new(TransferRound { pool, setting, pair, next, end: now() + duration });
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS_COUNT {
         callers.spawn(call(Arc::clone(&round)));
     }
-    let mut all = Tally::new();
+    let mut all = TransferStats::new();
     while let Some(caller) = callers.join_next().await {
         all.merge(&caller??);
     }
@@ -60,7 +60,7 @@ pub(super) async fn run(
 
 /// Connects before the clock starts, prepares the statements, and checks that every connection has
 /// the settings that the report will claim.
-async fn open_pool(config: &Config, setting: Setting) -> anyhow::Result<Pool> {
+async fn open_pool(config: &Config, setting: PostgresSetting) -> anyhow::Result<Pool> {
     let mut config = config.clone();
     let isolation = setting.isolation.name();
     config.options(format!(
@@ -72,7 +72,7 @@ async fn open_pool(config: &Config, setting: Setting) -> anyhow::Result<Pool> {
     let mut clients = Vec::with_capacity(CONNECTIONS_COUNT);
     for _ in 0..CONNECTIONS_COUNT {
         let client = pool.get().await?;
-        Statements::of(&client).await?;
+        PostgresTransferStatements::of(&client).await?;
         for (name, expected) in [
             ("synchronous_commit", on_off(setting.synchronous_commit)),
             ("transaction_isolation", isolation),
@@ -87,39 +87,41 @@ async fn open_pool(config: &Config, setting: Setting) -> anyhow::Result<Pool> {
 }
 
 /// What the callers of one round share.
-struct Round<P> {
+struct TransferRound<P> {
     pool: Pool,
-    setting: Setting,
+    setting: PostgresSetting,
     pair: P,
     next: AtomicUsize,
     end: Instant,
 }
 
 /// Runs one transaction after the other, each until it succeeds.
-async fn call<P: Fn(usize) -> Pair>(round: Arc<Round<P>>) -> anyhow::Result<Tally> {
-    let mut tally = Tally::new();
+async fn call<P: Fn(usize) -> TransferPair>(
+    round: Arc<TransferRound<P>>,
+) -> anyhow::Result<TransferStats> {
+    let mut stats = TransferStats::new();
     loop {
         let pair = (round.pair)(round.next.fetch_add(1, Ordering::Relaxed));
         // A caller waits for a connection too, for locks and for the retries.
         let start = now();
         loop {
             match round.attempt(pair).await? {
-                Outcome::Committed => break,
-                Outcome::Conflict => tally.retries += 1,
-                Outcome::Deadlock => {
-                    tally.retries += 1;
-                    tally.deadlocks += 1;
+                TransferOutcome::Committed => break,
+                TransferOutcome::Conflict => stats.retries += 1,
+                TransferOutcome::Deadlock => {
+                    stats.retries += 1;
+                    stats.deadlocks += 1;
                 }
-                Outcome::TooLate => return Ok(tally),
+                TransferOutcome::TooLate => return Ok(stats),
             }
         }
-        tally.transactions += 1;
-        tally.latencies.record(start.elapsed());
+        stats.transactions += 1;
+        stats.latencies.record(start.elapsed());
     }
 }
 
 /// What became of one try.
-enum Outcome {
+enum TransferOutcome {
     Committed,
     Conflict,
     Deadlock,
@@ -127,34 +129,34 @@ enum Outcome {
     TooLate,
 }
 
-impl<P> Round<P> {
+impl<P> TransferRound<P> {
     /// Takes a connection, and leaves it to the next caller whatever happens.
-    async fn attempt(&self, pair: Pair) -> anyhow::Result<Outcome> {
+    async fn attempt(&self, pair: TransferPair) -> anyhow::Result<TransferOutcome> {
         let client = self.pool.get().await.context("a connection of the pool")?;
         if now() >= self.end {
-            return Ok(Outcome::TooLate);
+            return Ok(TransferOutcome::TooLate);
         }
-        let statements = Statements::of(&client).await?;
+        let statements = PostgresTransferStatements::of(&client).await?;
         let outcome = match self.transfer(&client, &statements, pair).await {
-            Ok(()) => Outcome::Committed,
+            Ok(()) => TransferOutcome::Committed,
             Err(error) => {
                 let outcome = match error.code() {
-                    Some(&SqlState::T_R_SERIALIZATION_FAILURE) => Outcome::Conflict,
-                    Some(&SqlState::T_R_DEADLOCK_DETECTED) => Outcome::Deadlock,
+                    Some(&SqlState::T_R_SERIALIZATION_FAILURE) => TransferOutcome::Conflict,
+                    Some(&SqlState::T_R_DEADLOCK_DETECTED) => TransferOutcome::Deadlock,
                     _ => return Err(error).context("a transaction"),
                 };
                 client.batch_execute("ROLLBACK").await.context("ROLLBACK")?;
                 outcome
             }
         };
-        Ok(if now() < self.end { outcome } else { Outcome::TooLate })
+        Ok(if now() < self.end { outcome } else { TransferOutcome::TooLate })
     }
 
     async fn transfer(
         &self,
         client: &ClientWrapper,
-        statements: &Statements,
-        Pair { credit, debit }: Pair,
+        statements: &PostgresTransferStatements,
+        TransferPair { credit, debit }: TransferPair,
     ) -> Result<(), Error> {
         let values: [&(dyn ToSql + Sync); 2] = [&AMOUNT, &debit];
         // Polled in this order, both are sent before either is answered.
@@ -183,13 +185,13 @@ impl<P> Round<P> {
 }
 
 /// Prepared once on each connection.
-struct Statements {
+struct PostgresTransferStatements {
     balance: Statement,
     credit: Statement,
     debit: Statement,
 }
 
-impl Statements {
+impl PostgresTransferStatements {
     async fn of(client: &ClientWrapper) -> Result<Self, Error> {
         Ok(Self {
             balance: client.prepare_cached(BALANCE_SQL).await?,
@@ -200,16 +202,16 @@ impl Statements {
 }
 
 /// What one caller did, or all.
-struct Tally {
+struct TransferStats {
     transactions: u64,
     retries: u64,
     deadlocks: u64,
-    latencies: Latencies,
+    latencies: LatencyRecorder,
 }
 
-impl Tally {
+impl TransferStats {
     fn new() -> Self {
-        Self { transactions: 0, retries: 0, deadlocks: 0, latencies: Latencies::new() }
+        Self { transactions: 0, retries: 0, deadlocks: 0, latencies: LatencyRecorder::new() }
     }
 
     fn merge(&mut self, other: &Self) {
@@ -218,8 +220,8 @@ impl Tally {
         self.deadlocks += other.deadlocks;
         self.latencies.merge(&other.latencies);
     }
-    fn sample(&self, elapsed: Duration) -> Sample {
-        let mut sample = Sample::new(self.transactions, elapsed);
+    fn sample(&self, elapsed: Duration) -> RoundSample {
+        let mut sample = RoundSample::new(self.transactions, elapsed);
         sample.latency = self.latencies.latency();
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         sample

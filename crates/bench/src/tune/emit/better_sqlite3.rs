@@ -1,8 +1,8 @@
 //! For Node's better-sqlite3, and better-sqlite3-multiple-ciphers, which is called alike.
 
-use super::{Recipe, check};
+use super::{PragmaRecipe, check};
 
-pub(super) fn write(recipe: &Recipe) -> String {
+pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("", line);
     format!(
         "const Database = require('better-sqlite3');

@@ -3,9 +3,9 @@
 //! Django sets `foreign_keys` by itself; saying it again does no harm. With the transaction mode, a
 //! transaction that will write waits for its turn at its begin, where waiting is possible.
 
-use super::{Recipe, python};
+use super::{PragmaRecipe, python};
 
-pub(super) fn write(recipe: &Recipe) -> String {
+pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("                ", line);
     format!(
         "# In settings.py, with Django 5.1 or later.

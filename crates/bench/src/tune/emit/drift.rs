@@ -1,8 +1,8 @@
 //! For drift, with the `sqlite3` package under it: for Dart and Flutter.
 
-use super::{Recipe, check};
+use super::{PragmaRecipe, check};
 
-pub(super) fn write(recipe: &Recipe) -> String {
+pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("      ", line);
     format!(
         "import 'dart:io';

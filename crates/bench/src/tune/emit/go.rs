@@ -1,9 +1,9 @@
 //! For Go's `database/sql` with modernc.org/sqlite, whose data source name carries PRAGMAs to each
 //! connection of the pool: one that is executed reaches a single connection, and is lost with it.
 
-use super::{Recipe, check};
+use super::{PragmaRecipe, check};
 
-pub(super) fn write(recipe: &Recipe) -> String {
+pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("\t\t", line);
     format!(
         "package main

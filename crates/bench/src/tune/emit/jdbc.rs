@@ -3,9 +3,9 @@
 //! Its `SQLiteConfig` knows some PRAGMAs, and none of others, such as `wal_autocheckpoint`; it sets them in an
 //! order of its own. So a connection is given them as statements, which a pool can do, too.
 
-use super::{Recipe, check};
+use super::{PragmaRecipe, check};
 
-pub(super) fn write(recipe: &Recipe) -> String {
+pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("        ", |name, value| line(name, value) + ",");
     format!(
         "import java.sql.Connection;

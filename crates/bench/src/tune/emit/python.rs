@@ -1,9 +1,9 @@
 //! For Python's own `sqlite3`, and modules that are called like it. Frameworks on top of it print
 //! their settings with the same lines.
 
-use super::{Recipe, check};
+use super::{PragmaRecipe, check};
 
-pub(super) fn write(recipe: &Recipe) -> String {
+pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("    ", line);
     format!(
         "import sqlite3

@@ -1,9 +1,9 @@
 //! For Rust's rusqlite; the text is as rustfmt has it.
 
-use super::{Recipe, check};
-use crate::figures::whole;
+use super::{PragmaRecipe, check};
+use crate::format::whole;
 
-pub(super) fn write(recipe: &Recipe) -> String {
+pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("    ", line);
     format!(
         "use std::path::Path;

@@ -1,9 +1,9 @@
 //! For Python's `SQLAlchemy`: a listener for each connection of the pool. An asynchronous engine has
 //! it on its `sync_engine`.
 
-use super::{Recipe, python};
+use super::{PragmaRecipe, python};
 
-pub(super) fn write(recipe: &Recipe) -> String {
+pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("    ", line);
     format!(
         "from sqlalchemy import create_engine, event

@@ -4,17 +4,20 @@ use std::fmt;
 
 use indicatif::{DecimalBytes, HumanBytes};
 
-use super::{Comparison, Outcome, Reason, Recommendation, Tried, Tuning};
-use crate::figures::wrap;
-use crate::interval::Verdict;
-use crate::tune::settings::Safety;
+use super::{
+    PhaseComparison, RecommendationReason, SettingRecommendation, TrialOutcome, TriedSetting,
+    TuneReport,
+};
+use crate::confidence_interval::DifferenceVerdict;
+use crate::format::wrap;
+use crate::tune::settings::PowerLossSafety;
 
 const WIDTH_MAX: usize = 100;
 const GAP: &str = "  ";
 /// Between words that stay on one line.
 const TIED: char = '\u{1}';
 
-impl fmt::Display for Tuning {
+impl fmt::Display for TuneReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = vec![self.machine.to_string()];
         lines.extend(self.subject());
@@ -31,7 +34,7 @@ impl fmt::Display for Tuning {
     }
 }
 
-impl Tuning {
+impl TuneReport {
     fn subject(&self) -> Vec<String> {
         let name = match &self.file {
             Some(file) => format!(
@@ -70,7 +73,7 @@ impl Tuning {
 
     /// What the settings cost that make something faster.
     fn costs(&self) -> Vec<String> {
-        let is_faster = |one: &Comparison| one.difference.verdict == Verdict::Faster;
+        let is_faster = |one: &PhaseComparison| one.difference.verdict == DifferenceVerdict::Faster;
         let faster = self
             .tried
             .iter()
@@ -79,7 +82,7 @@ impl Tuning {
     }
 
     fn without_difference(&self) -> Vec<String> {
-        let names = |wanted: Verdict| {
+        let names = |wanted: DifferenceVerdict| {
             let of = self.tried.iter().filter(|tried| {
                 !tried.differs()
                     && tried.comparisons.iter().any(|one| one.difference.verdict == wanted)
@@ -88,8 +91,8 @@ impl Tuning {
         };
         let mut lines = Vec::new();
         for (verdict, label) in [
-            (Verdict::NoDifference, "no difference found: "),
-            (Verdict::TooFewRounds, "too little time to tell (--minutes): "),
+            (DifferenceVerdict::NoDifference, "no difference found: "),
+            (DifferenceVerdict::TooFewRounds, "too little time to tell (--minutes): "),
         ] {
             let names = names(verdict);
             if !names.is_empty() {
@@ -100,7 +103,7 @@ impl Tuning {
     }
 
     fn refused(&self) -> Vec<String> {
-        let refused = self.tried.iter().filter(|one| one.outcome == Outcome::NeedsPermission);
+        let refused = self.tried.iter().filter(|one| one.outcome == TrialOutcome::NeedsPermission);
         let lines = refused.map(|one| {
             format!(
                 "{}, though it would gain more (compared with what is recommended: {}): {}; \
@@ -120,7 +123,7 @@ impl Tuning {
             }
             None => no_recommendation(&self.tried),
         };
-        let text = |one: &Recommendation| format!("PRAGMA {} = {};", one.pragma, one.value);
+        let text = |one: &SettingRecommendation| format!("PRAGMA {} = {};", one.pragma, one.value);
         let width = self.recommended.iter().map(|one| text(one).len()).max().unwrap_or(0);
         lines.extend(
             self.recommended
@@ -128,18 +131,19 @@ impl Tuning {
                 .map(|one| format!("  {:width$}  -- {}", text(one), self.why(one))),
         );
         let noise: Vec<&str> = self.noise.iter().map(|one| one.difference.text.as_str()).collect();
-        let is_quiet = self.noise.iter().all(|one| one.difference.verdict == Verdict::NoDifference);
+        let is_quiet =
+            self.noise.iter().all(|one| one.difference.verdict == DifferenceVerdict::NoDifference);
         let noise = if is_quiet { "no difference found".to_owned() } else { noise.join(", ") };
         lines.push(format!("today's settings once more (what chance does): {noise}"));
         lines
     }
 
-    fn why(&self, of: &Recommendation) -> String {
+    fn why(&self, of: &SettingRecommendation) -> String {
         let is_default = if of.is_default { " (SQLite's default)" } else { "" };
         let why = match of.reason {
-            Reason::Faster => return self.why_faster(of),
-            Reason::AsToday => "as today: libraries differ in it",
-            Reason::Hygiene => match of.pragma.as_str() {
+            RecommendationReason::Faster => return self.why_faster(of),
+            RecommendationReason::AsToday => "as today: libraries differ in it",
+            RecommendationReason::Hygiene => match of.pragma.as_str() {
                 "busy_timeout" => {
                     "for locks: longer than a transaction, shorter than a person waits"
                 }
@@ -151,13 +155,13 @@ impl Tuning {
         format!("{why}{is_default}")
     }
 
-    fn why_faster(&self, of: &Recommendation) -> String {
-        let is_it = |one: &&Tried| one.pragma == of.pragma && one.value == of.value;
-        let tried = self.tried.iter().filter(is_it).find(|one| one.outcome == Outcome::Chosen);
+    fn why_faster(&self, of: &SettingRecommendation) -> String {
+        let is_it = |one: &&TriedSetting| one.pragma == of.pragma && one.value == of.value;
+        let tried = self.tried.iter().filter(is_it).find(|one| one.outcome == TrialOutcome::Chosen);
         match tried {
             // It came with another.
             None => "so that WAL loses no commit".to_owned(),
-            Some(one) if one.safety == Safety::MayCorrupt => {
+            Some(one) if one.safety == PowerLossSafety::MayCorrupt => {
                 format!("faster; UNSAFE: {}", one.cost)
             }
             Some(one) if one.pragma == "synchronous" => format!("faster; {}", one.cost),
@@ -168,7 +172,7 @@ impl Tuning {
     }
 }
 
-impl Tried {
+impl TriedSetting {
     fn name(&self) -> String {
         format!("{} {}", self.pragma, self.value)
     }
@@ -179,7 +183,7 @@ impl Tried {
 
     /// It was measured to say what it would gain.
     fn is_refused(&self) -> bool {
-        self.outcome == Outcome::NeedsPermission
+        self.outcome == TrialOutcome::NeedsPermission
     }
 
     fn costs(&self) -> String {
@@ -193,11 +197,11 @@ impl Tried {
 
     fn mark(&self) -> String {
         let outcome = match self.outcome {
-            Outcome::Chosen => "recommended",
-            Outcome::NotBeyond => "adds nothing to the rest",
+            TrialOutcome::Chosen => "recommended",
+            TrialOutcome::NotBeyond => "adds nothing to the rest",
             _ => "",
         };
-        let safety = if self.safety == Safety::MayCorrupt { "UNSAFE" } else { "" };
+        let safety = if self.safety == PowerLossSafety::MayCorrupt { "UNSAFE" } else { "" };
         let beside = if self.beside.is_empty() { "" } else { "with what is above" };
         let parts = [safety, beside, outcome].into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(", ")
@@ -205,17 +209,17 @@ impl Tried {
 }
 
 /// Why nothing is recommended, without denying what the table shows.
-fn no_recommendation(tried: &[Tried]) -> Vec<String> {
+fn no_recommendation(tried: &[TriedSetting]) -> Vec<String> {
     let allowed = || tried.iter().filter(|tried| !tried.is_refused());
-    let names = |wanted: &dyn Fn(&Tried) -> bool| {
-        let names = allowed().filter(|tried| wanted(tried)).map(Tried::name);
+    let names = |wanted: &dyn Fn(&TriedSetting) -> bool| {
+        let names = allowed().filter(|tried| wanted(tried)).map(TriedSetting::name);
         names.map(|name| name.replace(' ', &TIED.to_string())).collect::<Vec<_>>().join(", ")
     };
-    let is = |tried: &Tried, verdict| {
+    let is = |tried: &TriedSetting, verdict| {
         tried.comparisons.iter().any(|one| one.difference.verdict == verdict)
     };
-    let faster = names(&|tried| is(tried, Verdict::Faster));
-    let unsettled = names(&|tried| is(tried, Verdict::TooFewRounds));
+    let faster = names(&|tried| is(tried, DifferenceVerdict::Faster));
+    let unsettled = names(&|tried| is(tried, DifferenceVerdict::TooFewRounds));
     let mut lines = Vec::new();
     if !faster.is_empty() {
         lines.extend(hanging(
@@ -232,7 +236,7 @@ fn no_recommendation(tried: &[Tried]) -> Vec<String> {
         lines.extend(hanging("", &text));
     }
     if lines.is_empty() {
-        let highest = |tried: &Tried| {
+        let highest = |tried: &TriedSetting| {
             let highs = tried.comparisons.iter().map(|one| one.difference.interval.high);
             highs.fold(1.0, f64::max)
         };
@@ -248,12 +252,12 @@ fn no_recommendation(tried: &[Tried]) -> Vec<String> {
     lines
 }
 
-fn is_different(one: &Comparison) -> bool {
-    matches!(one.difference.verdict, Verdict::Faster | Verdict::Slower)
+fn is_different(one: &PhaseComparison) -> bool {
+    matches!(one.difference.verdict, DifferenceVerdict::Faster | DifferenceVerdict::Slower)
 }
 
 /// `mix faster by 8–11 %, reads no difference found`.
-fn told(comparisons: &[Comparison]) -> String {
+fn told(comparisons: &[PhaseComparison]) -> String {
     let parts = comparisons.iter().map(|one| format!("{} {}", one.phase, one.difference.text));
     parts.collect::<Vec<_>>().join(", ")
 }
@@ -285,24 +289,24 @@ fn hanging(label: &str, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interval::Difference;
-    use crate::measure::Spread;
+    use crate::confidence_interval::MedianDifference;
+    use crate::measure::Distribution;
 
     /// A setting whose phases were so many times as fast, in each round.
-    fn tried(pragma: &'static str, phases: &[&[f64]]) -> Tried {
-        let comparison = |ratios: &&[f64]| Comparison {
+    fn tried(pragma: &'static str, phases: &[&[f64]]) -> TriedSetting {
+        let comparison = |ratios: &&[f64]| PhaseComparison {
             phase: "mix".to_owned(),
-            rate: Spread::of(ratios.to_vec()),
-            ratio: Spread::of(ratios.to_vec()),
-            difference: Difference::of(ratios, 1),
+            rate: Distribution::from_samples(ratios.to_vec()),
+            ratio: Distribution::from_samples(ratios.to_vec()),
+            difference: MedianDifference::of(ratios, 1),
         };
-        Tried {
+        TriedSetting {
             pragma,
             value: "1",
-            safety: Safety::Safe,
+            safety: PowerLossSafety::Safe,
             cost: "",
             memory_bytes: 0,
-            outcome: Outcome::NoDifference,
+            outcome: TrialOutcome::NoDifference,
             beside: Vec::new(),
             comparisons: phases.iter().map(comparison).collect(),
             added: None,

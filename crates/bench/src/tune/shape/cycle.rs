@@ -1,15 +1,15 @@
 //! In which order operations are repeated.
 
-use crate::tune::load::Workload;
+use crate::tune::tune_load::TuneWorkload;
 
 /// Operations of a kind, each as often as it weighs. An insert has two names: its delete's, too.
-pub(super) struct Names {
+pub(super) struct WeightedOperations {
     all: Vec<(Vec<String>, f64)>,
     /// What each is owed.
     owed: Vec<f64>,
 }
 
-impl Names {
+impl WeightedOperations {
     pub(super) fn new(all: Vec<(Vec<String>, f64)>) -> Self {
         let owed = vec![0.0; all.len()];
         Self { all, owed }
@@ -32,14 +32,14 @@ impl Names {
 }
 
 /// `R`ead, `U`pdate, `I`nsert, `D`elete of what was inserted last.
-fn pattern(workload: Workload) -> String {
+fn pattern(workload: TuneWorkload) -> String {
     match workload {
-        Workload::Read => {
+        TuneWorkload::Read => {
             let reads = "R".repeat(19);
             ["U", "I", "U", "D"].map(|write| format!("{reads}{write}")).concat()
         }
-        Workload::Write => "UIUDRUIUDU".to_owned(),
-        Workload::Mixed | Workload::Mail | Workload::Sync => "RRURIRURDR".to_owned(),
+        TuneWorkload::Write => "UIUDRUIUDU".to_owned(),
+        TuneWorkload::Mixed | TuneWorkload::Mail | TuneWorkload::Sync => "RRURIRURDR".to_owned(),
     }
 }
 
@@ -48,26 +48,34 @@ const REPEATS: usize = 40;
 
 /// Everything, in the workload's proportion.
 pub(super) fn mix(
-    workload: Workload,
-    reads: &mut Names,
-    updates: &mut Names,
-    pairs: &mut Names,
+    workload: TuneWorkload,
+    reads: &mut WeightedOperations,
+    updates: &mut WeightedOperations,
+    pairs: &mut WeightedOperations,
 ) -> Vec<String> {
     cycle(&pattern(workload).repeat(REPEATS), reads, updates, pairs)
 }
 
-pub(super) fn reads(reads: &mut Names) -> Vec<String> {
-    let mut none = [Names::new(Vec::new()), Names::new(Vec::new())];
+pub(super) fn reads(reads: &mut WeightedOperations) -> Vec<String> {
+    let mut none = [WeightedOperations::new(Vec::new()), WeightedOperations::new(Vec::new())];
     let [updates, pairs] = &mut none;
     cycle(&"R".repeat(10 * REPEATS), reads, updates, pairs)
 }
 
-pub(super) fn writes(updates: &mut Names, pairs: &mut Names) -> Vec<String> {
-    cycle(&"UIUD".repeat(REPEATS), &mut Names::new(Vec::new()), updates, pairs)
+pub(super) fn writes(
+    updates: &mut WeightedOperations,
+    pairs: &mut WeightedOperations,
+) -> Vec<String> {
+    cycle(&"UIUD".repeat(REPEATS), &mut WeightedOperations::new(Vec::new()), updates, pairs)
 }
 
 /// What a file cannot take is left out; of the writes, the others stand in for it.
-fn cycle(pattern: &str, reads: &mut Names, updates: &mut Names, pairs: &mut Names) -> Vec<String> {
+fn cycle(
+    pattern: &str,
+    reads: &mut WeightedOperations,
+    updates: &mut WeightedOperations,
+    pairs: &mut WeightedOperations,
+) -> Vec<String> {
     let mut cycle = Vec::new();
     let mut open: Option<String> = None;
     let mut inserts = |open: &mut Option<String>| -> Option<String> {
@@ -97,15 +105,15 @@ fn cycle(pattern: &str, reads: &mut Names, updates: &mut Names, pairs: &mut Name
 mod tests {
     use super::*;
 
-    fn names(all: &[(&[&str], f64)]) -> Names {
+    fn names(all: &[(&[&str], f64)]) -> WeightedOperations {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Names::new(all.iter().map(|(names, weight)| (owned(names), *weight)).collect())
+        WeightedOperations::new(all.iter().map(|(names, weight)| (owned(names), *weight)).collect())
     }
 
     #[test]
     fn a_mix_has_its_proportion_and_deletes_what_it_inserted() {
         for (workload, share) in
-            [(Workload::Read, 95), (Workload::Mixed, 60), (Workload::Write, 10)]
+            [(TuneWorkload::Read, 95), (TuneWorkload::Mixed, 60), (TuneWorkload::Write, 10)]
         {
             let mut reads = names(&[(&["a"], 3.0), (&["b"], 1.0)]);
             let mut updates = names(&[(&["u"], 1.0)]);
@@ -136,7 +144,7 @@ mod tests {
         let only = writes(&mut none(), &mut pairs);
         assert!(only.chunks(2).all(|pair| pair == ["+", "-"]));
         let reads_only =
-            mix(Workload::Mixed, &mut names(&[(&["r"], 1.0)]), &mut none(), &mut none());
+            mix(TuneWorkload::Mixed, &mut names(&[(&["r"], 1.0)]), &mut none(), &mut none());
         assert!(!reads_only.is_empty() && reads_only.iter().all(|name| name == "r"));
     }
 }

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 use rusqlite::types::Null;
 
-use super::schema::{Column, ROWID_MAX, Table, quoted};
-use super::values::Sample;
-use crate::lab::{Scalar, Statement};
-use crate::tune::load::statement;
+use super::schema::{LoadColumn, LoadTable, ROWID_MAX, quoted};
+use super::values::ValueSample;
+use crate::sqlite_bench::{LabStatement, SampleValue};
+use crate::tune::tune_load::statement;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OperationKind {
     Point,
     Lookup,
     Scan,
@@ -25,12 +25,12 @@ pub(super) enum Kind {
 
 /// One thing to do.
 #[derive(Clone, Debug)]
-pub(super) struct Operation {
-    pub(super) kind: Kind,
+pub(super) struct TableOperation {
+    pub(super) kind: OperationKind,
     /// What it is, for notes.
     pub(super) about: String,
     /// By their names; of an insert, its delete is the second.
-    pub(super) statements: Vec<(String, Vec<Statement>)>,
+    pub(super) statements: Vec<(String, Vec<LabStatement>)>,
     /// Of an insert: counts what was inserted, and deletes it.
     pub(super) count: Option<String>,
     pub(super) clean: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Operation {
     pub(super) share: f64,
 }
 
-impl Operation {
+impl TableOperation {
     pub(super) fn names(&self) -> Vec<String> {
         self.statements.iter().map(|(name, _)| name.clone()).collect()
     }
@@ -51,25 +51,25 @@ const LOOKUP_SHARE: f64 = 0.3;
 /// Rows of a scan or a lookup.
 const ROWS_MAX: usize = 50;
 
-type Samples = BTreeMap<String, Vec<Scalar>>;
+type SampleValues = BTreeMap<String, Vec<SampleValue>>;
 
 /// What is worth trying. Puts the values into `samples`, under names that begin with the table's.
 pub(super) fn of(
     db: &Connection,
-    table: &Table,
-    samples: &mut Samples,
+    table: &LoadTable,
+    samples: &mut SampleValues,
     notes: &mut Vec<String>,
-) -> anyhow::Result<Vec<Operation>> {
+) -> anyhow::Result<Vec<TableOperation>> {
     let leading: Vec<&str> = lookups(table).filter_map(|(_, column)| column).collect();
     let changeable: Vec<&str> = changeable(table).map(|column| column.name.as_str()).collect();
-    let sample = Sample::of(db, table, &[&leading[..], &changeable].concat())?;
+    let sample = ValueSample::of(db, table, &[&leading[..], &changeable].concat())?;
     let Some((keys, key)) = sample.keys(1) else {
         notes.push(format!("{}: no row has a key", table.name));
         return Ok(Vec::new());
     };
     let key_name = format!("{} key", table.name);
     samples.insert(key_name.clone(), keys);
-    let shaper = Shaper { table, sample: &sample, key_name };
+    let shaper = LoadShaper { table, sample: &sample, key_name };
     let mut operations = shaper.by_key(&key);
     operations.extend(shaper.lookups(db, samples, notes)?);
     match shaper.update(&changeable, samples) {
@@ -84,7 +84,7 @@ pub(super) fn of(
 }
 
 /// The columns whose values are bound to find rows by an index.
-fn lookups(table: &Table) -> impl Iterator<Item = (&str, Option<&str>)> {
+fn lookups(table: &LoadTable) -> impl Iterator<Item = (&str, Option<&str>)> {
     let all = table.indexes.iter().filter(|index| !index.is_primary);
     all.map(|index| {
         let first = index.columns.first().and_then(Option::as_deref);
@@ -93,30 +93,36 @@ fn lookups(table: &Table) -> impl Iterator<Item = (&str, Option<&str>)> {
 }
 
 /// Columns that may get another row's value: first those that no index and no other table knows.
-fn changeable(table: &Table) -> impl Iterator<Item = &Column> {
-    let is_in = |column: &Column, unique: bool| {
+fn changeable(table: &LoadTable) -> impl Iterator<Item = &LoadColumn> {
+    let is_in = |column: &LoadColumn, unique: bool| {
         let of_kind = table.indexes.iter().filter(move |index| !unique || index.is_unique);
         of_kind.flat_map(|index| &index.columns).flatten().any(|name| *name == column.name)
     };
-    let free = move |column: &&Column| {
+    let free = move |column: &&LoadColumn| {
         !column.is_generated && !table.key.contains(&column.name) && !is_in(column, true)
     };
-    let mut all: Vec<&Column> = table.columns.iter().filter(free).collect();
+    let mut all: Vec<&LoadColumn> = table.columns.iter().filter(free).collect();
     all.sort_by_key(|column| (column.is_foreign, is_in(column, false)));
     all.into_iter()
 }
 
-struct Shaper<'a> {
-    table: &'a Table,
-    sample: &'a Sample,
+struct LoadShaper<'a> {
+    table: &'a LoadTable,
+    sample: &'a ValueSample,
     /// Of the sample of keys.
     key_name: String,
 }
 
-impl Shaper<'_> {
-    fn operation(&self, kind: Kind, about: &str, share: f64, of: Statement) -> Operation {
+impl LoadShaper<'_> {
+    fn operation(
+        &self,
+        kind: OperationKind,
+        about: &str,
+        share: f64,
+        of: LabStatement,
+    ) -> TableOperation {
         let name = format!("{} {about}", self.table.name);
-        Operation {
+        TableOperation {
             kind,
             about: format!("{}: {about}", self.table.name),
             statements: vec![(name, vec![of])],
@@ -126,7 +132,7 @@ impl Shaper<'_> {
         }
     }
 
-    fn by_key(&self, key: &[String]) -> Vec<Operation> {
+    fn by_key(&self, key: &[String]) -> Vec<TableOperation> {
         let table = quoted(&self.table.name);
         let columns: Vec<String> = self.table.key.iter().map(|name| quoted(name)).collect();
         let (columns, key) = (columns.join(", "), key.join(", "));
@@ -136,17 +142,22 @@ impl Shaper<'_> {
         );
         let bind = [self.key_name.as_str()];
         vec![
-            self.operation(Kind::Point, "read by key", POINT_SHARE, statement(point, &bind)),
-            self.operation(Kind::Scan, "scan", SCAN_SHARE, statement(scan, &bind)),
+            self.operation(
+                OperationKind::Point,
+                "read by key",
+                POINT_SHARE,
+                statement(point, &bind),
+            ),
+            self.operation(OperationKind::Scan, "scan", SCAN_SHARE, statement(scan, &bind)),
         ]
     }
 
     fn lookups(
         &self,
         db: &Connection,
-        samples: &mut Samples,
+        samples: &mut SampleValues,
         notes: &mut Vec<String>,
-    ) -> anyhow::Result<Vec<Operation>> {
+    ) -> anyhow::Result<Vec<TableOperation>> {
         let table = &self.table.name;
         let mut operations = Vec::new();
         for (index, column) in lookups(self.table) {
@@ -172,7 +183,7 @@ impl Shaper<'_> {
             let name = format!("{table} column {column}");
             let about = format!("lookup in {index}");
             let of = statement(sql, &[&name]);
-            operations.push(self.operation(Kind::Lookup, &about, LOOKUP_SHARE, of));
+            operations.push(self.operation(OperationKind::Lookup, &about, LOOKUP_SHARE, of));
             samples.insert(name, bound.values);
         }
         let share = LOOKUP_SHARE / f64::from(u32::try_from(operations.len()).unwrap_or(1).max(1));
@@ -182,7 +193,7 @@ impl Shaper<'_> {
         Ok(operations)
     }
 
-    fn update(&self, columns: &[&str], samples: &mut Samples) -> Option<Operation> {
+    fn update(&self, columns: &[&str], samples: &mut SampleValues) -> Option<TableOperation> {
         let table = &self.table.name;
         let found = columns.iter().find_map(|column| {
             let bound = self.sample.column(column)?;
@@ -202,20 +213,20 @@ impl Shaper<'_> {
         let name = format!("{table} column {column}");
         let of = statement(sql, &[&name, &self.key_name]);
         samples.insert(name, bound.values);
-        Some(self.operation(Kind::Update, &format!("update of {column}"), 1.0, of))
+        Some(self.operation(OperationKind::Update, &format!("update of {column}"), 1.0, of))
     }
 
     /// Copies of rows with new values wherever they must be unique; or why not.
-    fn insert(&self, db: &Connection) -> anyhow::Result<Result<Operation, String>> {
+    fn insert(&self, db: &Connection) -> anyhow::Result<Result<TableOperation, String>> {
         let table = quoted(&self.table.name);
-        let mut fresh: Vec<(String, Fresh)> = Vec::new();
+        let mut fresh: Vec<(String, FreshValue)> = Vec::new();
         if let Some(rowid) = &self.table.rowid {
             let sql = format!("SELECT max({}) FROM {table}", quoted(rowid));
             let max: i64 = db.query_row(&sql, [], |row| row.get(0))?;
             if max >= ROWID_MAX {
                 return Ok(Err("its rowids go up to the end of numbers".to_owned()));
             }
-            fresh.push((rowid.clone(), Fresh::Integer { after: 0, max }));
+            fresh.push((rowid.clone(), FreshValue::Integer { after: 0, max }));
         }
         let mut unique: Vec<Vec<String>> =
             self.table.indexes.iter().filter(|index| index.is_unique).filter_map(named).collect();
@@ -235,12 +246,12 @@ impl Shaper<'_> {
             let Some(column) = column else {
                 return Ok(Err(format!("({}) refers to other rows", columns.join(", "))));
             };
-            fresh.push((column.name.clone(), Fresh::of(db, &table, &column.name)?));
+            fresh.push((column.name.clone(), FreshValue::of(db, &table, &column.name)?));
         }
         Ok(Ok(self.copies(&fresh)))
     }
 
-    fn copies(&self, fresh: &[(String, Fresh)]) -> Operation {
+    fn copies(&self, fresh: &[(String, FreshValue)]) -> TableOperation {
         let table = quoted(&self.table.name);
         let others = self.table.columns.iter().filter(|column| {
             !column.is_generated && fresh.iter().all(|(name, _)| *name != column.name)
@@ -264,8 +275,8 @@ impl Shaper<'_> {
         let delete = format!("DELETE FROM {table} WHERE {first} = {}", fresh.expression());
         let is_inserted = fresh.condition(&first);
         let name = |what: &str| format!("{} {what}", self.table.name);
-        Operation {
-            kind: Kind::Insert,
+        TableOperation {
+            kind: OperationKind::Insert,
             about: name("inserts"),
             statements: vec![
                 (name("insert"), vec![statement(insert, &["new", &self.key_name])]),
@@ -278,14 +289,14 @@ impl Shaper<'_> {
     }
 }
 
-fn named(index: &super::schema::Index) -> Option<Vec<String>> {
+fn named(index: &super::schema::LoadIndex) -> Option<Vec<String>> {
     // A partial index, or one of an expression, may refuse a row: then it is not inserted.
     let columns: Option<Vec<String>> = index.columns.iter().cloned().collect();
     columns.filter(|_| !index.is_partial)
 }
 
 /// A value that no row has, made of the number of the new row.
-enum Fresh {
+enum FreshValue {
     /// The number itself after the largest that there is.
     Integer {
         after: i64,
@@ -298,7 +309,7 @@ enum Fresh {
 /// What the values begin with.
 const MARK: &str = "warren ";
 
-impl Fresh {
+impl FreshValue {
     fn of(db: &Connection, table: &str, column: &str) -> anyhow::Result<Self> {
         let column = quoted(column);
         let sql =

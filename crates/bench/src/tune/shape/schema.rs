@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 /// An ordinary table that has rows.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct LoadTable {
     pub(super) name: String,
     /// Counted in small files, estimated in large ones.
     pub(super) rows: i64,
@@ -13,13 +13,13 @@ pub(super) struct Table {
     pub(super) rowid: Option<String>,
     /// The columns of the primary key, or the rowid.
     pub(super) key: Vec<String>,
-    pub(super) columns: Vec<Column>,
-    pub(super) indexes: Vec<Index>,
+    pub(super) columns: Vec<LoadColumn>,
+    pub(super) indexes: Vec<LoadIndex>,
 }
 
 /// One that is stored or computed.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
+pub(super) struct LoadColumn {
     pub(super) name: String,
     pub(super) is_generated: bool,
     /// It refers to another row.
@@ -28,7 +28,7 @@ pub(super) struct Column {
 
 /// One that is no rowid.
 #[derive(Clone, Debug)]
-pub(super) struct Index {
+pub(super) struct LoadIndex {
     pub(super) name: String,
     /// An expression has no name.
     pub(super) columns: Vec<Option<String>>,
@@ -46,7 +46,7 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// The tables that have rows, and a note of what is left out.
-pub(super) fn read(db: &Connection) -> anyhow::Result<(Vec<Table>, Vec<String>)> {
+pub(super) fn read(db: &Connection) -> anyhow::Result<(Vec<LoadTable>, Vec<String>)> {
     let sql = "SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main' \
                AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
     let mut list = db.prepare(sql)?;
@@ -77,7 +77,7 @@ pub(super) fn read(db: &Connection) -> anyhow::Result<(Vec<Table>, Vec<String>)>
     Ok((tables, notes))
 }
 
-fn table(db: &Connection, name: String, is_without_rowid: bool) -> anyhow::Result<Table> {
+fn table(db: &Connection, name: String, is_without_rowid: bool) -> anyhow::Result<LoadTable> {
     let sql = "SELECT name, hidden, pk, upper(type) = 'INTEGER' FROM pragma_table_xinfo(?1)";
     let mut statement = db.prepare_cached(sql)?;
     let all = statement.query_map([&name], |row| {
@@ -105,19 +105,19 @@ fn table(db: &Connection, name: String, is_without_rowid: bool) -> anyhow::Resul
     if key.is_empty() {
         key.extend(rowid.clone());
     }
-    let columns = all.into_iter().filter(|one| one.1 != 1).map(|(name, hidden, ..)| Column {
+    let columns = all.into_iter().filter(|one| one.1 != 1).map(|(name, hidden, ..)| LoadColumn {
         is_foreign: foreign.iter().any(|of| of.eq_ignore_ascii_case(&name)),
         is_generated: hidden > 1,
         name,
     });
-    Ok(Table { columns: columns.collect(), name, rows: 0, rowid, key, indexes })
+    Ok(LoadTable { columns: columns.collect(), name, rows: 0, rowid, key, indexes })
 }
 
-fn indexes(db: &Connection, table: &str) -> anyhow::Result<Vec<Index>> {
+fn indexes(db: &Connection, table: &str) -> anyhow::Result<Vec<LoadIndex>> {
     let sql = "SELECT name, \"unique\", origin = 'pk', partial FROM pragma_index_list(?1)";
     let mut list = db.prepare_cached(sql)?;
     let list = list.query_map([table], |row| {
-        Ok(Index {
+        Ok(LoadIndex {
             name: row.get(0)?,
             columns: Vec::new(),
             is_unique: row.get(1)?,
@@ -125,7 +125,7 @@ fn indexes(db: &Connection, table: &str) -> anyhow::Result<Vec<Index>> {
             is_partial: row.get(3)?,
         })
     })?;
-    let mut indexes: Vec<Index> = list.collect::<rusqlite::Result<_>>()?;
+    let mut indexes: Vec<LoadIndex> = list.collect::<rusqlite::Result<_>>()?;
     let mut columns = db.prepare_cached("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
     for index in &mut indexes {
         let names = columns.query_map([&index.name], |row| row.get(0))?;
@@ -134,7 +134,7 @@ fn indexes(db: &Connection, table: &str) -> anyhow::Result<Vec<Index>> {
     Ok(indexes)
 }
 
-fn rows(db: &Connection, table: &Table, is_small: bool) -> anyhow::Result<i64> {
+fn rows(db: &Connection, table: &LoadTable, is_small: bool) -> anyhow::Result<i64> {
     let name = quoted(&table.name);
     let sql = match &table.rowid {
         _ if is_small => format!("SELECT count(*) FROM {name}"),
@@ -152,7 +152,7 @@ fn rows(db: &Connection, table: &Table, is_small: bool) -> anyhow::Result<i64> {
 }
 
 /// Above it, new rows get their rowids.
-pub(super) fn largest_rowid(db: &Connection, tables: &[Table]) -> anyhow::Result<i64> {
+pub(super) fn largest_rowid(db: &Connection, tables: &[LoadTable]) -> anyhow::Result<i64> {
     let mut largest = 1;
     for table in tables {
         let Some(rowid) = &table.rowid else { continue };

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 use super::*;
-use crate::tune::load::Load;
+use crate::tune::tune_load::TuneLoad;
 
 const ROWS: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)";
 
@@ -21,7 +21,7 @@ fn check(schema: &str, tables: &[&str], operations: &[&str]) -> Vec<String> {
     db.execute_batch(&schema.replace("ROWS", ROWS)).unwrap();
     let counts = || tables.iter().map(|table| count(&db, table)).collect::<Vec<_>>();
     let before = counts();
-    let load = shape(&path, &None, Workload::Mixed).unwrap();
+    let load = shape(&path, &None, TuneWorkload::Mixed).unwrap();
     let names: Vec<&str> = load.operations.keys().map(String::as_str).collect();
     assert_eq!(names, operations, "{:#?}", load.notes);
     run(&load, &path);
@@ -34,9 +34,9 @@ fn check(schema: &str, tables: &[&str], operations: &[&str]) -> Vec<String> {
     load.notes
 }
 
-fn run(load: &Load, path: &Path) {
-    let today = Settings::default().with("foreign_keys", "ON");
-    let answer = carry_out(&load.plan(path, &today, &None, 0.02)).unwrap();
+fn run(load: &TuneLoad, path: &Path) {
+    let today = PragmaSettings::default().with("foreign_keys", "ON");
+    let answer = execute_plan(&load.plan(path, &today, &None, 0.02)).unwrap();
     assert!(answer.steps.iter().all(|step| step.operations > 0), "{answer:?}");
 }
 
@@ -180,7 +180,7 @@ fn a_file_without_rows_has_no_load() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.sqlite");
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
-    let error = shape(&path, &None, Workload::Mixed).unwrap_err().to_string();
+    let error = shape(&path, &None, TuneWorkload::Mixed).unwrap_err().to_string();
     assert!(error.contains("no table has rows"), "{error}");
 }
 
@@ -191,7 +191,7 @@ fn reads_only_where_nothing_can_be_written() {
     let schema = "CREATE TABLE t (a INTEGER PRIMARY KEY CHECK (a < 300));
                   INSERT INTO t VALUES (100), (299)";
     Connection::open(&path).unwrap().execute_batch(schema).unwrap();
-    let load = shape(&path, &None, Workload::Mixed).unwrap();
+    let load = shape(&path, &None, TuneWorkload::Mixed).unwrap();
     let phases: Vec<&str> = load.phases.iter().map(|phase| phase.name).collect();
     assert_eq!(phases, ["reads"], "{:?}", load.notes);
     run(&load, &path);

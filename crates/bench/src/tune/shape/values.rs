@@ -8,8 +8,8 @@ use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
 
-use super::schema::{Table, quoted};
-use crate::lab::{Random, Scalar};
+use super::schema::{LoadTable, quoted};
+use crate::sqlite_bench::{PortableRng, SampleValue};
 
 /// Of a table. A working set of some MB, which is warm after some tenths of a second.
 const ROWS_MAX: usize = 2_000;
@@ -19,19 +19,19 @@ const SCANNED_MAX: i64 = 100_000;
 const BYTES_MAX: usize = 1_000;
 
 /// Rows of a table: the key's columns, then those that were asked for.
-pub(super) struct Sample {
+pub(super) struct ValueSample {
     key_columns: usize,
     names: Vec<String>,
     rows: Vec<Vec<Value>>,
 }
 
 /// Values and how a statement writes the question mark for them.
-pub(super) struct Bound {
-    pub(super) values: Vec<Scalar>,
+pub(super) struct BoundExpression {
+    pub(super) values: Vec<SampleValue>,
     is_hex: bool,
 }
 
-impl Bound {
+impl BoundExpression {
     /// The SQL of parameter `number`.
     pub(super) fn parameter(&self, number: usize) -> String {
         if self.is_hex { format!("unhex(?{number})") } else { format!("?{number}") }
@@ -43,9 +43,9 @@ impl Bound {
     }
 }
 
-impl Sample {
+impl ValueSample {
     /// Random rows where a rowid finds them, else evenly spread ones of the first.
-    pub(super) fn of(db: &Connection, table: &Table, columns: &[&str]) -> anyhow::Result<Self> {
+    pub(super) fn of(db: &Connection, table: &LoadTable, columns: &[&str]) -> anyhow::Result<Self> {
         let short = |name: &&str| {
             let name = quoted(name);
             format!("iif(octet_length({name}) <= {BYTES_MAX}, {name}, NULL)")
@@ -69,7 +69,7 @@ impl Sample {
                     Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
                 })?;
                 let mut one = db.prepare(&format!("{select} WHERE {rowid} >= ? LIMIT 1"))?;
-                let mut random = Random::new(7);
+                let mut random = PortableRng::new(7);
                 for _ in 0..ROWS_MAX {
                     let number = i128::from(random.next()) << 24 | i128::from(random.next());
                     let at =
@@ -97,7 +97,7 @@ impl Sample {
     }
 
     /// The values of a column that are not NULL; those of the kind that most are of.
-    pub(super) fn column(&self, name: &str) -> Option<Bound> {
+    pub(super) fn column(&self, name: &str) -> Option<BoundExpression> {
         let asked = &self.names[self.key_columns..];
         let at = match asked.iter().position(|of| of == name) {
             Some(at) => self.key_columns + at,
@@ -107,7 +107,7 @@ impl Sample {
     }
 
     /// The keys, and the SQL of each of the key's columns where the key is parameter `number`.
-    pub(super) fn keys(&self, number: usize) -> Option<(Vec<Scalar>, Vec<String>)> {
+    pub(super) fn keys(&self, number: usize) -> Option<(Vec<SampleValue>, Vec<String>)> {
         if self.key_columns == 1 {
             let bound = bound(self.rows.iter().map(|row| &row[0]))?;
             let sql = vec![bound.parameter(number)];
@@ -127,9 +127,9 @@ impl Sample {
                     _ => None,
                 })
                 .collect();
-            Some(Scalar::Text(json!(parts?).to_string()))
+            Some(SampleValue::Text(json!(parts?).to_string()))
         });
-        let keys: Vec<Scalar> = keys.collect();
+        let keys: Vec<SampleValue> = keys.collect();
         let sql = is_hex.iter().enumerate().map(|(at, is_hex)| {
             let part = format!("json_extract(?{number}, '$[{at}]')");
             if *is_hex { format!("unhex({part})") } else { part }
@@ -149,19 +149,19 @@ fn values(row: &rusqlite::Row<'_>, count: usize) -> rusqlite::Result<Option<Vec<
     values.collect()
 }
 
-fn bound<'a>(values: impl Iterator<Item = &'a Value>) -> Option<Bound> {
+fn bound<'a>(values: impl Iterator<Item = &'a Value>) -> Option<BoundExpression> {
     let values: Vec<&Value> = values.filter(|value| **value != Value::Null).collect();
     let blobs = values.iter().filter(|value| matches!(value, Value::Blob(_))).count();
     let is_hex = blobs * 2 > values.len();
     let values = values.into_iter().filter_map(|value| match value {
-        Value::Blob(bytes) => is_hex.then(|| Scalar::Text(hex(bytes))),
-        Value::Integer(number) if !is_hex => Some(Scalar::Integer(*number)),
-        Value::Real(number) if !is_hex => Some(Scalar::Real(*number)),
-        Value::Text(text) if !is_hex => Some(Scalar::Text(text.clone())),
+        Value::Blob(bytes) => is_hex.then(|| SampleValue::Text(hex(bytes))),
+        Value::Integer(number) if !is_hex => Some(SampleValue::Integer(*number)),
+        Value::Real(number) if !is_hex => Some(SampleValue::Real(*number)),
+        Value::Text(text) if !is_hex => Some(SampleValue::Text(text.clone())),
         _ => None,
     });
-    let values: Vec<Scalar> = values.collect();
-    (!values.is_empty()).then_some(Bound { values, is_hex })
+    let values: Vec<SampleValue> = values.collect();
+    (!values.is_empty()).then_some(BoundExpression { values, is_hex })
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-use super::{PREFIX, definition, file, name, variable};
+use super::{PREFIX, config_file, definition, name, variable};
 
 /// Says in the log which variables begin as those of settings do, and are not read.
 pub(crate) fn warn_of_unknown_variables() {
@@ -31,7 +31,7 @@ fn unknown(
     unknown.sort_unstable();
     let meant = |unknown: &String| {
         let text = unknown[PREFIX.len()..].to_lowercase();
-        Some(variable(name(file::nearest(definition, &text)?)))
+        Some(variable(name(config_file::nearest(definition, &text)?)))
     };
     unknown.into_iter().map(|unknown| (unknown.clone(), meant(&unknown))).collect()
 }

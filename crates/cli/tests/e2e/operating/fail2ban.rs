@@ -7,8 +7,8 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{ACCESS_PAGE, code_block, log_of_server, program, serve_as_page};
-use crate::processes::{Ran, Server};
-use crate::support::{PASSWORD, Place};
+use crate::fixture::{PASSWORD, SyncFixture};
+use crate::processes::{CommandOutput, ServeProcess};
 
 const FILTER: &str = "# /etc/fail2ban/filter.d/warren.conf";
 const JAIL: &str = "# /etc/fail2ban/jail.d/warren.conf";
@@ -18,7 +18,7 @@ const FORGED: &str = " host warren[1]: x  WARN server::admission::logins: login 
                       198.51.100.7: wrong password for ada";
 
 /// A login from an address, as a proxy tells it. What it is answered: a status.
-fn log_in(server: &Server, from: &str, login: &str, password: &str) -> u16 {
+fn log_in(server: &ServeProcess, from: &str, login: &str, password: &str) -> u16 {
     let body = json!({"login": login, "password": password, "name": FORGED}).to_string();
     let request = ureq::post(format!("{}/v1/clients?{}", server.address, FORGED.replace(' ', "+")));
     let request = request.header("content-type", "application/json").header("user-agent", FORGED);
@@ -28,13 +28,13 @@ fn log_in(server: &Server, from: &str, login: &str, password: &str) -> u16 {
 }
 
 /// The addresses that the page's filter finds in a log, one for each line that it matches.
-fn found(place: &Place, log: &str) -> Vec<String> {
+fn found(place: &SyncFixture, log: &str) -> Vec<String> {
     let filter = place.at("warren.conf");
     fs::write(&filter, code_block(ACCESS_PAGE, FILTER)).unwrap();
     fs::write(place.at("log"), log).unwrap();
     let mut command = program("/usr/bin/fail2ban-regex");
     command.args(["--out", "ip", &place.at("log"), &filter]);
-    let ran = Ran::new(command.output().unwrap()).succeeded();
+    let ran = CommandOutput::new(command.output().unwrap()).succeeded();
     ran.stdout.lines().map(str::to_owned).collect()
 }
 
@@ -50,13 +50,13 @@ fn the_jail_is_one_that_fail2ban_can_start() {
         fs::write(folder.path().join(name), code_block(ACCESS_PAGE, line)).unwrap();
     }
     let mut command = program("/usr/bin/fail2ban-client");
-    let ran = Ran::new(command.arg("-c").arg(folder.path()).arg("-d").output().unwrap());
+    let ran = CommandOutput::new(command.arg("-c").arg(folder.path()).arg("-d").output().unwrap());
     assert!(ran.succeeded().stdout.contains("['start', 'warren']"));
 }
 
 #[test]
 fn refused_logins_are_found_and_nothing_else() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let token = place.write("token.txt", "the-operators-token");
     let server = serve_as_page(&place, &["--log", "debug", "--admin-token-file", &token]);
     assert_eq!(log_in(&server, "203.0.113.9", "ada", "not hers"), 401);

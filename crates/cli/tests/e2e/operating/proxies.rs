@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::reverse_proxy::{CLIENT, ProxyKind, ReverseProxy, nginx_around};
 use super::{log_of_server, serve_as_page};
-use crate::certificates::Certificates;
+use crate::certificates::TestCertificates;
 use crate::file_modes::wait_until;
-use crate::live::{Watch, is_synced};
-use crate::processes::{Ran, json, sql, warren, warren_in};
-use crate::support::{Place, sync, token, track_all};
+use crate::fixture::{SyncFixture, sync, token, track_all};
+use crate::live::{WatchProcess, is_synced};
+use crate::processes::{CommandOutput, json, sql, warren, warren_in};
 
 /// Of one change, which goes in no smaller pages: what the server takes, less some framing.
 const CHANGE_BYTES: usize = protocol::BODY_BYTES_MAX - (4 << 10);
@@ -35,8 +35,8 @@ fn devices_work_through_haproxy() {
 }
 
 fn check(kind: ProxyKind) {
-    let place = Place::new();
-    let certificates = Certificates::new(&place);
+    let place = SyncFixture::new();
+    let certificates = TestCertificates::new(&place);
     certificates.issue("0x0A");
     let server = serve_as_page(&place, &[]);
     let proxy = ReverseProxy::as_page(kind, &certificates, server.host_and_port(), &[]);
@@ -50,7 +50,7 @@ fn check(kind: ProxyKind) {
 }
 
 /// Two devices hear of each other's changes, one of which is large.
-fn check_sync(certificates: &Certificates, proxy: &ReverseProxy) {
+fn check_sync(certificates: &TestCertificates, proxy: &ReverseProxy) {
     let place = certificates.place;
     let trusting = [("SSL_CERT_FILE", &*certificates.authority)];
     let run = |arguments: &[&str]| {
@@ -65,7 +65,7 @@ fn check_sync(certificates: &Certificates, proxy: &ReverseProxy) {
     run(&[&["sync", &a], &first_time[..]].concat());
     run(&[&["clone", &b], &first_time[..]].concat());
 
-    let watch = Watch::start_with(&trusting, &b);
+    let watch = WatchProcess::start_with(&trusting, &b);
     watch.until(is_synced);
     // An event that is held back is told as `waiting`.
     // What goes in several pages may come in several syncs.
@@ -79,7 +79,7 @@ fn check_sync(certificates: &Certificates, proxy: &ReverseProxy) {
         watch.until(is_it)
     };
     sql(&a, &format!("INSERT INTO t VALUES (1, randomblob({CHANGE_BYTES}))"));
-    let changes = 1 + CHANGE_BYTES.div_ceil(crdt::PART_BYTES);
+    let changes = 1 + CHANGE_BYTES.div_ceil(crdt::CHUNK_BYTES);
     assert_eq!(run(&["sync", &a])["sent"], changes);
     until("received", changes);
     assert_eq!(sql(&b, "SELECT length(x) FROM t"), CHANGE_BYTES.to_string());
@@ -89,14 +89,14 @@ fn check_sync(certificates: &Certificates, proxy: &ReverseProxy) {
 }
 
 /// The first `warren sync` of a file, with a proxy.
-fn sync_as_new(certificates: &Certificates, proxy: &ReverseProxy, file: &str) -> Ran {
+fn sync_as_new(certificates: &TestCertificates, proxy: &ReverseProxy, file: &str) -> CommandOutput {
     let (place, address) = (certificates.place, format!("https://{}", proxy.address()));
     let arguments = [&["sync", file, "--json"], &place.first_time(&address)[..]].concat();
     warren_in(&place.at(""), &[("SSL_CERT_FILE", &certificates.authority)], &arguments)
 }
 
 /// The server is told under which name it was asked.
-fn check_host(certificates: &Certificates, proxy: &ReverseProxy) {
+fn check_host(certificates: &TestCertificates, proxy: &ReverseProxy) {
     let asked_as = |host| proxy.ask(certificates, &request("GET /v1/openapi.json", host, "", ""));
     let answer = asked_as("warren.example");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
@@ -105,7 +105,7 @@ fn check_host(certificates: &Certificates, proxy: &ReverseProxy) {
 }
 
 /// The server is told who asks, whatever they say themselves.
-fn check_client_address(certificates: &Certificates, proxy: &ReverseProxy) {
+fn check_client_address(certificates: &TestCertificates, proxy: &ReverseProxy) {
     let login = json!({"login": "ada", "password": "not hers", "name": "a device"}).to_string();
     let answer =
         proxy.ask(certificates, &request("POST /v1/clients", "warren.example", "", &login));
@@ -129,8 +129,8 @@ fn request(line: &str, host: &str, token: &str, body: &str) -> String {
 
 #[test]
 fn a_stream_of_events_outlives_silence_and_ends_with_its_device() {
-    let place = Place::new();
-    let certificates = Certificates::new(&place);
+    let place = SyncFixture::new();
+    let certificates = TestCertificates::new(&place);
     certificates.issue("0x0A");
     let server = serve_as_page(&place, &[]);
     let a = place.at("a.db");
@@ -163,8 +163,8 @@ fn a_stream_of_events_outlives_silence_and_ends_with_its_device() {
 /// The server refuses a body that is too large before it has read it.
 #[test]
 fn a_refusal_before_the_end_of_a_body_arrives() {
-    let place = Place::new();
-    let certificates = Certificates::new(&place);
+    let place = SyncFixture::new();
+    let certificates = TestCertificates::new(&place);
     certificates.issue("0x0A");
     let server = serve_as_page(&place, &["--body-bytes-max", "65536"]);
     for kind in ProxyKind::ALL {
@@ -180,8 +180,8 @@ fn a_refusal_before_the_end_of_a_body_arrives() {
 /// The time that the page gives a server is the one that counts; here it is shorter.
 #[test]
 fn a_server_that_stays_silent_is_given_up_after_the_page_s_time() {
-    let place = Place::new();
-    let certificates = Certificates::new(&place);
+    let place = SyncFixture::new();
+    let certificates = TestCertificates::new(&place);
     certificates.issue("0x0A");
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x)");
@@ -200,7 +200,7 @@ fn a_server_that_stays_silent_is_given_up_after_the_page_s_time() {
 /// nginx takes bodies of a MiB, unless it is told another limit.
 #[test]
 fn what_nginx_finds_too_large_goes_in_smaller_pages() {
-    let place = Place::new();
+    let place = SyncFixture::new();
     let server = place.serve();
     let start = |limit: &str| {
         ReverseProxy::start(ProxyKind::Nginx, &place, |port| {

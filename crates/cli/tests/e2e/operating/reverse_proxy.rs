@@ -9,11 +9,11 @@ use std::sync::mpsc::Receiver;
 use postgres_lab::ReservedPort;
 
 use super::{PROXIES_PAGE, code_block, program, replaced};
-use crate::certificates::Certificates;
-use crate::file_modes::{Running, wait_until};
+use crate::certificates::TestCertificates;
+use crate::file_modes::{RunningCommand, wait_until};
+use crate::fixture::SyncFixture;
 use crate::live::{DEADLINE, lines};
 use crate::processes::with_input;
-use crate::support::Place;
 
 /// Of clients: one that no proxy has, and that the server does not trust.
 pub(super) const CLIENT: &str = "127.9.0.7";
@@ -29,7 +29,7 @@ impl ProxyKind {
     pub(super) const ALL: [Self; 3] = [Self::Nginx, Self::Caddy, Self::HaProxy];
 
     /// Starts it as one process in the foreground.
-    fn command(self, place: &Place, configuration: &str) -> Command {
+    fn command(self, place: &SyncFixture, configuration: &str) -> Command {
         let (path, arguments) = match self {
             Self::Nginx => ("/usr/sbin/nginx", &["-e", "stderr", "-c"][..]),
             Self::Caddy => ("/usr/bin/caddy", &["run", "--adapter", "caddyfile", "--config"][..]),
@@ -46,8 +46,8 @@ impl ProxyKind {
     }
 
     /// What the page says, for a server at `target`, with what the page leaves to the distribution.
-    fn configuration(self, certificates: &Certificates, target: &str, port: u16) -> String {
-        let Certificates { place, certificate, key, .. } = certificates;
+    fn configuration(self, certificates: &TestCertificates, target: &str, port: u16) -> String {
+        let TestCertificates { place, certificate, key, .. } = certificates;
         match self {
             Self::Nginx => nginx_around(&replaced(
                 code_block(PROXIES_PAGE, "## nginx"),
@@ -97,7 +97,7 @@ pub(super) fn nginx_around(site: &str) -> String {
 
 /// One that runs, until this value is dropped.
 pub(super) struct ReverseProxy {
-    program: Running,
+    program: RunningCommand,
     port: ReservedPort,
     /// A file.
     log: String,
@@ -108,7 +108,7 @@ impl ReverseProxy {
     /// replaced must be in the page.
     pub(super) fn as_page(
         kind: ProxyKind,
-        certificates: &Certificates,
+        certificates: &TestCertificates,
         target: &str,
         replacements: &[(&str, &str)],
     ) -> Self {
@@ -120,14 +120,14 @@ impl ReverseProxy {
     /// With a configuration for a port. Returns when it accepts connections.
     pub(super) fn start(
         kind: ProxyKind,
-        place: &Place,
+        place: &SyncFixture,
         configuration: impl Fn(u16) -> String,
     ) -> Self {
         let (file, log) = (place.at(&format!("{kind:?}.conf")), place.at(&format!("{kind:?}.log")));
         let port = ReservedPort::new().unwrap();
         fs::write(&file, configuration(port.number())).unwrap();
         let mut command = kind.command(place, &file);
-        let program = Running::of(command.stderr(File::create(&log).unwrap()));
+        let program = RunningCommand::of(command.stderr(File::create(&log).unwrap()));
         let mut proxy = Self { program, port, log };
         wait_until("a proxy that listens", || {
             let ended = proxy.program.0.try_wait().unwrap();
@@ -148,7 +148,7 @@ impl ReverseProxy {
     }
 
     /// A TLS connection of a client at [`CLIENT`], on the program's standard input and output.
-    fn connect(&self, certificates: &Certificates) -> Command {
+    fn connect(&self, certificates: &TestCertificates) -> Command {
         let mut command = program("/usr/bin/openssl");
         command.args(["s_client", "-quiet", "-verify_quiet", "-verify_return_error"]);
         command.args(["-CAfile", &certificates.authority, "-verify_ip", "127.0.0.1"]);
@@ -157,14 +157,14 @@ impl ReverseProxy {
     }
 
     /// What one request is answered, head and body.
-    pub(super) fn ask(&self, certificates: &Certificates, request: &str) -> String {
+    pub(super) fn ask(&self, certificates: &TestCertificates, request: &str) -> String {
         with_input(&mut self.connect(certificates), request).stdout
     }
 
     /// What one request is answered, line by line.
-    pub(super) fn listen(&self, certificates: &Certificates, request: &str) -> ResponseStream {
+    pub(super) fn listen(&self, certificates: &TestCertificates, request: &str) -> ResponseStream {
         let mut command = self.connect(certificates);
-        let mut client = Running::of(command.stdin(Stdio::piped()).stderr(Stdio::null()));
+        let mut client = RunningCommand::of(command.stdin(Stdio::piped()).stderr(Stdio::null()));
         client.0.stdin.take().unwrap().write_all(request.as_bytes()).unwrap();
         let lines = lines(client.0.stdout.take().unwrap());
         ResponseStream { lines, _client: client }
@@ -174,7 +174,7 @@ impl ReverseProxy {
 /// An answer that goes on, until this value is dropped.
 pub(super) struct ResponseStream {
     lines: Receiver<String>,
-    _client: Running,
+    _client: RunningCommand,
 }
 
 impl ResponseStream {

@@ -5,20 +5,20 @@ use std::fs;
 use serde_json::Value;
 
 use super::{PROXIES_PAGE, code_block, command_of_page, program, replaced};
-use crate::processes::{Ran, json};
+use crate::processes::{CommandOutput, json};
 
 /// How much of the system the service may reach, by systemd's count, which goes to 100 and differs
 /// a little between its versions.
 const EXPOSURE_MAX: &str = "40";
 
 /// `systemd-analyze …` of the page's unit, with the binary of this test.
-fn analyze(arguments: &[&str]) -> Ran {
+fn analyze(arguments: &[&str]) -> CommandOutput {
     let folder = tempfile::tempdir().unwrap();
     let unit = folder.path().join("warren.service");
     let binary = [("/usr/local/bin/warren", env!("CARGO_BIN_EXE_warren"))];
     fs::write(&unit, replaced(code_block(PROXIES_PAGE, "## systemd"), &binary)).unwrap();
     let mut command = program("/usr/bin/systemd-analyze");
-    Ran::new(command.args(arguments).arg(unit).output().unwrap()).succeeded()
+    CommandOutput::new(command.args(arguments).arg(unit).output().unwrap()).succeeded()
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{FaultRun, RegisteredDevice, Scenario, register};
-use crate::rig::{ADMIN, PASSWORD, Server};
+use super::{FaultRun, FaultScenario, RegisteredDevice, register};
+use crate::fixture::{ADMIN, FaultedServer, PASSWORD};
 
 pub(crate) struct AccountsScenario;
 
@@ -23,7 +23,7 @@ pub(crate) struct LeftAccounts {
 
 const OTHER_PASSWORD: &str = "another pass-phrase of ada's";
 
-impl Scenario for AccountsScenario {
+impl FaultScenario for AccountsScenario {
     type Left = LeftAccounts;
 
     const NAME: &'static str = "accounts";
@@ -33,7 +33,7 @@ impl Scenario for AccountsScenario {
         Self
     }
 
-    fn run(&self, server: &Server, run: &mut FaultRun) -> LeftAccounts {
+    fn run(&self, server: &FaultedServer, run: &mut FaultRun) -> LeftAccounts {
         let ledger = &mut run.ledger;
         let mut left = LeftAccounts::default();
         let account = json!({"login": "ada", "password": PASSWORD});
@@ -66,7 +66,7 @@ impl Scenario for AccountsScenario {
         left
     }
 
-    fn is_back(&self, server: &Server, run: &mut FaultRun, left: &mut LeftAccounts) -> bool {
+    fn is_back(&self, server: &FaultedServer, run: &mut FaultRun, left: &mut LeftAccounts) -> bool {
         let ledger = &mut run.ledger;
         let Some(one) = left.tokens.get("one") else {
             let account = json!({"login": "probe", "password": PASSWORD});
@@ -77,7 +77,12 @@ impl Scenario for AccountsScenario {
             && register(ledger, server, &one.token, "", "probe").is_some()
     }
 
-    fn check(&self, server: &Server, run: &mut FaultRun, left: &LeftAccounts) -> Vec<String> {
+    fn check(
+        &self,
+        server: &FaultedServer,
+        run: &mut FaultRun,
+        left: &LeftAccounts,
+    ) -> Vec<String> {
         let ledger = &mut run.ledger;
         let mut wrong = Vec::new();
         for (name, device) in &left.tokens {

@@ -6,14 +6,14 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::sync::{check_files, edit_and_sync, prepare_files};
-use super::{FaultRun, Scenario, prepare_account, register};
-use crate::rig::Server;
+use super::{FaultRun, FaultScenario, prepare_account, register};
+use crate::fixture::FaultedServer;
 
 pub(crate) struct DeviceScenario<const IS_WAL: bool> {
     token: String,
 }
 
-impl<const IS_WAL: bool> Scenario for DeviceScenario<IS_WAL> {
+impl<const IS_WAL: bool> FaultScenario for DeviceScenario<IS_WAL> {
     type Left = ();
 
     const NAME: &'static str = if IS_WAL { "device, WAL" } else { "device, rollback journal" };
@@ -32,15 +32,15 @@ impl<const IS_WAL: bool> Scenario for DeviceScenario<IS_WAL> {
         Self { token }
     }
 
-    fn run(&self, server: &Server, run: &mut FaultRun) {
+    fn run(&self, server: &FaultedServer, run: &mut FaultRun) {
         edit_and_sync(run, server);
     }
 
-    fn is_back(&self, server: &Server, run: &mut FaultRun, (): &mut ()) -> bool {
+    fn is_back(&self, server: &FaultedServer, run: &mut FaultRun, (): &mut ()) -> bool {
         register(&mut run.ledger, server, &self.token, "", "probe").is_some()
     }
 
-    fn check(&self, server: &Server, run: &mut FaultRun, (): &()) -> Vec<String> {
+    fn check(&self, server: &FaultedServer, run: &mut FaultRun, (): &()) -> Vec<String> {
         check_files(run, server)
     }
 }

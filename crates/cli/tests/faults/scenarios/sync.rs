@@ -6,8 +6,8 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::{FaultRun, Scenario, prepare_account, register};
-use crate::rig::{ADMIN, PASSWORD, Server, warren};
+use super::{FaultRun, FaultScenario, prepare_account, register};
+use crate::fixture::{ADMIN, FaultedServer, PASSWORD, warren};
 
 pub(crate) struct SyncScenario {
     token: String,
@@ -19,7 +19,7 @@ const ADDED_ROWS: i64 = 200;
 /// Of the former, those that the other device edits.
 const EDITED_ROWS: i64 = 40;
 
-impl Scenario for SyncScenario {
+impl FaultScenario for SyncScenario {
     type Left = ();
 
     const NAME: &'static str = "sync";
@@ -31,7 +31,7 @@ impl Scenario for SyncScenario {
         Self { token }
     }
 
-    fn run(&self, server: &Server, run: &mut FaultRun) {
+    fn run(&self, server: &FaultedServer, run: &mut FaultRun) {
         for _ in 0..3 {
             run.ledger.push(server, &self.token, 40);
         }
@@ -40,12 +40,12 @@ impl Scenario for SyncScenario {
         run.ledger.push(server, &self.token, 40);
     }
 
-    fn is_back(&self, server: &Server, run: &mut FaultRun, (): &mut ()) -> bool {
+    fn is_back(&self, server: &FaultedServer, run: &mut FaultRun, (): &mut ()) -> bool {
         run.ledger.push(server, &self.token, 1)
             && register(&mut run.ledger, server, &self.token, "", "probe").is_some()
     }
 
-    fn check(&self, server: &Server, run: &mut FaultRun, (): &()) -> Vec<String> {
+    fn check(&self, server: &FaultedServer, run: &mut FaultRun, (): &()) -> Vec<String> {
         let mut wrong = check_files(run, server);
         wrong.extend(run.ledger.check_vault(server, &self.token));
         wrong
@@ -53,7 +53,7 @@ impl Scenario for SyncScenario {
 }
 
 /// Two files, `a.db` and a clone `b.db`, whose server's address is written anew at each run.
-pub(crate) fn prepare_files(base: &Path, server: &Server) {
+pub(crate) fn prepare_files(base: &Path, server: &FaultedServer) {
     let password = base.join("password.txt");
     fs::write(&password, format!("{PASSWORD}\n")).unwrap();
     let db = Connection::open(base.join("a.db")).unwrap();
@@ -76,7 +76,7 @@ pub(crate) fn prepare_files(base: &Path, server: &Server) {
 }
 
 /// Edits in both files, and syncs that bring them to each other.
-pub(super) fn edit_and_sync(run: &mut FaultRun, server: &Server) {
+pub(super) fn edit_and_sync(run: &mut FaultRun, server: &FaultedServer) {
     edit(run, "a.db", |db| {
         for n in 0..ADDED_ROWS {
             let row = (format!("added {n}"), "of a", n);
@@ -101,7 +101,7 @@ fn edit(run: &FaultRun, file: &str, work: impl FnOnce(&Connection) -> rusqlite::
 }
 
 /// `warren sync`, under the faults if these are the device's.
-pub(super) fn sync(run: &mut FaultRun, server: &Server, file: &str) -> bool {
+pub(super) fn sync(run: &mut FaultRun, server: &FaultedServer, file: &str) -> bool {
     let environment = match &run.device_control {
         Some(control) => control.environment(&run.folder, None),
         None => Vec::new(),
@@ -118,7 +118,7 @@ pub(super) fn sync(run: &mut FaultRun, server: &Server, file: &str) -> bool {
 }
 
 /// Syncs until both files have everything, and says what is wrong with them then.
-pub(super) fn check_files(run: &mut FaultRun, server: &Server) -> Vec<String> {
+pub(super) fn check_files(run: &mut FaultRun, server: &FaultedServer) -> Vec<String> {
     let mut wrong = Vec::new();
     for file in ["a.db", "b.db", "a.db"] {
         if !sync(run, server, file) {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{FaultRun, Scenario};
-use crate::rig::{ADMIN, Ledger, PASSWORD, Server, send};
+use super::{FaultRun, FaultScenario};
+use crate::fixture::{ADMIN, FaultedServer, PASSWORD, SendRecord, send};
 
 pub(crate) struct UploadScenario {
     token: String,
@@ -27,20 +27,20 @@ const FILE_ID: &str = "2b0b5c0e-6d1f-4c4e-9c9e-1f2f3a4b5c6d";
 /// vault is written anew.
 const FILE_BYTES: usize = 1_500_000;
 
-impl Scenario for UploadScenario {
+impl FaultScenario for UploadScenario {
     type Left = LeftUploads;
 
     const NAME: &'static str = "uploads, compaction";
 
     fn prepare(base: &Path) -> Self {
         std::fs::create_dir_all(base).unwrap();
-        let server = Server::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
+        let server = FaultedServer::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
         let uploads = Self::sign_up(&server);
         assert!(server.stop().unwrap().success());
         uploads
     }
 
-    fn run(&self, server: &Server, run: &mut FaultRun) -> LeftUploads {
+    fn run(&self, server: &FaultedServer, run: &mut FaultRun) -> LeftUploads {
         let mut left = LeftUploads { may_be: BTreeSet::from([0]) };
         for number in 1..=3 {
             self.try_upload(server, &mut run.ledger, &mut left, number);
@@ -50,11 +50,11 @@ impl Scenario for UploadScenario {
         left
     }
 
-    fn is_back(&self, server: &Server, run: &mut FaultRun, left: &mut LeftUploads) -> bool {
+    fn is_back(&self, server: &FaultedServer, run: &mut FaultRun, left: &mut LeftUploads) -> bool {
         self.try_upload(server, &mut run.ledger, left, 5) && self.download(server).is_ok()
     }
 
-    fn check(&self, server: &Server, _: &mut FaultRun, left: &LeftUploads) -> Vec<String> {
+    fn check(&self, server: &FaultedServer, _: &mut FaultRun, left: &LeftUploads) -> Vec<String> {
         match self.download(server) {
             Ok(number) if left.may_be.contains(&number) => Vec::new(),
             Ok(number) => vec![format!("LOST: the file is {number}, not of {:?}", left.may_be)],
@@ -65,7 +65,7 @@ impl Scenario for UploadScenario {
 
 impl UploadScenario {
     /// Makes the account that apps sign in to, and its budget.
-    pub(crate) fn sign_up(server: &Server) -> Self {
+    pub(crate) fn sign_up(server: &FaultedServer) -> Self {
         let bootstrap = format!("{}/account/bootstrap", server.gateway);
         let password = serde_json::to_vec(&json!({"password": PASSWORD})).unwrap();
         let headers = [("content-type", "application/json")];
@@ -78,8 +78,8 @@ impl UploadScenario {
 
     fn try_upload(
         &self,
-        server: &Server,
-        ledger: &mut Ledger,
+        server: &FaultedServer,
+        ledger: &mut SendRecord,
         left: &mut LeftUploads,
         number: u8,
     ) -> bool {
@@ -95,15 +95,15 @@ impl UploadScenario {
 
     /// Registers a device of the account, for messages; returns its token.
     pub(crate) fn register_device(base: &Path) -> String {
-        let server = Server::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
-        let mut ledger = Ledger::default();
+        let server = FaultedServer::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
+        let mut ledger = SendRecord::default();
         let body = json!({"login": ACTUAL_LOGIN, "password": PASSWORD, "name": "device"});
         let answer = ledger.call(&server, ("POST", "/v1/clients"), "", &body).unwrap().value();
         assert!(server.stop().unwrap().success());
         answer["token"].as_str().unwrap().to_owned()
     }
 
-    pub(crate) fn upload(&self, server: &Server, number: u8) -> Option<Value> {
+    pub(crate) fn upload(&self, server: &FaultedServer, number: u8) -> Option<Value> {
         let mut headers = vec![
             ("x-actual-token", &*self.token),
             ("x-actual-file-id", FILE_ID),
@@ -120,7 +120,7 @@ impl UploadScenario {
     }
 
     /// Which file it is.
-    pub(crate) fn download(&self, server: &Server) -> Result<u8, String> {
+    pub(crate) fn download(&self, server: &FaultedServer) -> Result<u8, String> {
         let url = format!("{}/sync/download-user-file", server.gateway);
         let headers = [("x-actual-token", &*self.token), ("x-actual-file-id", FILE_ID)];
         let answer = send("GET", &url, &headers, &[]).ok_or("the download breaks off")?;

@@ -1,11 +1,11 @@
 //! What the program's SQLite is, and how it treats content.
 
-use super::Facts;
-use crate::figure::bytes;
-use crate::finding::{Finding, Mend};
+use super::ConnectionFacts;
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::format_bytes;
 
 /// A fault of SQLite that loses data.
-struct Fault {
+struct SqliteBug {
     /// The first version that has it.
     since: [u32; 3],
     /// The first that has not.
@@ -15,11 +15,11 @@ struct Fault {
     what: &'static str,
     needs: &'static str,
     source: &'static str,
-    concerns: fn(&Facts<'_>) -> bool,
+    concerns: fn(&ConnectionFacts<'_>) -> bool,
 }
 
-const FAULTS: &[Fault] = &[
-    Fault {
+const FAULTS: &[SqliteBug] = &[
+    SqliteBug {
         since: [3, 7, 0],
         fixed: [3, 51, 3],
         backports: &[[3, 44, 6], [3, 50, 7]],
@@ -28,7 +28,7 @@ const FAULTS: &[Fault] = &[
         source: "https://sqlite.org/wal.html#walresetbug",
         concerns: |facts| facts.is_wal && !facts.settings.is_exclusive(),
     },
-    Fault {
+    SqliteBug {
         since: [3, 35, 0],
         fixed: [3, 37, 2],
         backports: &[],
@@ -39,19 +39,19 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-impl Fault {
+impl SqliteBug {
     fn is_in(&self, version: [u32; 3]) -> bool {
         let is_patched = |patch: &[u32; 3]| patch[..2] == version[..2] && version >= *patch;
         (self.since..self.fixed).contains(&version) && !self.backports.iter().any(is_patched)
     }
 }
 
-pub(super) fn version(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn version(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let version = facts.settings.version()?;
     let mut faults =
         FAULTS.iter().filter(|it| it.is_in(version) && (it.concerns)(facts)).peekable();
     faults.peek()?;
-    let faults: Vec<&Fault> = faults.collect();
+    let faults: Vec<&SqliteBug> = faults.collect();
     let [major, minor, patch] = faults.iter().map(|fault| fault.fixed).max()?;
     let fixed = format!("{major}.{minor}.{patch}");
     let text = facts.settings.text("sqlite_version")?;
@@ -66,20 +66,20 @@ pub(super) fn version(facts: &Facts<'_>) -> Option<Finding> {
          later. A distribution may have put the fix into an older version: its changelog says."
     );
     Some(
-        finding.field("fixed_in", fixed).mend(Mend::Advice(mend)).cost(
+        finding.field("fixed_in", fixed).mend(Fix::Advice(mend)).cost(
             "Rarely, and without an error: commits that are gone, or a file that is malformed.",
         ),
     )
 }
 
-pub(super) fn threads(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn threads(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     (facts.settings.compile_option("THREADSAFE")? == "0").then(|| {
-        let mend = "Use SQLite from one thread only, or take a library that is compiled with \
+        let fix = "Use SQLite from one thread only, or take a library that is compiled with \
                     THREADSAFE=1 or 2.";
-        Finding::new(
+        DoctorFinding::new(
             "threads_unsafe",
             "the library is compiled without locks between threads",
-            Mend::Advice(mend.to_owned()),
+            Fix::Advice(fix.to_owned()),
         )
         .evidence("compile_options: THREADSAFE=0")
         .field("compile_option", "THREADSAFE=0")
@@ -87,32 +87,32 @@ pub(super) fn threads(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) fn double_quotes(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn double_quotes(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let dqs = facts.settings.compile_option("DQS").unwrap_or("3");
     (facts.settings.has_compile_options() && dqs != "0").then(|| {
-        let mend = "Write 'text' with single quotes. The program, or its library's build, can have \
+        let fix = "Write 'text' with single quotes. The program, or its library's build, can have \
                     it refused: SQLITE_DBCONFIG_DQS_DML and _DDL, or -DSQLITE_DQS=0.";
         let what = "a misspelt column in double quotes is taken for a text";
-        Finding::new("double_quoted_strings", what, Mend::Advice(mend.to_owned()))
+        DoctorFinding::new("double_quoted_strings", what, Fix::Advice(fix.to_owned()))
             .evidence(format!("the library is compiled with DQS={dqs}, not 0"))
             .field("compile_option", format!("DQS={dqs}"))
             .cost("WHERE \"nmae\" = 'Ada' finds nothing, and no error says why.")
     })
 }
 
-pub(super) fn encoding(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn encoding(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let encoding = facts.settings.text("encoding")?;
     encoding.to_ascii_uppercase().starts_with("UTF-16").then(|| {
-        let mend = "Copy the content into a new file: PRAGMA encoding = 'UTF-8' before its first \
+        let fix = "Copy the content into a new file: PRAGMA encoding = 'UTF-8' before its first \
                     table, then .dump and .read, or ATTACH and INSERT … SELECT.";
         facts
             .finding("encoding_wide", "encoding", format!("texts are stored as {encoding}"))
-            .mend(Mend::Advice(mend.to_owned()))
+            .mend(Fix::Advice(fix.to_owned()))
             .cost("Latin text takes twice the room, in the file and in the cache.")
     })
 }
 
-pub(super) fn secure_delete(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn secure_delete(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     (facts.settings.number("secure_delete")? == 0).then(|| {
         let cost = if facts.is_encrypted {
             "Who has the key reads deleted content until its pages are written again."
@@ -122,7 +122,7 @@ pub(super) fn secure_delete(facts: &Facts<'_>) -> Option<Finding> {
         let what = "what is deleted stays in the file: secure_delete is off";
         facts
             .finding("secure_delete_off", "secure_delete", what)
-            .evidence(format!("{} of the file are free pages", bytes(facts.free_bytes)))
+            .evidence(format!("{} of the file are free pages", format_bytes(facts.free_bytes)))
             .mend(facts.set("secure_delete", "ON"))
             .cost(cost)
     })

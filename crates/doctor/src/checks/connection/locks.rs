@@ -1,8 +1,8 @@
 //! Settings on which it depends whether a commit stays, whether a connection waits, and whether
 //! references are kept.
 
-use super::Facts;
-use crate::finding::Finding;
+use super::ConnectionFacts;
+use crate::finding::DoctorFinding;
 
 /// Longer than a transaction should take, shorter than a person waits for a page.
 const BUSY_TIMEOUT_MS: &str = "5000";
@@ -10,7 +10,7 @@ const BUSY_TIMEOUT_MS: &str = "5000";
 const TABLES_SHOWN_MAX: usize = 5;
 const ROLLBACK: &[&str] = &["delete", "persist", "truncate"];
 
-pub(super) fn busy_timeout(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn busy_timeout(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let settings = facts.settings;
     let fails_at_once = settings.number("busy_timeout")? <= 0 && !settings.is_exclusive();
     fails_at_once.then(|| {
@@ -26,7 +26,7 @@ pub(super) fn busy_timeout(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) fn journal_mode(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn journal_mode(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let is_unsafe = facts.settings.is_journal(&["memory", "off"]) && facts.other_file.is_none();
     is_unsafe.then(|| {
         let what = "transactions have no journal on the disk";
@@ -37,7 +37,7 @@ pub(super) fn journal_mode(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) fn synchronous_off(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn synchronous_off(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     (facts.settings.number("synchronous")? == 0).then(|| {
         let wanted = if facts.is_wal { "NORMAL" } else { "FULL" };
         let what = "nothing is flushed to the disk: synchronous is OFF";
@@ -48,7 +48,7 @@ pub(super) fn synchronous_off(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) fn synchronous_low(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn synchronous_low(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let is_low = facts.settings.number("synchronous")? == 1 && facts.settings.is_journal(ROLLBACK);
     is_low.then(|| {
         let what = "synchronous is NORMAL with a rollback journal";
@@ -61,7 +61,7 @@ pub(super) fn synchronous_low(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) fn checkpoints(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn checkpoints(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let is_off = facts.settings.number("wal_autocheckpoint")? <= 0 && facts.is_wal;
     is_off.then(|| {
         let what = "this connection never moves the WAL into the file: wal_autocheckpoint is 0";
@@ -72,7 +72,7 @@ pub(super) fn checkpoints(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) fn foreign_keys(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn foreign_keys(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let is_off = facts.settings.number("foreign_keys")? == 0 && !facts.referring.is_empty();
     is_off.then(|| {
         let tables = &facts.referring;

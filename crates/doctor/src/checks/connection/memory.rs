@@ -1,8 +1,8 @@
 //! The page cache and temporary files, beside the memory that this machine has.
 
-use super::Facts;
-use crate::figure::bytes;
-use crate::finding::{Finding, Mend};
+use super::ConnectionFacts;
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::format_bytes;
 
 const KIB: u64 = 1_024;
 const MIB: u64 = 1_024 * KIB;
@@ -18,13 +18,13 @@ const CACHE_BYTES_MAX: u64 = 256 * MIB;
 const GAIN: u64 = 4;
 
 /// The page cache, as `cache_size` says it: pages, or, below 0, KiB.
-fn cache_bytes(facts: &Facts<'_>) -> Option<u64> {
+fn cache_bytes(facts: &ConnectionFacts<'_>) -> Option<u64> {
     let size = facts.settings.number("cache_size")?;
     let unit = if size < 0 { KIB } else { facts.page_bytes };
     Some(size.unsigned_abs().saturating_mul(unit))
 }
 
-pub(super) fn cache_small(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn cache_small(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let (cache, memory, content) = (cache_bytes(facts)?, facts.memory_bytes?, facts.content_bytes);
     let mapped = facts.settings.number("mmap_size").and_then(|size| u64::try_from(size).ok());
     let is_mapped = !facts.is_encrypted && mapped.is_some_and(|mapped| mapped >= content);
@@ -33,16 +33,16 @@ pub(super) fn cache_small(facts: &Facts<'_>) -> Option<Finding> {
         && content >= cache.saturating_mul(CONTENT_PER_CACHE)
         && better >= cache.saturating_mul(GAIN);
     (is_small && !is_mapped).then(|| {
-        let what = format!("the page cache is {}, the content {}", bytes(cache), bytes(content));
+        let what = format!("the page cache is {}, the content {}", format_bytes(cache), format_bytes(content));
         let evidence = format!(
             "{}: the least of the content, a sixteenth of the {} of memory that are available now, \
              and 256 MiB",
-            bytes(better),
-            bytes(memory)
+            format_bytes(better),
+            format_bytes(memory)
         );
-        let mend = facts.set("cache_size", &format!("-{}", better / KIB));
-        let mend = format!(
-            "{mend}; divided by the number of connections that the program keeps. `warren tune` \
+        let fix = facts.set("cache_size", &format!("-{}", better / KIB));
+        let fix = format!(
+            "{fix}; divided by the number of connections that the program keeps. `warren tune` \
              measures what it gains."
         );
         facts
@@ -51,7 +51,7 @@ pub(super) fn cache_small(facts: &Facts<'_>) -> Option<Finding> {
             .field("cache_bytes", cache)
             .field("content_bytes", content)
             .field("proposed_bytes", better)
-            .mend(Mend::Advice(mend))
+            .mend(Fix::Advice(fix))
             .cost(if facts.is_encrypted {
                 "Pages that are not in it are decrypted each time they are read."
             } else {
@@ -60,18 +60,18 @@ pub(super) fn cache_small(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) fn cache_large(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn cache_large(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let (cache, memory) = (cache_bytes(facts)?, facts.memory_bytes?);
     let filled = cache.min(facts.content_bytes);
     (filled > memory / 2).then(|| {
-        let (filled_text, memory_text) = (bytes(filled), bytes(memory));
+        let (filled_text, memory_text) = (format_bytes(filled), format_bytes(memory));
         let what = format!(
             "the page cache of one connection may take {filled_text} of {memory_text} of memory"
         );
         let better = (memory / MEMORY_SHARE).min(CACHE_BYTES_MAX) / MIB * MIB;
         facts
             .finding("cache_large", "cache_size", what)
-            .evidence(format!("the content has {}", bytes(facts.content_bytes)))
+            .evidence(format!("the content has {}", format_bytes(facts.content_bytes)))
             .evidence(format!("{memory_text} of memory are available on this machine now"))
             .field("cache_bytes", cache)
             .field("available_bytes", memory)
@@ -80,7 +80,7 @@ pub(super) fn cache_large(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-pub(super) fn temp_in_memory(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn temp_in_memory(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let (memory, content) = (facts.memory_bytes?, facts.content_bytes);
     let directory = facts.temp.as_ref().filter(|(_, is_memory)| *is_memory);
     let place = match directory {
@@ -90,21 +90,21 @@ pub(super) fn temp_in_memory(facts: &Facts<'_>) -> Option<Finding> {
     };
     facts.settings.number("temp_store")?;
     (content > memory / 4).then(|| {
-        let (content, memory) = (bytes(content), bytes(memory));
+        let (content, memory) = (format_bytes(content), format_bytes(memory));
         let what = format!("a VACUUM would take {content} of {memory} of memory: {place}");
-        let mend = "For VACUUM: temp_store = FILE, and SQLITE_TMPDIR a directory on a disk; or \
+        let fix = "For VACUUM: temp_store = FILE, and SQLITE_TMPDIR a directory on a disk; or \
                     `warren vacuum`, which needs neither.";
         facts
             .finding("temp_in_memory", "temp_store", what)
             .evidence(format!("the content has {content}; VACUUM writes a copy of it"))
             .field("needed_bytes", facts.content_bytes)
             .field("available_bytes", facts.memory_bytes)
-            .mend(Mend::Advice(mend.to_owned()))
+            .mend(Fix::Advice(fix.to_owned()))
             .cost("It fails, or the system kills a process.")
     })
 }
 
-pub(super) fn temp_unencrypted(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn temp_unencrypted(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     facts.settings.number("temp_store")?;
     let writes = facts.is_encrypted && !facts.settings.keeps_temp_in_memory();
     writes.then(|| {

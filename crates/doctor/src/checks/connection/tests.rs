@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{Facts, judge};
-use crate::finding::{Finding, Mend};
-use crate::report::Log;
+use super::{ConnectionFacts, judge};
+use crate::finding::{DoctorFinding, Fix};
+use crate::report::CheckResults;
 use crate::settings::ConnectionSettings;
 
 /// What a program in production has; nothing is to be said of it.
@@ -30,8 +30,8 @@ fn settings(changes: &[(&str, &str)]) -> ConnectionSettings {
     ConnectionSettings::parse(lines.join("\n").as_bytes()).unwrap()
 }
 
-fn facts(settings: &ConnectionSettings) -> Facts<'_> {
-    Facts {
+fn facts(settings: &ConnectionSettings) -> ConnectionFacts<'_> {
+    ConnectionFacts {
         settings,
         is_wal: true,
         page_bytes: 4_096,
@@ -48,42 +48,45 @@ fn facts(settings: &ConnectionSettings) -> Facts<'_> {
     }
 }
 
-fn found(changes: &[(&str, &str)], change: impl FnOnce(&mut Facts<'_>)) -> Vec<Finding> {
+fn found(
+    changes: &[(&str, &str)],
+    change: impl FnOnce(&mut ConnectionFacts<'_>),
+) -> Vec<DoctorFinding> {
     let settings = settings(changes);
     let mut facts = facts(&settings);
     change(&mut facts);
-    let mut log = Log::default();
+    let mut log = CheckResults::default();
     judge(&facts, &mut log);
     log.findings
 }
 
-/// Exactly this is found, with evidence; and its mend has that text in it.
+/// Exactly this is found, with evidence; and its fix has that text in it.
 #[track_caller]
 fn check(
     code: &str,
     changes: &[(&str, &str)],
-    change: impl FnOnce(&mut Facts<'_>),
-    mend: &str,
-) -> Finding {
+    change: impl FnOnce(&mut ConnectionFacts<'_>),
+    fix: &str,
+) -> DoctorFinding {
     let found = found(changes, change);
     let codes: Vec<&str> = found.iter().map(|finding| finding.code).collect();
     assert_eq!(codes, [code], "{found:#?}");
     let finding = found.into_iter().next().unwrap();
     assert!(!finding.evidence.is_empty() && !finding.fields.is_empty(), "{finding:#?}");
-    assert!(!finding.cost.is_empty() && finding.mend.to_string().contains(mend), "{finding:#?}");
+    assert!(!finding.cost.is_empty() && finding.mend.to_string().contains(fix), "{finding:#?}");
     finding
 }
 
 #[track_caller]
-fn check_none(changes: &[(&str, &str)], change: impl FnOnce(&mut Facts<'_>)) {
+fn check_none(changes: &[(&str, &str)], change: impl FnOnce(&mut ConnectionFacts<'_>)) {
     let found = found(changes, change);
     assert!(found.is_empty(), "{found:#?}");
 }
 
-const fn same(_: &mut Facts<'_>) {}
+const fn same(_: &mut ConnectionFacts<'_>) {}
 
 /// The mail provider's cache, on a file for which it is not small.
-const fn small(facts: &mut Facts<'_>) {
+const fn small(facts: &mut ConnectionFacts<'_>) {
     facts.content_bytes = 100_000_000;
 }
 
@@ -108,16 +111,16 @@ fn what_waits_for_no_lock_is_found() {
 fn a_mend_is_written_as_the_framework_has_it() {
     let mut settings = settings(&[("busy_timeout", "0")]);
     settings.line = Some(|name, value| format!("db.pragma('{name} = {value}');"));
-    let mut log = Log::default();
-    judge(&Facts { content_bytes: 0, ..facts(&settings) }, &mut log);
-    let mend =
+    let mut log = CheckResults::default();
+    judge(&ConnectionFacts { content_bytes: 0, ..facts(&settings) }, &mut log);
+    let fix =
         "In the program, on each connection (better-sqlite3): db.pragma('busy_timeout = 5000');";
-    assert_eq!(log.findings[0].mend, Mend::Advice(mend.to_owned()));
+    assert_eq!(log.findings[0].mend, Fix::Advice(fix.to_owned()));
 }
 
 #[test]
 fn what_a_power_loss_or_a_crash_breaks_is_found() {
-    let rollback = |facts: &mut Facts<'_>| {
+    let rollback = |facts: &mut ConnectionFacts<'_>| {
         small(facts);
         facts.is_wal = false;
     };
@@ -165,7 +168,7 @@ fn versions_that_lose_data_are_found() {
     for version in ["3.44.6", "3.44.9", "3.50.7", "3.51.3", "3.52.0", "3.54.0"] {
         check_none(&[("sqlite_version", version)], small);
     }
-    let rollback = |facts: &mut Facts<'_>| {
+    let rollback = |facts: &mut ConnectionFacts<'_>| {
         small(facts);
         facts.is_wal = false;
     };
@@ -179,13 +182,13 @@ fn versions_that_lose_data_are_found() {
 #[test]
 fn how_the_library_was_compiled_is_judged() {
     let option = |option: &str| [("compile_options", option.to_owned())];
-    let check = |code: &str, compiled: &str, mend: &str| {
+    let check = |code: &str, compiled: &str, fix: &str| {
         let compiled = option(compiled);
         let changes: Vec<(&str, &str)> = compiled.iter().map(|(a, b)| (*a, b.as_str())).collect();
         let dqs = ("compile_options", "DQS=0");
         let changes =
             if code == "threads_unsafe" { [&changes[..], &[dqs]].concat() } else { changes };
-        check(code, &changes, small, mend);
+        check(code, &changes, small, fix);
     };
     check("threads_unsafe", "THREADSAFE=0", "THREADSAFE=1");
     check("double_quoted_strings", "THREADSAFE=1", "DQS");
@@ -194,7 +197,7 @@ fn how_the_library_was_compiled_is_judged() {
 
 #[test]
 fn content_that_takes_more_room_or_stays_too_long_is_found() {
-    let utf16 = |facts: &mut Facts<'_>| {
+    let utf16 = |facts: &mut ConnectionFacts<'_>| {
         small(facts);
         facts.encoding = "UTF-16le".to_owned();
     };
@@ -256,7 +259,7 @@ fn a_cache_is_judged_by_the_file_and_the_memory() {
 fn temporary_files_are_judged_by_where_they_go() {
     let cache = ("cache_size", "-256000");
     let in_shm = |memory: u64| {
-        move |facts: &mut Facts<'_>| {
+        move |facts: &mut ConnectionFacts<'_>| {
             facts.temp = Some((PathBuf::from("/dev/shm"), true));
             facts.memory_bytes = Some(memory);
         }
@@ -264,11 +267,11 @@ fn temporary_files_are_judged_by_where_they_go() {
     let finding = check("temp_in_memory", &[cache], in_shm(3 * GB), "warren vacuum");
     assert!(finding.what.contains("/dev/shm is in memory"), "{finding:?}");
     check_none(&[cache], in_shm(5 * GB));
-    let memory = |facts: &mut Facts<'_>| facts.memory_bytes = Some(3 * GB);
+    let memory = |facts: &mut ConnectionFacts<'_>| facts.memory_bytes = Some(3 * GB);
     check("temp_in_memory", &[cache, ("temp_store", "2")], memory, "warren vacuum");
     check_none(&[cache], memory);
 
-    let encrypted = |facts: &mut Facts<'_>| {
+    let encrypted = |facts: &mut ConnectionFacts<'_>| {
         small(facts);
         facts.is_encrypted = true;
     };
@@ -302,7 +305,7 @@ fn settings_of_another_file_are_found() {
 
 #[test]
 fn settings_that_did_nothing_are_found() {
-    let none = |facts: &mut Facts<'_>| {
+    let none = |facts: &mut ConnectionFacts<'_>| {
         small(facts);
         facts.auto_vacuum = 0;
     };
@@ -314,8 +317,8 @@ fn settings_that_did_nothing_are_found() {
     check("setting_ineffective", &[("wanted.auto_vacuum", "9")], none, "cannot be 9");
 
     let wanted = ("wanted.page_size", "8192");
-    let mend = "PRAGMA journal_mode = DELETE;\nPRAGMA page_size = 8192;\nVACUUM;";
-    check("setting_ineffective", &[wanted], small, mend);
+    let fix = "PRAGMA journal_mode = DELETE;\nPRAGMA page_size = 8192;\nVACUUM;";
+    check("setting_ineffective", &[wanted], small, fix);
     check("setting_ineffective", &[("wanted.page_size", "5000")], small, "cannot be");
     for wanted in [("wanted.synchronous", "FULL"), ("wanted.mmap_size", "268435456")] {
         check("setting_ineffective", &[wanted], small, "PRAGMA");
@@ -339,7 +342,7 @@ fn a_file_that_was_meant_to_be_encrypted_is_found() {
     let has = [wanted, ("cipher", "chacha20")];
     let finding = check("encryption_ineffective", &has, small, "rekey");
     assert!(finding.evidence[0].contains("chacha20"), "{finding:?}");
-    let encrypted = |facts: &mut Facts<'_>| {
+    let encrypted = |facts: &mut ConnectionFacts<'_>| {
         small(facts);
         facts.is_encrypted = true;
     };
@@ -356,7 +359,7 @@ fn a_file_that_was_meant_to_be_encrypted_is_found() {
 #[test]
 fn what_was_not_told_is_not_judged() {
     let settings = ConnectionSettings::parse(b"journal_mode=wal\n").unwrap();
-    let mut log = Log::default();
+    let mut log = CheckResults::default();
     judge(&facts(&settings), &mut log);
     assert!(log.findings.is_empty(), "{:#?}", log.findings);
 }

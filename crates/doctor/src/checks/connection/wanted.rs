@@ -1,10 +1,10 @@
 //! What the program means, beside what it has: settings that did nothing, and settings of another file.
 
-use super::Facts;
-use crate::finding::{Finding, Mend};
+use super::ConnectionFacts;
+use crate::finding::{DoctorFinding, Fix};
 
 /// The connection has another file, or this one as it was.
-pub(super) fn mismatch(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn mismatch(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let settings = facts.settings;
     let mut evidence: Vec<(&str, String)> = Vec::new();
     if let Some(file) = &facts.other_file {
@@ -25,10 +25,10 @@ pub(super) fn mismatch(facts: &Facts<'_>) -> Option<Finding> {
     if differ.is_empty() {
         return None;
     }
-    let mend = "See which file the program opens (a relative path begins where the program was \
+    let fix = "See which file the program opens (a relative path begins where the program was \
                 started), and let it print its settings again.";
     let what = "the settings are of another file, or of this one as it was";
-    let mut finding = Finding::new("settings_mismatch", what, Mend::Advice(mend.to_owned()));
+    let mut finding = DoctorFinding::new("settings_mismatch", what, Fix::Advice(fix.to_owned()));
     for (_, line) in &evidence {
         finding = finding.evidence(line.clone());
     }
@@ -38,7 +38,7 @@ pub(super) fn mismatch(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The program means the file to be encrypted, and it is not.
-pub(super) fn encryption(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn encryption(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let cipher = facts.settings.wanted().get("cipher")?;
     let settings = facts.settings;
     let has_cipher = settings.text("cipher").or_else(|| settings.text("cipher_version"));
@@ -51,10 +51,10 @@ pub(super) fn encryption(facts: &Facts<'_>) -> Option<Finding> {
                 "the library has no ciphers: it ignores PRAGMA cipher and PRAGMA key".to_owned()
             }
         };
-        let mend = "Take a build of SQLite that has the cipher (SQLite3 Multiple Ciphers, \
+        let fix = "Take a build of SQLite that has the cipher (SQLite3 Multiple Ciphers, \
                     SQLCipher), and give the file a key there: PRAGMA rekey, or VACUUM INTO.";
         let what = format!("the program means {cipher}, and the file is not encrypted");
-        Finding::new("encryption_ineffective", what, Mend::Advice(mend.to_owned()))
+        DoctorFinding::new("encryption_ineffective", what, Fix::Advice(fix.to_owned()))
             .evidence(why)
             .field("setting", "cipher")
             .field("wanted", cipher.as_str())
@@ -63,13 +63,17 @@ pub(super) fn encryption(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// What was set and did nothing.
-pub(super) fn ineffective(facts: &Facts<'_>) -> Vec<Finding> {
+pub(super) fn ineffective(facts: &ConnectionFacts<'_>) -> Vec<DoctorFinding> {
     let all =
         facts.settings.wanted().iter().filter(|(name, _)| **name != "cipher" || facts.is_encrypted);
     all.filter_map(|(name, wanted)| one_ineffective(facts, name, wanted)).collect()
 }
 
-fn one_ineffective(facts: &Facts<'_>, name: &'static str, wanted: &str) -> Option<Finding> {
+fn one_ineffective(
+    facts: &ConnectionFacts<'_>,
+    name: &'static str,
+    wanted: &str,
+) -> Option<DoctorFinding> {
     let found = match name {
         // The file's own is the truth: it may have been changed since.
         "auto_vacuum" => facts.auto_vacuum.to_string(),
@@ -81,7 +85,7 @@ fn one_ineffective(facts: &Facts<'_>, name: &'static str, wanted: &str) -> Optio
         return None;
     }
     let what = format!("{name} = {wanted} did nothing: it is {}", named(name, &found));
-    let mut finding = Finding::new("setting_ineffective", what, mend(facts, name, wanted))
+    let mut finding = DoctorFinding::new("setting_ineffective", what, mend(facts, name, wanted))
         .evidence(format!("wanted is {wanted}, and the answer is {found}"))
         .field("setting", name)
         .field("wanted", wanted)
@@ -92,20 +96,20 @@ fn one_ineffective(facts: &Facts<'_>, name: &'static str, wanted: &str) -> Optio
     Some(finding.cost("What the setting is for does not happen, and no error says so."))
 }
 
-fn mend(facts: &Facts<'_>, name: &str, wanted: &str) -> Mend {
+fn mend(facts: &ConnectionFacts<'_>, name: &str, wanted: &str) -> Fix {
     match name {
         "auto_vacuum" | "page_size" if !is_possible(name, wanted) => {
-            Mend::Advice(format!("{name} cannot be {wanted}: see https://sqlite.org/pragma.html"))
+            Fix::Advice(format!("{name} cannot be {wanted}: see https://sqlite.org/pragma.html"))
         }
-        "auto_vacuum" => Mend::Sql(format!("PRAGMA auto_vacuum = {wanted};\nVACUUM;")),
-        "page_size" if facts.is_encrypted => Mend::Advice(
+        "auto_vacuum" => Fix::Sql(format!("PRAGMA auto_vacuum = {wanted};\nVACUUM;")),
+        "page_size" if facts.is_encrypted => Fix::Advice(
             "Make a new file with that page size and the key, and copy the rows.".to_owned(),
         ),
-        "page_size" if facts.is_wal => Mend::Sql(format!(
+        "page_size" if facts.is_wal => Fix::Sql(format!(
             "PRAGMA journal_mode = DELETE;\nPRAGMA page_size = {wanted};\nVACUUM;\n\
              PRAGMA journal_mode = WAL;"
         )),
-        "page_size" => Mend::Sql(format!("PRAGMA page_size = {wanted};\nVACUUM;")),
+        "page_size" => Fix::Sql(format!("PRAGMA page_size = {wanted};\nVACUUM;")),
         name => facts.set(name, wanted),
     }
 }

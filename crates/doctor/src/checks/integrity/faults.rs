@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::finding::{Finding, Mend};
-use crate::outside::Outside;
-use crate::report::Log;
-use crate::schema::{Schema, Table, quoted};
-use crate::subject::Subject;
+use crate::file_environment::FileEnvironment;
+use crate::finding::{DoctorFinding, Fix};
+use crate::opened_file::OpenedFile;
+use crate::report::CheckResults;
+use crate::schema::{DatabaseSchema, TableSchema, quote_identifier};
 
 /// Lines shown of one finding.
 const LINES_MAX: usize = 5;
 
 /// What a line is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fault {
+enum IntegrityFault {
     /// An index and its table differ: the index can be made anew.
     Index(String),
     /// Two rows have the same value in a unique index.
@@ -26,7 +26,7 @@ enum Fault {
     Page,
 }
 
-impl Fault {
+impl IntegrityFault {
     /// Of a line as SQLite 3.54 writes it (`pragma.c`, `btree.c`, `fts5_main.c`, `rtree.c`).
     fn of(line: &str) -> Self {
         let behind = |word: &str| line.split_once(word).map(|(_, name)| name.to_owned());
@@ -65,19 +65,24 @@ impl Fault {
 }
 
 /// Tells these lines, which SQLite said of a table or, without one, of the whole file.
-pub(super) fn tell(lines: &[String], table: Option<&Table>, subject: &Subject, log: &mut Log) {
+pub(super) fn tell(
+    lines: &[String],
+    table: Option<&TableSchema>,
+    subject: &OpenedFile,
+    log: &mut CheckResults,
+) {
     let schema = &subject.schema;
-    let mut by_fault = BTreeMap::<Fault, Vec<&str>>::new();
+    let mut by_fault = BTreeMap::<IntegrityFault, Vec<&str>>::new();
     for line in lines {
-        by_fault.entry(Fault::of(line)).or_default().push(line);
+        by_fault.entry(IntegrityFault::of(line)).or_default().push(line);
     }
     for (fault, lines) in by_fault {
         let finding = match &fault {
-            Fault::Index(index) => index_broken(index, schema),
-            Fault::Duplicate(index) => duplicate(index, schema),
-            Fault::Constraint(name) => constraint(name),
-            Fault::Virtual(name) => virtual_table(name, schema),
-            Fault::Page => page(table, &subject.outside),
+            IntegrityFault::Index(index) => index_broken(index, schema),
+            IntegrityFault::Duplicate(index) => duplicate(index, schema),
+            IntegrityFault::Constraint(name) => constraint(name),
+            IntegrityFault::Virtual(name) => virtual_table(name, schema),
+            IntegrityFault::Page => page(table, &subject.environment),
         };
         let mut finding = finding.field("faults_count", lines.len());
         for line in lines.iter().take(LINES_MAX) {
@@ -87,28 +92,32 @@ pub(super) fn tell(lines: &[String], table: Option<&Table>, subject: &Subject, l
         if left > 0 {
             finding = finding.evidence(format!("and {left} more"));
         }
-        log.find(finding);
+        log.add(finding);
     }
 }
 
-fn index_broken(index: &str, schema: &Schema) -> Finding {
+fn index_broken(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
     let table = table_of(index, schema).map_or("", |table| table.name.as_str());
     let what = format!("the index {index} and its table {table} differ");
-    Finding::new("index_broken", what, Mend::Sql(format!("REINDEX {};", quoted(index))))
-        .field("index", index)
-        .field("table", table)
-        .cost("Queries that use it miss rows, or find what is no longer there.")
+    DoctorFinding::new(
+        "index_broken",
+        what,
+        Fix::Sql(format!("REINDEX {};", quote_identifier(index))),
+    )
+    .field("index", index)
+    .field("table", table)
+    .cost("Queries that use it miss rows, or find what is no longer there.")
 }
 
-fn duplicate(index: &str, schema: &Schema) -> Finding {
+fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
     let table = table_of(index, schema);
     let columns = table.and_then(|table| {
         let index = table.indexes.iter().find(|it| it.name == index)?;
         let columns: Option<Vec<String>> =
-            index.columns.iter().map(|key| key.column.as_deref().map(quoted)).collect();
+            index.columns.iter().map(|key| key.column.as_deref().map(quote_identifier)).collect();
         Some((table, columns?.join(", ")))
     });
-    let name = quoted(index);
+    let name = quote_identifier(index);
     let advice = columns.map_or_else(
         || format!("Find the rows that are the same by {index}, delete or change all but one."),
         |(table, columns)| {
@@ -116,59 +125,59 @@ fn duplicate(index: &str, schema: &Schema) -> Finding {
                 "See which they are: SELECT {columns}, count(*) FROM {} NOT INDEXED GROUP BY \
                  {columns} HAVING count(*) > 1. Delete or change all but one of each; then \
                  REINDEX {name}.",
-                quoted(&table.name)
+                quote_identifier(&table.name)
             )
         },
     );
     let what = format!("{index} is unique, and has the same value more than once");
-    Finding::new("unique_violated", what, Mend::Advice(advice))
+    DoctorFinding::new("unique_violated", what, Fix::Advice(advice))
         .field("index", index)
         .field("table", table.map_or("", |table| table.name.as_str()))
         .cost("Which of the rows a query finds depends on its plan; VACUUM and REINDEX fail.")
 }
 
 /// `name` is a table, or a column of one.
-fn constraint(name: &str) -> Finding {
+fn constraint(name: &str) -> DoctorFinding {
     let advice = format!(
         "See in the declaration of {name} what is asked for, find the rows that are not so, and \
          mend or delete them."
     );
-    Finding::new(
+    DoctorFinding::new(
         "constraint_violated",
         format!("rows break a constraint of {name}"),
-        Mend::Advice(advice),
+        Fix::Advice(advice),
     )
     .field("name", name)
     .cost("Each later change of such a row fails, and programs that trust the constraint go wrong.")
 }
 
-pub(super) fn virtual_table(name: &str, schema: &Schema) -> Finding {
+pub(super) fn virtual_table(name: &str, schema: &DatabaseSchema) -> DoctorFinding {
     let table = schema.virtual_tables.iter().find(|table| table.name == name);
     let module = table.map_or("", |table| table.module.as_str());
-    let mend = if module.starts_with("fts") {
-        let name = quoted(name);
-        Mend::Sql(format!("INSERT INTO {name} ({name}) VALUES ('rebuild');"))
+    let fix = if module.starts_with("fts") {
+        let name = quote_identifier(name);
+        Fix::Sql(format!("INSERT INTO {name} ({name}) VALUES ('rebuild');"))
     } else {
         let advice = "Make it anew: drop it, create it as it was declared, and fill it from the \
                       table that it is about.";
-        Mend::Advice(advice.to_owned())
+        Fix::Advice(advice.to_owned())
     };
-    Finding::new(
+    DoctorFinding::new(
         "virtual_table_broken",
         format!("{name} is out of step with what it is about"),
-        mend,
+        fix,
     )
     .field("table", name)
     .field("module", module)
     .cost("Searches miss rows, or find what is no longer there.")
 }
 
-fn page(table: Option<&Table>, outside: &Outside) -> Finding {
+fn page(table: Option<&TableSchema>, environment: &FileEnvironment) -> DoctorFinding {
     let what = match table {
         Some(table) => format!("table {} fails the integrity check", table.name),
         None => "the file fails the integrity check".to_owned(),
     };
-    let finding = Finding::new("page_broken", what, super::mend(outside));
+    let finding = DoctorFinding::new("page_broken", what, super::recovery_advice(environment));
     let finding = match table {
         Some(table) => finding.field("table", table.name.as_str()),
         None => finding,
@@ -176,7 +185,7 @@ fn page(table: Option<&Table>, outside: &Outside) -> Finding {
     finding.cost("Rows are wrong or out of reach, and each write may spread that.")
 }
 
-fn table_of<'a>(index: &str, schema: &'a Schema) -> Option<&'a Table> {
+fn table_of<'a>(index: &str, schema: &'a DatabaseSchema) -> Option<&'a TableSchema> {
     schema.tables.iter().find(|table| table.indexes.iter().any(|it| it.name == index))
 }
 
@@ -186,23 +195,26 @@ mod tests {
 
     #[test]
     fn each_line_is_understood() {
-        let index = |name: &str| Fault::Index(name.to_owned());
+        let index = |name: &str| IntegrityFault::Index(name.to_owned());
         for (line, fault) in [
             ("row 7 missing from index t_x", index("t_x")),
             ("wrong # of entries in index t_x", index("t_x")),
             ("row 7 values differ from index t_x", index("t_x")),
             ("rowid not at end-of-record for row 7 of index t_x", index("t_x")),
-            ("non-unique entry in index t_x", Fault::Duplicate("t_x".to_owned())),
-            ("CHECK constraint failed in t", Fault::Constraint("t".to_owned())),
-            ("NULL value in t.x", Fault::Constraint("t.x".to_owned())),
-            ("non-INTEGER value in t.x", Fault::Constraint("t.x".to_owned())),
-            ("malformed inverted index for FTS5 table main.f", Fault::Virtual("f".to_owned())),
-            ("In RTree main.r:\nWrong number of entries", Fault::Virtual("r".to_owned())),
-            ("Tree 3 page 5: btreeInitPage() returns error code 11", Fault::Page),
-            ("Page 7: never used", Fault::Page),
-            ("Freelist: size is 3 but should be 4", Fault::Page),
+            ("non-unique entry in index t_x", IntegrityFault::Duplicate("t_x".to_owned())),
+            ("CHECK constraint failed in t", IntegrityFault::Constraint("t".to_owned())),
+            ("NULL value in t.x", IntegrityFault::Constraint("t.x".to_owned())),
+            ("non-INTEGER value in t.x", IntegrityFault::Constraint("t.x".to_owned())),
+            (
+                "malformed inverted index for FTS5 table main.f",
+                IntegrityFault::Virtual("f".to_owned()),
+            ),
+            ("In RTree main.r:\nWrong number of entries", IntegrityFault::Virtual("r".to_owned())),
+            ("Tree 3 page 5: btreeInitPage() returns error code 11", IntegrityFault::Page),
+            ("Page 7: never used", IntegrityFault::Page),
+            ("Freelist: size is 3 but should be 4", IntegrityFault::Page),
         ] {
-            assert_eq!(Fault::of(line), fault, "{line}");
+            assert_eq!(IntegrityFault::of(line), fault, "{line}");
         }
     }
 }

@@ -4,19 +4,19 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::header::u32_at;
-use crate::page::Malformed;
-use crate::subject::Subject;
-use crate::trouble::Trouble;
+use crate::btree_page::MalformedPage;
+use crate::check_error::CheckError;
+use crate::database_header::u32_at;
+use crate::opened_file::OpenedFile;
 
 /// Free pages that are remembered, to be compared with those that are in use.
 const PAGES_MAX: usize = 1 << 22;
 
 /// Walks the list, and sees whether a page of it is in use: writing to such a file breaks it.
-pub(super) fn check(subject: &Subject) -> Result<(), Trouble> {
+pub(super) fn check(subject: &OpenedFile) -> Result<(), CheckError> {
     // Others may wait until the snapshot ends.
-    let time = subject.allow(Duration::MAX);
-    let end = subject.budget.elapsed() + time;
+    let time = subject.grant_time(Duration::MAX);
+    let end = subject.time_limit.elapsed() + time;
     let free = subject.in_snapshot(|| walk(subject, end))?;
     let used = subject.pages_read.borrow();
     match used.iter().find(|page| free.contains(*page)) {
@@ -25,13 +25,13 @@ pub(super) fn check(subject: &Subject) -> Result<(), Trouble> {
     }
 }
 
-fn walk(subject: &Subject, end: Duration) -> Result<HashSet<u32>, Trouble> {
-    let first = subject.bytes(1)?;
+fn walk(subject: &OpenedFile, end: Duration) -> Result<HashSet<u32>, CheckError> {
+    let first = subject.page_bytes(1)?;
     let at = |bytes: &[u8], offset| u32_at(bytes, offset).unwrap_or_default();
     let (mut trunk, count) = (at(&first, 32), at(&first, 36));
     let (mut seen, mut free) = (0, HashSet::new());
-    while trunk != 0 && subject.budget.elapsed() < end {
-        let bytes = subject.bytes(trunk)?;
+    while trunk != 0 && subject.time_limit.elapsed() < end {
+        let bytes = subject.page_bytes(trunk)?;
         let leaves = at(&bytes, 4);
         seen += 1 + leaves;
         if leaves > subject.header.page_size / 4 || seen > count {
@@ -51,6 +51,6 @@ fn walk(subject: &Subject, end: Duration) -> Result<HashSet<u32>, Trouble> {
     Ok(free)
 }
 
-fn malformed(page: u32, what: &'static str) -> Trouble {
-    Malformed { page, what }.into()
+fn malformed(page: u32, what: &'static str) -> CheckError {
+    MalformedPage { page, what }.into()
 }

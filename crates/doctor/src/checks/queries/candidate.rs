@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::checks::cardinality::Cardinality;
-use crate::schema::{Table, quoted};
+use crate::checks::cardinality::TableCardinality;
+use crate::opened_file::OpenedFile;
+use crate::schema::{TableSchema, quote_identifier};
 use crate::sql;
-use crate::subject::Subject;
 
 use super::shapes;
 
@@ -21,16 +21,16 @@ const COVERING_COLUMNS_MAX: usize = 5;
 
 /// An index that is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
+pub(super) struct CandidateIndex {
     pub(super) table: String,
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<CandidateKey>,
     /// Of which rows, if not of all: `published = 0`.
     pub(super) rows: Option<String>,
 }
 
 /// A key of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct CandidateKey {
     /// As CREATE INDEX has it.
     pub(super) sql: String,
     /// Whose values tell how many rows it finds; `None` of an expression.
@@ -38,16 +38,16 @@ pub(super) struct Key {
 }
 
 /// Columns by table.
-pub(super) type Columns = BTreeMap<String, BTreeSet<String>>;
+pub(super) type ColumnsByTable = BTreeMap<String, BTreeSet<String>>;
 
-impl Key {
+impl CandidateKey {
     pub(super) fn column(name: &str) -> Self {
-        Self { sql: quoted(name), column: Some(name.to_owned()) }
+        Self { sql: quote_identifier(name), column: Some(name.to_owned()) }
     }
 }
 
-impl Candidate {
-    fn new(table: &str, keys: Vec<Key>) -> Self {
+impl CandidateIndex {
+    fn new(table: &str, keys: Vec<CandidateKey>) -> Self {
         Self { table: table.to_owned(), keys, rows: None }
     }
 
@@ -60,18 +60,19 @@ impl Candidate {
 
     pub(super) fn create(&self, name: &str) -> String {
         let keys: Vec<&str> = self.keys.iter().map(|key| key.sql.as_str()).collect();
-        let (name, table, keys) = (quoted(name), quoted(&self.table), keys.join(", "));
+        let (name, table, keys) =
+            (quote_identifier(name), quote_identifier(&self.table), keys.join(", "));
         let rows = self.rows.as_ref().map(|rows| format!(" WHERE {rows}")).unwrap_or_default();
         format!("CREATE INDEX {name} ON {table} ({keys}){rows};")
     }
 
     /// For the planner, which knows nothing of it before.
     pub(super) fn analyze(&self) -> String {
-        format!("ANALYZE {};", quoted(&self.table))
+        format!("ANALYZE {};", quote_identifier(&self.table))
     }
 
     /// Of the table and the columns, and one that the file does not have.
-    pub(super) fn name(&self, subject: &Subject) -> String {
+    pub(super) fn name(&self, subject: &OpenedFile) -> String {
         let keys = self.keys.iter().map(|key| match &key.column {
             Some(column) => column.clone(),
             None => key.sql.split('(').next().unwrap_or_default().to_owned(),
@@ -93,7 +94,12 @@ impl Candidate {
     }
 
     /// With all that the query reads of the table, if that is little, and it asks for each by name.
-    pub(super) fn covering(&self, sql: &str, table: &Table, read: &Columns) -> Option<Self> {
+    pub(super) fn covering(
+        &self,
+        sql: &str,
+        table: &TableSchema,
+        read: &ColumnsByTable,
+    ) -> Option<Self> {
         let is_key = |name: &str| self.keys.iter().any(|key| key.column.as_deref() == Some(name));
         let rowid = table.rowid_column().map(|column| column.name.as_str());
         let others: Vec<&str> = read
@@ -108,15 +114,20 @@ impl Candidate {
         let stored = table.columns.iter().filter(|it| Some(it.name.as_str()) != rowid).count();
         let is_small =
             self.keys.len() + others.len() <= COVERING_COLUMNS_MAX.min(stored.saturating_sub(1));
-        let keys = others.iter().map(|column| Key::column(column));
-        let keys: Vec<Key> = self.keys.iter().cloned().chain(keys).collect();
+        let keys = others.iter().map(|column| CandidateKey::column(column));
+        let keys: Vec<CandidateKey> = self.keys.iter().cloned().chain(keys).collect();
         let is_wanted = is_small && !others.is_empty() && others.iter().all(is_named);
         is_wanted.then(|| Self { keys, ..self.clone() })
     }
 
     /// Of the rows alone that the query asks for by a value that stands in its text, and that is
     /// one of few: another time, a name would be another one.
-    pub(super) fn partial(&self, sql: &str, table: &Table, known: &Cardinality) -> Vec<Self> {
+    pub(super) fn partial(
+        &self,
+        sql: &str,
+        table: &TableSchema,
+        known: &TableCardinality,
+    ) -> Vec<Self> {
         let is_one_of_few = |column: &str| {
             known.distinct(&table.name, column).is_some_and(|count| count <= FLAG_VALUES_MAX)
         };
@@ -125,7 +136,7 @@ impl Candidate {
         let constants = constants.into_iter();
         let partial = constants.filter_map(|(column, rows)| {
             let keys = self.keys.iter().filter(|key| key.column.as_ref() != Some(&column));
-            let keys: Vec<Key> = keys.cloned().collect();
+            let keys: Vec<CandidateKey> = keys.cloned().collect();
             let is_shorter = !keys.is_empty() && keys.len() < self.keys.len();
             is_shorter.then(|| Self { keys, rows: Some(rows), ..self.clone() })
         });
@@ -134,7 +145,11 @@ impl Candidate {
 }
 
 /// What may serve the query, as far as there is no such index.
-pub(super) fn candidates(subject: &Subject, sql: &str, read: &Columns) -> Vec<Candidate> {
+pub(super) fn candidates(
+    subject: &OpenedFile,
+    sql: &str,
+    read: &ColumnsByTable,
+) -> Vec<CandidateIndex> {
     let words = words(sql);
     let is_named = |column: &str| words.contains(&column.to_lowercase());
     let mut candidates = Vec::new();
@@ -155,12 +170,12 @@ pub(super) fn candidates(subject: &Subject, sql: &str, read: &Columns) -> Vec<Ca
         tried.truncate(COLUMNS_MAX);
         for columns in orders(&tried) {
             if !has_index(table, &columns) {
-                let keys = columns.iter().map(|column| Key::column(column)).collect();
-                candidates.push(Candidate::new(name, keys));
+                let keys = columns.iter().map(|column| CandidateKey::column(column)).collect();
+                candidates.push(CandidateIndex::new(name, keys));
             }
         }
         let shapes = shapes::keys(sql, table).into_iter();
-        candidates.extend(shapes.map(|keys| Candidate::new(name, keys)));
+        candidates.extend(shapes.map(|keys| CandidateIndex::new(name, keys)));
     }
     candidates
 }
@@ -170,7 +185,7 @@ fn words(sql: &str) -> BTreeSet<String> {
     sql::tokens(sql).iter().filter_map(|token| token.name().map(str::to_lowercase)).collect()
 }
 
-fn has_index(table: &Table, columns: &[String]) -> bool {
+fn has_index(table: &TableSchema, columns: &[String]) -> bool {
     table.indexes.iter().filter(|index| !index.is_partial).any(|index| {
         index.columns.len() >= columns.len()
             && index

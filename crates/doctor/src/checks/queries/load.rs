@@ -11,20 +11,20 @@ mod joint;
 
 use std::collections::BTreeSet;
 
-use self::joint::Kept;
-use super::advised::{PARTIAL, milliseconds};
-use super::candidate::Candidate;
-use super::measured::Taken;
-use super::planner::{Planner, Touched, candidate_name, faults, plan, uses};
-use super::{Query, advise};
-use crate::checks::{TIME, foreign_keys};
-use crate::figure::{bytes, count, float, percent};
-use crate::finding::{Finding, Mend};
-use crate::report::{Load, LoadQuery, Log, Refused};
-use crate::schema::Origin;
-use crate::subject::Subject;
-use crate::trouble::Trouble;
-use crate::workload::{Logged, Workload};
+use self::joint::AdvisedIndexes;
+use super::candidate::CandidateIndex;
+use super::planner::{QueryPlanner, StatementAccess, candidate_name, faults, plan, uses};
+use super::query_advice::{PARTIAL, milliseconds};
+use super::query_cost::QueryCost;
+use super::{AnalyzedQuery, advise};
+use crate::check_error::CheckError;
+use crate::checks::{TIME_LIMIT_REACHED, foreign_keys};
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::{format_bytes, format_count, format_percent, to_f64};
+use crate::opened_file::OpenedFile;
+use crate::report::{CheckResults, LoadQuery, RejectedStatement, WorkloadSummary};
+use crate::schema::IndexOrigin;
+use crate::workload::{LoggedShape, QueryLog};
 
 /// Of the time that is left, for the shapes by themselves; the rest is for them together.
 const SHARE: u32 = 2;
@@ -38,21 +38,21 @@ const SCAN_SHARE: f64 = 0.05;
 const SHOWN_MAX: usize = 3;
 
 /// A shape that the file can be asked.
-pub(super) struct Asked<'a> {
-    logged: &'a Logged,
-    query: Query<'a>,
-    touched: Touched,
+pub(super) struct ExaminedQuery<'a> {
+    logged: &'a LoggedShape,
+    query: AnalyzedQuery<'a>,
+    touched: StatementAccess,
     plan: Vec<String>,
     /// What it takes as the file is, if it could be run.
-    before: Option<Taken>,
+    before: Option<QueryCost>,
     /// What it takes with the indexes that are kept.
-    after: Option<Taken>,
+    after: Option<QueryCost>,
     plan_after: Vec<String>,
 }
 
-impl Asked<'_> {
+impl ExaminedQuery<'_> {
     fn calls(&self) -> f64 {
-        float(self.logged.calls)
+        to_f64(self.logged.calls)
     }
 
     /// The time of all calls, by the log or else as measured.
@@ -67,17 +67,17 @@ impl Asked<'_> {
 }
 
 pub(super) fn check(
-    subject: &Subject,
-    planner: &mut Planner,
-    workload: &Workload,
-    log: &mut Log,
-) -> Result<(), Trouble> {
+    subject: &OpenedFile,
+    planner: &mut QueryPlanner,
+    workload: &QueryLog,
+    log: &mut CheckResults,
+) -> Result<(), CheckError> {
     let shapes = workload.heaviest_first();
     let (mut asked, refused, refused_count) = asked(subject, planner, &shapes)?;
-    let end = subject.budget.elapsed() + subject.budget.left() / SHARE;
+    let end = subject.time_limit.elapsed() + subject.time_limit.left() / SHARE;
     let (mut wanted, mut looked_at) = (Vec::new(), 0);
     for one in &asked {
-        if subject.budget.elapsed() >= end {
+        if subject.time_limit.elapsed() >= end {
             break;
         }
         let advice = advise(subject, planner, &one.query)?;
@@ -85,12 +85,15 @@ pub(super) fn check(
         looked_at += 1;
     }
     if looked_at + refused_count < shapes.len() {
-        let why = if looked_at < asked.len() { TIME } else { "they took the least" };
-        log.skip(format!("the load, all but {looked_at} of {} shapes", shapes.len()), why);
+        let why = if looked_at < asked.len() { TIME_LIMIT_REACHED } else { "they took the least" };
+        log.add_skipped(format!("the load, all but {looked_at} of {} shapes", shapes.len()), why);
     }
     let kept = joint::keep(subject, planner, merged(wanted), &mut asked)?;
     if kept.is_unmeasured {
-        log.skip("the load with the indexes together", "there was no time or memory for them");
+        log.add_skipped(
+            "the load with the indexes together",
+            "there was no time or memory for them",
+        );
     }
     tell(subject, &asked, &kept, log);
     let mut load = load(&asked, &kept, subject)?;
@@ -100,20 +103,20 @@ pub(super) fn check(
     load.shapes_count = shapes.len();
     load.refused = refused;
     log.load = Some(load);
-    log.check(format!("a load of {} statements", count(workload.statements_count)));
+    log.add_checked(format!("a load of {} statements", format_count(workload.statements_count)));
     Ok(())
 }
 
 /// What this file can be asked; what it cannot, and how many shapes those are.
 fn asked<'a>(
-    subject: &Subject,
-    planner: &mut Planner,
-    shapes: &[&'a Logged],
-) -> Result<(Vec<Asked<'a>>, Vec<Refused>, usize), Trouble> {
+    subject: &OpenedFile,
+    planner: &mut QueryPlanner,
+    shapes: &[&'a LoggedShape],
+) -> Result<(Vec<ExaminedQuery<'a>>, Vec<RejectedStatement>, usize), CheckError> {
     let (mut asked, mut refused, mut refused_count) = (Vec::new(), Vec::new(), 0);
     for logged in shapes {
         let (sql, values) = (logged.sql.as_str(), logged.values.as_deref());
-        let query = Query { sql, values, is_verbatim: logged.is_verbatim };
+        let query = AnalyzedQuery { sql, values, is_verbatim: logged.is_verbatim };
         // Alone first: its error then has the statement as it was logged.
         let plan = subject.db.prepare(sql).and_then(|_| plan(&subject.db, sql));
         let plan = plan.and_then(|plan| Ok((plan, planner.touched(sql)?)));
@@ -121,10 +124,18 @@ fn asked<'a>(
             Ok(_) if asked.len() >= SHAPES_MAX => break,
             Ok((plan, touched)) => {
                 let (before, after, plan_after) = (None, None, plan.clone());
-                asked.push(Asked { logged, query, touched, plan, before, after, plan_after });
+                asked.push(ExaminedQuery {
+                    logged,
+                    query,
+                    touched,
+                    plan,
+                    before,
+                    after,
+                    plan_after,
+                });
                 continue;
             }
-            Err(error) => Trouble::from(error),
+            Err(error) => CheckError::from(error),
         };
         if trouble.is_time() {
             break;
@@ -135,15 +146,15 @@ fn asked<'a>(
         refused_count += 1;
         if refused.len() < REFUSED_MAX {
             let (shape, message) = (logged.shape.clone(), trouble.message());
-            refused.push(Refused { shape, calls: logged.calls, message });
+            refused.push(RejectedStatement { shape, calls: logged.calls, message });
         }
     }
     Ok((asked, refused, refused_count))
 }
 
 /// Without what another one serves, too.
-fn merged(wanted: Vec<Candidate>) -> Vec<Candidate> {
-    let mut merged: Vec<Candidate> = Vec::new();
+fn merged(wanted: Vec<CandidateIndex>) -> Vec<CandidateIndex> {
+    let mut merged: Vec<CandidateIndex> = Vec::new();
     for index in wanted {
         if merged.iter().any(|other| index.is_start_of(other) || index == *other) {
             continue;
@@ -154,35 +165,42 @@ fn merged(wanted: Vec<Candidate>) -> Vec<Candidate> {
     merged
 }
 
-fn share(one: &Asked<'_>, asked: &[Asked<'_>]) -> Option<f64> {
-    let total: f64 = asked.iter().map(Asked::us).sum();
+fn share(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> Option<f64> {
+    let total: f64 = asked.iter().map(ExaminedQuery::us).sum();
     (total > 0.0).then(|| one.us() / total)
 }
 
 /// A finding for each index, and for what is heavy and not helped.
-fn tell(subject: &Subject, asked: &[Asked<'_>], kept: &Kept, log: &mut Log) {
+fn tell(
+    subject: &OpenedFile,
+    asked: &[ExaminedQuery<'_>],
+    kept: &AdvisedIndexes,
+    log: &mut CheckResults,
+) {
     for (place, index) in kept.indexes() {
         log.advise(&index.table, index.columns());
-        log.find(missing(subject, asked, kept, place, index));
+        log.add(missing(subject, asked, kept, place, index));
     }
-    let is_heavy = |one: &&Asked<'_>| share(one, asked).is_some_and(|share| share >= SCAN_SHARE);
+    let is_heavy =
+        |one: &&ExaminedQuery<'_>| share(one, asked).is_some_and(|share| share >= SCAN_SHARE);
     for one in asked.iter().filter(is_heavy) {
         if faults(&one.plan) > 0 && faults(&one.plan_after) >= faults(&one.plan) {
-            let advice = super::advised::Advice { before: one.plan.clone(), ..Default::default() };
+            let advice =
+                super::query_advice::QueryAdvice { before: one.plan.clone(), ..Default::default() };
             let finding = advice.finding(subject, one.query.sql);
-            log.find(finding.evidence(what(one, asked)).field("calls", one.logged.calls));
+            log.add(finding.evidence(what(one, asked)).field("calls", one.logged.calls));
         }
     }
 }
 
 fn missing(
-    subject: &Subject,
-    asked: &[Asked<'_>],
-    kept: &Kept,
+    subject: &OpenedFile,
+    asked: &[ExaminedQuery<'_>],
+    kept: &AdvisedIndexes,
     place: usize,
-    index: &Candidate,
-) -> Finding {
-    let served: Vec<&Asked<'_>> = asked.iter().filter(|one| one.uses(place)).collect();
+    index: &CandidateIndex,
+) -> DoctorFinding {
+    let served: Vec<&ExaminedQuery<'_>> = asked.iter().filter(|one| one.uses(place)).collect();
     let name = index.name(subject);
     let create = index.create(&name);
     let writes: u64 =
@@ -193,7 +211,7 @@ fn missing(
     };
     let what = format!("{what_served} of the load would use an index that is not there");
     let heaviest = served.first();
-    let mut finding = Finding::new("query_index_missing", what, Mend::Sql(create.clone()))
+    let mut finding = DoctorFinding::new("query_index_missing", what, Fix::Sql(create.clone()))
         .field("query", heaviest.map(|one| one.query.sql))
         .field("plan", heaviest.map(|one| one.plan.clone()))
         .field("plan_after", heaviest.map(|one| named(&one.plan_after, kept, subject)))
@@ -207,15 +225,15 @@ fn missing(
     }
     if let Some(share) = kept.saved_share(place) {
         finding = finding
-            .evidence(format!("it saves {} of the load's work", percent(share)))
+            .evidence(format!("it saves {} of the load's work", format_percent(share)))
             .field("saved_share", share);
     }
     if let Some(size) = kept.bytes(place) {
-        let writes = count(writes);
+        let writes = format_count(writes);
         finding = finding
             .evidence(format!(
                 "it takes {}, and {writes} statements would write to it",
-                bytes(size)
+                format_bytes(size)
             ))
             .field("index_bytes", size);
     }
@@ -223,22 +241,22 @@ fn missing(
         finding = finding.evidence(PARTIAL);
     }
     if kept.needs_analyze {
-        finding = finding.mend(Mend::Sql(format!("{create}\n{}", index.analyze())));
+        finding = finding.mend(Fix::Sql(format!("{create}\n{}", index.analyze())));
     }
     finding
 }
 
 /// `412 calls, 71 % of the time: SELECT …`
-fn what(one: &Asked<'_>, asked: &[Asked<'_>]) -> String {
-    let share = share(one, asked).map(|share| format!(", {} of the time", percent(share)));
+fn what(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> String {
+    let share = share(one, asked).map(|share| format!(", {} of the time", format_percent(share)));
     let calls = match one.logged.calls {
         1 => "1 call".to_owned(),
-        calls => format!("{} calls", count(calls)),
+        calls => format!("{} calls", format_count(calls)),
     };
     format!("{calls}{}: {}", share.unwrap_or_default(), one.logged.shape)
 }
 
-fn what_it_takes(one: &Asked<'_>, asked: &[Asked<'_>]) -> String {
+fn what_it_takes(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> String {
     let what = what(one, asked);
     match (one.before, one.after) {
         (Some(before), Some(after)) => {
@@ -250,7 +268,7 @@ fn what_it_takes(one: &Asked<'_>, asked: &[Asked<'_>]) -> String {
 }
 
 /// With the indexes' names to be.
-fn named(plan: &[String], kept: &Kept, subject: &Subject) -> Vec<String> {
+fn named(plan: &[String], kept: &AdvisedIndexes, subject: &OpenedFile) -> Vec<String> {
     let name = |line: &String| {
         let names = kept.indexes().map(|(place, it)| (candidate_name(place), it.name(subject)));
         names.fold(line.clone(), |line, (from, to)| line.replace(&from, &to))
@@ -258,8 +276,12 @@ fn named(plan: &[String], kept: &Kept, subject: &Subject) -> Vec<String> {
     plan.iter().map(name).collect()
 }
 
-fn load(asked: &[Asked<'_>], kept: &Kept, subject: &Subject) -> Result<Load, Trouble> {
-    let query = |one: &Asked<'_>| LoadQuery {
+fn load(
+    asked: &[ExaminedQuery<'_>],
+    kept: &AdvisedIndexes,
+    subject: &OpenedFile,
+) -> Result<WorkloadSummary, CheckError> {
+    let query = |one: &ExaminedQuery<'_>| LoadQuery {
         shape: one.logged.shape.clone(),
         example: one.query.sql.to_owned(),
         calls: one.logged.calls,
@@ -278,17 +300,17 @@ fn load(asked: &[Asked<'_>], kept: &Kept, subject: &Subject) -> Result<Load, Tro
     };
     let mut queries: Vec<LoadQuery> = asked.iter().map(query).collect();
     queries.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
-    Ok(Load {
+    Ok(WorkloadSummary {
         is_timed: asked.iter().any(|one| one.logged.us.is_some()),
         queries,
         unused_indexes: unused(asked, subject)?,
-        ..Load::default()
+        ..WorkloadSummary::default()
     })
 }
 
 /// Indexes that were made, of tables that the load is about, in no plan. One that makes rows
 /// unique, or that a foreign key's parent asks, is used without being named.
-fn unused(asked: &[Asked<'_>], subject: &Subject) -> Result<Vec<String>, Trouble> {
+fn unused(asked: &[ExaminedQuery<'_>], subject: &OpenedFile) -> Result<Vec<String>, CheckError> {
     let touched: BTreeSet<&String> = asked.iter().flat_map(|one| one.touched.read.keys()).collect();
     let mut unused = Vec::new();
     for table in subject.user_tables().filter(|table| touched.contains(&table.name)) {
@@ -296,7 +318,7 @@ fn unused(asked: &[Asked<'_>], subject: &Subject) -> Result<Vec<String>, Trouble
             asked.iter().any(|one| uses(&one.plan, name) || uses(&one.plan_after, name))
         };
         for index in &table.indexes {
-            let is_plain = index.origin == Origin::Created && !index.is_unique;
+            let is_plain = index.origin == IndexOrigin::Created && !index.is_unique;
             if is_plain && !is_used(&index.name) && !foreign_keys::uses(subject, table, index)? {
                 unused.push(index.name.clone());
             }

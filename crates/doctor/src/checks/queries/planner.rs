@@ -11,26 +11,26 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::FromSql;
 
-use super::candidate::{Candidate, Columns};
-use crate::checks::cardinality::Cardinality;
+use super::candidate::{CandidateIndex, ColumnsByTable};
+use crate::check_error::CheckError;
+use crate::checks::cardinality::TableCardinality;
+use crate::opened_file::OpenedFile;
 use crate::schema;
-use crate::subject::Subject;
-use crate::trouble::Trouble;
 
 const INSERT_STAT: &str = "INSERT INTO sqlite_stat1 VALUES (?1, ?2, ?3)";
 
 /// What a statement reads and writes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Touched {
-    pub(super) read: Columns,
-    pub(super) updated: Columns,
+pub(super) struct StatementAccess {
+    pub(super) read: ColumnsByTable,
+    pub(super) updated: ColumnsByTable,
     /// Tables into which it inserts rows, or from which it deletes some.
     pub(super) rows_of: BTreeSet<String>,
 }
 
-impl Touched {
+impl StatementAccess {
     /// Does the statement change this index?
-    pub(super) fn changes(&self, index: &Candidate) -> bool {
+    pub(super) fn changes(&self, index: &CandidateIndex) -> bool {
         let is_updated = self.updated.get(&index.table).is_some_and(|columns| {
             let mut keys = index.keys.iter().filter_map(|key| key.column.as_ref());
             keys.any(|key| columns.contains(key))
@@ -40,12 +40,12 @@ impl Touched {
 }
 
 /// The planner, with a copy of the schema.
-pub(super) struct Planner(Connection);
+pub(super) struct QueryPlanner(Connection);
 
-impl Planner {
+impl QueryPlanner {
     /// What cannot be made in memory, such as a table of a module that is not compiled in, is not
     /// in the copy.
-    pub(super) fn of(subject: &Subject) -> rusqlite::Result<Self> {
+    pub(super) fn of(subject: &OpenedFile) -> rusqlite::Result<Self> {
         let copy = Connection::open_in_memory()?;
         copy.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, true)?;
         copy.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -77,9 +77,9 @@ impl Planner {
     pub(super) fn plan_with(
         &self,
         sql: &str,
-        candidates: &[Candidate],
-        known: &Cardinality,
-    ) -> Result<Vec<String>, Trouble> {
+        candidates: &[CandidateIndex],
+        known: &TableCardinality,
+    ) -> Result<Vec<String>, CheckError> {
         self.undone(|copy| {
             for (index, candidate) in candidates.iter().enumerate() {
                 let name = candidate_name(index);
@@ -98,7 +98,7 @@ impl Planner {
 
     /// Where one index has statistics and another has none, the planner compares what is known with
     /// what it guesses.
-    fn estimate_unknown(&self, known: &Cardinality) -> rusqlite::Result<()> {
+    fn estimate_unknown(&self, known: &TableCardinality) -> rusqlite::Result<()> {
         for table in known.tables() {
             let is_known = "EXISTS (SELECT 1 FROM sqlite_stat1 WHERE tbl = ?1 AND idx = name)";
             let sql = format!(
@@ -117,13 +117,13 @@ impl Planner {
     }
 
     /// Is it one? An expression of two tables, say, is none.
-    pub(super) fn can_make(&self, candidate: &Candidate) -> bool {
+    pub(super) fn can_make(&self, candidate: &CandidateIndex) -> bool {
         self.undone(|copy| Ok(copy.execute_batch(&candidate.create("warren_trial"))?)).is_ok()
     }
 
     /// What the statement reads and writes, as SQLite resolves it.
-    pub(super) fn touched(&mut self, sql: &str) -> rusqlite::Result<Touched> {
-        let touched = Arc::new(Mutex::new(Touched::default()));
+    pub(super) fn touched(&mut self, sql: &str) -> rusqlite::Result<StatementAccess> {
+        let touched = Arc::new(Mutex::new(StatementAccess::default()));
         let noted = Arc::clone(&touched);
         self.0.authorizer(Some(move |context: AuthContext<'_>| {
             let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,8 +151,8 @@ impl Planner {
 
     fn undone<T>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        work: impl FnOnce(&Connection) -> Result<T, CheckError>,
+    ) -> Result<T, CheckError> {
         self.0.execute_batch("SAVEPOINT tried")?;
         let result = work(&self.0);
         self.0.execute_batch("ROLLBACK TO tried; RELEASE tried")?;
@@ -191,7 +191,7 @@ fn rows<T: FromSql>(db: &Connection, sql: &str, of: &str) -> rusqlite::Result<Ve
 }
 
 fn copy_table(
-    subject: &Subject,
+    subject: &OpenedFile,
     to: &Connection,
     name: &str,
     columns: usize,

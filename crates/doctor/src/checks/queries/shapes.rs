@@ -4,19 +4,19 @@
 //! The text is read word by word, not parsed: what is no key of an index is tried in vain, and the
 //! planner decides about the rest.
 
-use super::candidate::Key;
-use crate::schema::{Table, quoted};
-use crate::sql::{Kind, Token, tokens};
+use super::candidate::CandidateKey;
+use crate::schema::{TableSchema, quote_identifier};
+use crate::sql::{SqlToken, SqlTokenKind, tokens};
 
 /// Keys of one kind that are tried for one query.
 const KEYS_MAX: usize = 6;
 
 /// Lists of keys, each for one index on this table.
-pub(super) fn keys(sql: &str, table: &Table) -> Vec<Vec<Key>> {
+pub(super) fn keys(sql: &str, table: &TableSchema) -> Vec<Vec<CandidateKey>> {
     let tokens = tokens(sql);
     let likes = likes(&tokens, table);
     let order = mixed_order(&tokens, table);
-    let mut all: Vec<Vec<Key>> = likes.into_iter().map(|key| vec![key]).collect();
+    let mut all: Vec<Vec<CandidateKey>> = likes.into_iter().map(|key| vec![key]).collect();
     all.extend(expressions(sql, &tokens, table).into_iter().map(|key| vec![key]));
     if let Some(order) = order {
         let others = table.columns.iter().filter(|column| {
@@ -24,24 +24,24 @@ pub(super) fn keys(sql: &str, table: &Table) -> Vec<Vec<Key>> {
             is_named && order.iter().all(|key| key.column.as_ref() != Some(&column.name))
         });
         let others = others.take(KEYS_MAX);
-        all.extend(others.map(|it| [vec![Key::column(&it.name)], order.clone()].concat()));
+        all.extend(others.map(|it| [vec![CandidateKey::column(&it.name)], order.clone()].concat()));
         all.push(order);
     }
     all
 }
 
-fn is_column(token: &Token<'_>, column: &str) -> bool {
+fn is_column(token: &SqlToken<'_>, column: &str) -> bool {
     token.name().is_some_and(|name| name.eq_ignore_ascii_case(column))
 }
 
-fn column<'a>(table: &'a Table, token: &Token<'_>) -> Option<&'a str> {
+fn column<'a>(table: &'a TableSchema, token: &SqlToken<'_>) -> Option<&'a str> {
     let mut columns = table.columns.iter().map(|column| column.name.as_str());
     columns.find(|column| is_column(token, column))
 }
 
 /// Columns that the query wants to have one value, which stands in its text, and that condition as
 /// an index has it: `published = 0`. None if it has alternatives.
-pub(super) fn constants(sql: &str, table: &Table) -> Vec<(String, String)> {
+pub(super) fn constants(sql: &str, table: &TableSchema) -> Vec<(String, String)> {
     let tokens = tokens(sql);
     if tokens.iter().any(|token| token.is("or") || token.is("not")) {
         return Vec::new();
@@ -49,10 +49,10 @@ pub(super) fn constants(sql: &str, table: &Table) -> Vec<(String, String)> {
     let mut constants = Vec::new();
     for window in tokens.windows(3) {
         let Some(column) = column(table, &window[0]) else { continue };
-        let is_value = window[1].text == "=" && window[2].kind == Kind::Value;
+        let is_value = window[1].text == "=" && window[2].kind == SqlTokenKind::Value;
         if is_value || (window[1].is("is") && window[2].is("null")) {
             let sign = if is_value { "=" } else { "IS" };
-            let rows = format!("{} {sign} {}", quoted(column), window[2].text);
+            let rows = format!("{} {sign} {}", quote_identifier(column), window[2].text);
             constants.push((column.to_owned(), rows));
         }
     }
@@ -61,11 +61,11 @@ pub(super) fn constants(sql: &str, table: &Table) -> Vec<(String, String)> {
 }
 
 /// LIKE ignores case, and so can use an index only if that does.
-fn likes(tokens: &[Token<'_>], table: &Table) -> Vec<Key> {
+fn likes(tokens: &[SqlToken<'_>], table: &TableSchema) -> Vec<CandidateKey> {
     let pairs = tokens.windows(2).filter(|pair| pair[1].is("like"));
     let columns = pairs.filter_map(|pair| column(table, &pair[0]));
-    let key = |column: &str| Key {
-        sql: format!("{} COLLATE NOCASE", quoted(column)),
+    let key = |column: &str| CandidateKey {
+        sql: format!("{} COLLATE NOCASE", quote_identifier(column)),
         column: Some(column.to_owned()),
     };
     columns.take(KEYS_MAX).map(key).collect()
@@ -73,19 +73,19 @@ fn likes(tokens: &[Token<'_>], table: &Table) -> Vec<Key> {
 
 /// The last ORDER BY, if it goes up by some columns and down by others: an index can be read
 /// backwards only as a whole.
-fn mixed_order(tokens: &[Token<'_>], table: &Table) -> Option<Vec<Key>> {
+fn mixed_order(tokens: &[SqlToken<'_>], table: &TableSchema) -> Option<Vec<CandidateKey>> {
     let start = tokens.windows(2).rposition(|pair| pair[0].is("order") && pair[1].is("by"))?;
     let behind = &tokens[start + 2..];
     let end = behind.iter().position(|it| it.is("limit") || it.text == ";" || it.text == ")");
     let terms = behind[..end.unwrap_or(behind.len())].split(|token| token.text == ",");
-    let keys: Option<Vec<(Key, bool)>> = terms
+    let keys: Option<Vec<(CandidateKey, bool)>> = terms
         .map(|term| {
             let is_descending = term.last().is_some_and(|last| last.is("desc"));
             let name = term.iter().rev().find(|it| !it.is("desc") && !it.is("asc"))?;
             let column = column(table, name)?;
             let direction = if is_descending { " DESC" } else { "" };
-            let sql = format!("{}{direction}", quoted(column));
-            Some((Key { sql, column: Some(column.to_owned()) }, is_descending))
+            let sql = format!("{}{direction}", quote_identifier(column));
+            Some((CandidateKey { sql, column: Some(column.to_owned()) }, is_descending))
         })
         .collect();
     let keys = keys?;
@@ -94,10 +94,10 @@ fn mixed_order(tokens: &[Token<'_>], table: &Table) -> Option<Vec<Key>> {
 }
 
 /// Calls of functions on a column, as they stand: `lower(title)`, `json_extract(x, '$.a')`.
-fn expressions(sql: &str, tokens: &[Token<'_>], table: &Table) -> Vec<Key> {
+fn expressions(sql: &str, tokens: &[SqlToken<'_>], table: &TableSchema) -> Vec<CandidateKey> {
     let mut keys = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {
-        let is_name = pair[0].kind == Kind::Word;
+        let is_name = pair[0].kind == SqlTokenKind::Word;
         let follows = pair[0].end() == pair[1].start;
         if !is_name || !follows || pair[1].text != "(" || keys.len() >= KEYS_MAX {
             continue;
@@ -108,13 +108,13 @@ fn expressions(sql: &str, tokens: &[Token<'_>], table: &Table) -> Vec<Key> {
             continue;
         }
         let text = &sql[pair[0].start..tokens[index + 1 + end].end()];
-        keys.push(Key { sql: unqualified(text, inside, pair[0].start), column: None });
+        keys.push(CandidateKey { sql: unqualified(text, inside, pair[0].start), column: None });
     }
     keys
 }
 
 /// The place of the parenthesis that closes the first one.
-fn closing(tokens: &[Token<'_>]) -> Option<usize> {
+fn closing(tokens: &[SqlToken<'_>]) -> Option<usize> {
     let mut depth = 0_usize;
     tokens.iter().position(|token| {
         match token.text {
@@ -127,7 +127,7 @@ fn closing(tokens: &[Token<'_>]) -> Option<usize> {
 }
 
 /// Without the names of tables before those of columns, which an index does not have.
-fn unqualified(text: &str, tokens: &[Token<'_>], start: usize) -> String {
+fn unqualified(text: &str, tokens: &[SqlToken<'_>], start: usize) -> String {
     let mut plain = text.to_owned();
     for pair in tokens.windows(2).rev().filter(|pair| pair[1].text == ".") {
         plain.replace_range(pair[0].start - start..=pair[1].start - start, "");
@@ -138,17 +138,17 @@ fn unqualified(text: &str, tokens: &[Token<'_>], start: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Column;
+    use crate::schema::ColumnSchema;
 
-    fn table() -> Table {
-        let column = |name: &str| Column {
+    fn table() -> TableSchema {
+        let column = |name: &str| ColumnSchema {
             name: name.to_owned(),
             declared: String::new(),
             key_place: 0,
             is_virtual: false,
             is_generated: false,
         };
-        Table {
+        TableSchema {
             name: "t".to_owned(),
             root: 2,
             has_rowid: true,

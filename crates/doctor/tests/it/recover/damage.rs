@@ -4,25 +4,25 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use doctor::{RecoverOptions, Recovered, RecoveredTable, recover};
-use engine::{Cipher, Encryption};
+use doctor::{RecoverOptions, RecoverReport, RecoveredTable, recover};
+use engine::{Cipher, FileEncryption};
 use rusqlite::Connection;
 
 use super::recovered;
 use super::subject::{ciphers, connect, fill, key, key_of, make};
-use crate::bed::Bed;
+use crate::fixture::DoctorFixture;
 
 const ROWS: u64 = 5_000;
 const PAGE: u64 = 4096;
 
 /// A file with the table of [`fill`].
-fn filled(path: &Path, encryption: &Encryption) {
+fn filled(path: &Path, encryption: &FileEncryption) {
     let db = connect(path, encryption);
     fill(&db, ROWS);
     db.close().unwrap();
 }
 
-fn pages(path: &Path, encryption: &Encryption, of: &str) -> Vec<u64> {
+fn pages(path: &Path, encryption: &FileEncryption, of: &str) -> Vec<u64> {
     let db = connect(path, encryption);
     let sql = format!("SELECT pageno FROM dbstat WHERE {of} ORDER BY pageno");
     let mut statement = db.prepare(&sql).unwrap();
@@ -44,7 +44,7 @@ fn zero(path: &Path, page: u64) {
     write(path, (page - 1) * PAGE, &[0; 4096]);
 }
 
-fn table<'a>(report: &'a Recovered, name: &str) -> &'a RecoveredTable {
+fn table<'a>(report: &'a RecoverReport, name: &str) -> &'a RecoveredTable {
     report.tables.iter().find(|table| table.name == name).unwrap()
 }
 
@@ -57,9 +57,9 @@ const RIGHT: &str = "SELECT count(*) FROM t WHERE x = printf('row %d %0100d', id
 
 #[test]
 fn over_pages_that_the_cipher_refuses_it_goes_on() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     for (name, encryption) in ciphers() {
-        let path = bed.at(&format!("{name}.db"));
+        let path = fixture.at(&format!("{name}.db"));
         filled(&path, &encryption);
         let leaves = pages(&path, &encryption, "name = 't' AND pagetype = 'leaf'");
         let (first, second) = (leaves[3], leaves[20]);
@@ -94,9 +94,9 @@ fn encryption_authenticates(name: &str) -> bool {
 
 #[test]
 fn leaves_below_a_lost_inner_page_are_kept_apart() {
-    let bed = Bed::new();
-    for encryption in [Encryption::None, key(), key_of(Cipher::SqlCipher)] {
-        let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    for encryption in [FileEncryption::None, key(), key_of(Cipher::SqlCipher)] {
+        let path = fixture.at("a.db");
         filled(&path, &encryption);
         let inner = pages(&path, &encryption, "name = 't' AND pagetype = 'internal'");
         zero(&path, inner[0]);
@@ -118,12 +118,12 @@ fn leaves_below_a_lost_inner_page_are_kept_apart() {
 
 #[test]
 fn a_lost_header_is_made_anew() {
-    let bed = Bed::new();
+    let fixture = DoctorFixture::new();
     for bytes in [16, 100] {
-        let path = bed.at(&format!("{bytes}.db"));
-        filled(&path, &Encryption::None);
+        let path = fixture.at(&format!("{bytes}.db"));
+        filled(&path, &FileEncryption::None);
         write(&path, 0, &vec![0; bytes]);
-        let (report, db) = recovered(&path, &Encryption::None);
+        let (report, db) = recovered(&path, &FileEncryption::None);
         assert!(report.is_sound(), "{report:#?}");
         assert_eq!(table(&report, "t").rows_saved, ROWS, "{report:#?}");
         assert_eq!(count(&db, RIGHT), ROWS);
@@ -133,10 +133,10 @@ fn a_lost_header_is_made_anew() {
 /// What is left then are rows, each with the number of the tree that it was in.
 #[test]
 fn without_page_1_the_rows_are_kept_apart() {
-    let bed = Bed::new();
-    let all = ciphers().into_iter().chain([("none", Encryption::None)]);
+    let fixture = DoctorFixture::new();
+    let all = ciphers().into_iter().chain([("none", FileEncryption::None)]);
     for (name, encryption) in all {
-        let path = bed.at(&format!("{name}.db"));
+        let path = fixture.at(&format!("{name}.db"));
         filled(&path, &encryption);
         // The first 16 bytes are the salt, without which nobody can derive SQLCipher's keys.
         let start = if name == "sqlcipher" { 16 } else { 0 };
@@ -154,9 +154,9 @@ fn without_page_1_the_rows_are_kept_apart() {
 
 #[test]
 fn a_schema_on_several_pages_loses_what_was_on_the_lost_one() {
-    let bed = Bed::new();
-    for encryption in [Encryption::None, key()] {
-        let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    for encryption in [FileEncryption::None, key()] {
+        let path = fixture.at("a.db");
         let db = connect(&path, &encryption);
         for table in 0..200 {
             let columns: Vec<String> = (0..20).map(|it| format!("column_{it}")).collect();
@@ -184,9 +184,9 @@ fn a_schema_on_several_pages_loses_what_was_on_the_lost_one() {
 
 #[test]
 fn a_truncated_file_keeps_what_is_left() {
-    let bed = Bed::new();
-    for encryption in [Encryption::None, key(), key_of(Cipher::Aes256Cbc)] {
-        let path = bed.at("a.db");
+    let fixture = DoctorFixture::new();
+    for encryption in [FileEncryption::None, key(), key_of(Cipher::Aes256Cbc)] {
+        let path = fixture.at("a.db");
         filled(&path, &encryption);
         let bytes = path.metadata().unwrap().len();
         let file = OpenOptions::new().write(true).open(&path).unwrap();
@@ -205,19 +205,19 @@ fn a_truncated_file_keeps_what_is_left() {
 /// The page of an overflow chain that points to its own beginning.
 #[test]
 fn an_overflow_chain_in_a_loop_ends_and_is_told() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
-    let db = connect(&path, &Encryption::None);
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
+    let db = connect(&path, &FileEncryption::None);
     fill(&db, 100);
     db.execute_batch(
         "CREATE TABLE big (x); INSERT INTO big VALUES (randomblob(50000)), (zeroblob(9000))",
     )
     .unwrap();
     db.close().unwrap();
-    let chain = pages(&path, &Encryption::None, "name = 'big' AND pagetype = 'overflow'");
+    let chain = pages(&path, &FileEncryption::None, "name = 'big' AND pagetype = 'overflow'");
     let to = u32::try_from(chain[0]).unwrap();
     write(&path, (chain[3] - 1) * PAGE, &to.to_be_bytes());
-    let (report, _) = recovered(&path, &Encryption::None);
+    let (report, _) = recovered(&path, &FileEncryption::None);
     assert!(!report.is_complete() && report.is_sound(), "{report:#?}");
     let big = table(&report, "big");
     assert_eq!((big.rows_saved, big.rows_torn, big.pages_lost), (2, 1, 0), "{report:#?}");
@@ -226,9 +226,9 @@ fn an_overflow_chain_in_a_loop_ends_and_is_told() {
 
 #[test]
 fn a_free_list_in_a_loop_ends() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
-    let db = connect(&path, &Encryption::None);
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
+    let db = connect(&path, &FileEncryption::None);
     fill(&db, ROWS);
     db.execute_batch("DELETE FROM t WHERE id > 1000").unwrap();
     db.close().unwrap();
@@ -237,25 +237,25 @@ fn a_free_list_in_a_loop_ends() {
     file.read_exact_at(&mut trunk, 32).unwrap();
     let number = u64::from(u32::from_be_bytes(trunk));
     write(&path, (number - 1) * PAGE, &trunk);
-    let (report, db) = recovered(&path, &Encryption::None);
+    let (report, db) = recovered(&path, &FileEncryption::None);
     assert!(report.is_sound(), "{report:#?}");
     assert!(table(&report, "t").is_whole(), "{report:#?}");
     assert_eq!(count(&db, RIGHT), 1_000);
 
     // Deleted rows are on the free pages.
     let options = RecoverOptions { includes_free_pages: true, ..RecoverOptions::default() };
-    let out = bed.at("with-free-pages.db");
-    let report = recover(&path, &Encryption::None, &out, options, |_| {}).unwrap();
+    let out = fixture.at("with-free-pages.db");
+    let report = recover(&path, &FileEncryption::None, &out, options, |_| {}).unwrap();
     assert!(report.lost_and_found.unwrap().rows > 1_000);
 }
 
 /// Every kind of table, with a page of each spoilt: the others lose nothing.
 #[test]
 fn damage_of_one_table_is_none_of_the_others() {
-    let bed = Bed::new();
-    for encryption in [Encryption::None, key()] {
+    let fixture = DoctorFixture::new();
+    for encryption in [FileEncryption::None, key()] {
         for name in ["plain", "counted", "keyed", "made", "docs_data", "places_node"] {
-            let path = bed.at("a.db");
+            let path = fixture.at("a.db");
             make(&path, &encryption, "");
             let leaf = pages(&path, &encryption, &format!("name = '{name}' AND pagetype = 'leaf'"));
             zero(&path, leaf[0]);
@@ -275,9 +275,9 @@ fn damage_of_one_table_is_none_of_the_others() {
 
 #[test]
 fn rows_that_break_a_constraint_are_refused_and_counted() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
-    let db = connect(&path, &Encryption::None);
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
+    let db = connect(&path, &FileEncryption::None);
     db.execute_batch(
         "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 1), (2, 1), (3, 2);
          PRAGMA writable_schema = ON;
@@ -285,7 +285,7 @@ fn rows_that_break_a_constraint_are_refused_and_counted() {
     )
     .unwrap();
     db.close().unwrap();
-    let (report, _) = recovered(&path, &Encryption::None);
+    let (report, _) = recovered(&path, &FileEncryption::None);
     let saved = table(&report, "t");
     assert_eq!((saved.rows_saved, saved.rows_lost), (2, 0), "{report:#?}");
     assert_eq!(saved.refused.as_ref().unwrap().rows, 1, "{report:#?}");
@@ -294,9 +294,9 @@ fn rows_that_break_a_constraint_are_refused_and_counted() {
 
 #[test]
 fn what_only_its_own_program_can_make_is_named() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
-    let db = connect(&path, &Encryption::None);
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
+    let db = connect(&path, &FileEncryption::None);
     db.create_collation("own_order", |a: &str, b: &str| b.cmp(a)).unwrap();
     let flags = rusqlite::functions::FunctionFlags::SQLITE_DETERMINISTIC;
     db.create_scalar_function("own_function", 1, flags, |_| Ok(1)).unwrap();
@@ -306,7 +306,7 @@ fn what_only_its_own_program_can_make_is_named() {
     )
     .unwrap();
     db.close().unwrap();
-    let (report, db) = recovered(&path, &Encryption::None);
+    let (report, db) = recovered(&path, &FileEncryption::None);
     assert_eq!(report.collations, ["own_order"]);
     let missing: Vec<&str> = report.missing.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(missing, ["own_index"], "{report:#?}");
@@ -317,9 +317,9 @@ fn what_only_its_own_program_can_make_is_named() {
 
 #[test]
 fn a_table_may_be_as_wide_as_any() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
-    let db = connect(&path, &Encryption::None);
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
+    let db = connect(&path, &FileEncryption::None);
     let columns: Vec<String> = (0..1_990).map(|it| format!("c{it}")).collect();
     let values: Vec<String> = (0..1_990).map(|it| it.to_string()).collect();
     db.execute_batch(&format!(
@@ -329,14 +329,14 @@ fn a_table_may_be_as_wide_as_any() {
     ))
     .unwrap();
     db.close().unwrap();
-    let (report, db) = recovered(&path, &Encryption::None);
+    let (report, db) = recovered(&path, &FileEncryption::None);
     super::is_whole(&report);
     assert_eq!(count(&db, "SELECT c1989 FROM t WHERE c0 = 0 AND c500 = 500"), 1_989);
 
     // The same without the schema.
     zero(&path, 1);
     std::fs::remove_file(path.with_extension("out")).unwrap();
-    let (report, db) = recovered(&path, &Encryption::None);
+    let (report, db) = recovered(&path, &FileEncryption::None);
     assert_eq!(report.lost_and_found.unwrap().rows, 1, "{:?}", report.tables);
     assert_eq!(count(&db, "SELECT c1989 FROM lost_and_found WHERE c0 = 0"), 1_989);
 }
@@ -344,9 +344,9 @@ fn a_table_may_be_as_wide_as_any() {
 /// A schema row may be cut in the middle of a statement.
 #[test]
 fn a_virtual_table_without_a_statement_is_named_and_spoils_nothing() {
-    let bed = Bed::new();
-    let path = bed.at("a.db");
-    let db = connect(&path, &Encryption::None);
+    let fixture = DoctorFixture::new();
+    let path = fixture.at("a.db");
+    let db = connect(&path, &FileEncryption::None);
     fill(&db, 10);
     db.execute_batch(
         "CREATE VIRTUAL TABLE docs USING fts5 (a, b); PRAGMA writable_schema = ON;
@@ -354,7 +354,7 @@ fn a_virtual_table_without_a_statement_is_named_and_spoils_nothing() {
     )
     .unwrap();
     db.close().unwrap();
-    let (report, db) = recovered(&path, &Encryption::None);
+    let (report, db) = recovered(&path, &FileEncryption::None);
     let missing: Vec<&str> = report.missing.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(missing, ["docs"], "{report:#?}");
     assert!(report.is_sound(), "{report:#?}");
@@ -364,16 +364,16 @@ fn a_virtual_table_without_a_statement_is_named_and_spoils_nothing() {
 /// Random bytes over random places: it ends, and with a new file or a reason.
 #[test]
 fn whatever_is_in_a_file_it_ends() {
-    let bed = Bed::new();
-    let whole = bed.at("whole.db");
-    make(&whole, &Encryption::None, "PRAGMA page_size = 1024");
+    let fixture = DoctorFixture::new();
+    let whole = fixture.at("whole.db");
+    make(&whole, &FileEncryption::None, "PRAGMA page_size = 1024");
     let content = std::fs::read(&whole).unwrap();
     let mut state = 1_u64;
     let mut random = |end: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         usize::try_from(state >> 33).unwrap() % end
     };
-    let path = bed.at("a.db");
+    let path = fixture.at("a.db");
     let out = path.with_extension("out");
     let mut saved = 0;
     for round in 0..60 {
@@ -392,7 +392,7 @@ fn whatever_is_in_a_file_it_ends() {
         }
         std::fs::write(&path, bytes).unwrap();
         let options = RecoverOptions::default();
-        match recover(&path, &Encryption::None, &out, options, |_| {}) {
+        match recover(&path, &FileEncryption::None, &out, options, |_| {}) {
             Ok(report) => saved += u32::from(report.rows_saved() > 500),
             Err(error) => assert_eq!(error.code(), "nothing_recovered", "round {round}: {error}"),
         }

@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use engine::{Cipher, Encryption, Key, Profile, open_connection};
+use engine::{Cipher, DatabaseKey, FileEncryption, Profile, open_connection};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
 const AS_IS: Profile = Profile { name: "as-is", about: "", base: &[], changes: &[] };
 
-pub(crate) fn key() -> Encryption {
-    Encryption::Key { key: Key::from_bytes([7; 32]), cipher: None }
+pub(crate) fn key() -> FileEncryption {
+    FileEncryption::Key { key: DatabaseKey::from_bytes([7; 32]), cipher: None }
 }
 
-pub(crate) fn key_of(cipher: Cipher) -> Encryption {
-    Encryption::Key { key: Key::from_bytes([7; 32]), cipher: Some(cipher) }
+pub(crate) fn key_of(cipher: Cipher) -> FileEncryption {
+    FileEncryption::Key { key: DatabaseKey::from_bytes([7; 32]), cipher: Some(cipher) }
 }
 
-pub(crate) fn ciphers() -> Vec<(&'static str, Encryption)> {
+pub(crate) fn ciphers() -> Vec<(&'static str, FileEncryption)> {
     Cipher::ALL.into_iter().map(|cipher| (cipher.name(), key_of(cipher))).collect()
 }
 
-pub(crate) fn connect(path: &Path, encryption: &Encryption) -> Connection {
+pub(crate) fn connect(path: &Path, encryption: &FileEncryption) -> Connection {
     open_connection(path, encryption, &AS_IS, false, true).unwrap().0
 }
 
@@ -83,7 +83,7 @@ const EVERYTHING: &str = "
     CREATE TRIGGER late AFTER INSERT ON plain BEGIN DELETE FROM child WHERE id = new.a; END;
 ";
 
-pub(crate) fn make(path: &Path, encryption: &Encryption, settings: &str) {
+pub(crate) fn make(path: &Path, encryption: &FileEncryption, settings: &str) {
     let db = connect(path, encryption);
     db.execute_batch(settings).unwrap();
     db.execute_batch(EVERYTHING).unwrap();
@@ -91,10 +91,10 @@ pub(crate) fn make(path: &Path, encryption: &Encryption, settings: &str) {
 }
 
 /// Settings, schema, and the rows of each table, in order.
-pub(crate) type Dump = BTreeMap<String, Vec<String>>;
+pub(crate) type DatabaseDump = BTreeMap<String, Vec<String>>;
 
-pub(crate) fn dump(db: &Connection) -> Dump {
-    let mut dump = Dump::new();
+pub(crate) fn dump(db: &Connection) -> DatabaseDump {
+    let mut dump = DatabaseDump::new();
     for name in ["page_size", "encoding", "auto_vacuum", "user_version", "application_id"] {
         let value: Value = db.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).unwrap();
         dump.insert(format!("PRAGMA {name}"), vec![format!("{value:?}")]);
@@ -133,8 +133,8 @@ fn rows(db: &Connection, sql: &str) -> Vec<String> {
 }
 
 #[track_caller]
-pub(crate) fn compare(found: &Dump, expected: &Dump, what: &str) {
-    let names = |dump: &Dump| dump.keys().cloned().collect::<Vec<_>>();
+pub(crate) fn compare(found: &DatabaseDump, expected: &DatabaseDump, what: &str) {
+    let names = |dump: &DatabaseDump| dump.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(found), names(expected), "{what}");
     for (name, rows) in expected {
         let differing = rows.iter().zip(&found[name]).find(|(a, b)| a != b);

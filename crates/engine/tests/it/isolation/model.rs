@@ -23,7 +23,7 @@ pub(super) const SCHEMA: engine::Migration = engine::Migration {
 };
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Model {
+pub(super) struct TableModel {
     pub(super) balances: [i64; ACCOUNTS as usize],
     pub(super) has_table: [bool; SLOTS],
     pub(super) bytes: [u8; SLOTS],
@@ -31,7 +31,7 @@ pub(super) struct Model {
     pub(super) families: BTreeSet<i64>,
 }
 
-impl Model {
+impl TableModel {
     /// What `SCHEMA` makes.
     pub(super) fn new() -> Self {
         Self {

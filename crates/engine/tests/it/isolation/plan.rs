@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use engine::{Error, Sql, Transaction};
+use engine::{Error, StaticStatement, Transaction};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::model::{ACCOUNTS, Model, SLOTS};
+use super::model::{ACCOUNTS, SLOTS, TableModel};
 
 /// What it writes, if anything.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Deed {
+pub(super) enum PlannedWrite {
     /// Moves money, by statements that stay prepared.
     Transfer,
     /// The same through the bare connection.
@@ -36,7 +36,7 @@ pub(super) enum Deed {
 
 /// How it ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum End {
+pub(super) enum PlannedOutcome {
     Success,
     /// Fails after a read, before its deed.
     FailsFirst,
@@ -51,10 +51,10 @@ pub(super) enum End {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct TransactionPlan {
     pub(super) id: i64,
-    pub(super) deed: Deed,
-    pub(super) end: End,
+    pub(super) planned: PlannedWrite,
+    pub(super) end: PlannedOutcome,
     pub(super) from: u8,
     pub(super) to: u8,
     pub(super) amount: i64,
@@ -64,7 +64,7 @@ pub(super) struct Plan {
 
 /// What a transaction returns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct TransactionReply {
     pub(super) id: i64,
     /// Which run returned it, from 1.
     pub(super) run: usize,
@@ -73,90 +73,100 @@ pub(super) struct Seen {
 }
 
 #[derive(Debug)]
-pub(super) enum Failure {
-    Chosen(Seen),
+pub(super) enum PlannedFailure {
+    Chosen(TransactionReply),
     Engine(Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for PlannedFailure {
     fn from(error: Error) -> Self {
         Self::Engine(error)
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for PlannedFailure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Engine(error.into())
     }
 }
 
-static DEBIT: Sql = Sql::new("UPDATE account SET balance = balance - ?2 WHERE id = ?1");
-static CREDIT: Sql = Sql::new("UPDATE account SET balance = balance + ?2 WHERE id = ?1");
-static BALANCE: Sql = Sql::new("SELECT balance FROM account WHERE id = ?1");
-static CHILD: Sql = Sql::new("INSERT INTO child VALUES (?1)");
-static PARENT: Sql = Sql::new("INSERT INTO parent VALUES (?1)");
-static NO_ROW: Sql = Sql::new("UPDATE account SET balance = 0 WHERE id = -1");
+static DEBIT: StaticStatement =
+    StaticStatement::new("UPDATE account SET balance = balance - ?2 WHERE id = ?1");
+static CREDIT: StaticStatement =
+    StaticStatement::new("UPDATE account SET balance = balance + ?2 WHERE id = ?1");
+static BALANCE: StaticStatement = StaticStatement::new("SELECT balance FROM account WHERE id = ?1");
+static CHILD: StaticStatement = StaticStatement::new("INSERT INTO child VALUES (?1)");
+static PARENT: StaticStatement = StaticStatement::new("INSERT INTO parent VALUES (?1)");
+static NO_ROW: StaticStatement =
+    StaticStatement::new("UPDATE account SET balance = 0 WHERE id = -1");
 
-impl Plan {
-    pub(super) fn random(id: i64, deed: Deed, end: End, random: &mut StdRng) -> Self {
+impl TransactionPlan {
+    pub(super) fn random(
+        id: i64,
+        planned: PlannedWrite,
+        end: PlannedOutcome,
+        random: &mut StdRng,
+    ) -> Self {
         let from = random.random_range(0..ACCOUNTS);
         let to = (from + random.random_range(1..ACCOUNTS)) % ACCOUNTS;
         let amount = random.random_range(1..100);
-        Self { id, deed, end, from, to, amount, runs: Arc::default() }
+        Self { id, planned, end, from, to, amount, runs: Arc::default() }
     }
 
     /// The closure.
-    pub(super) fn run(&self, db: &Transaction<'_>) -> Result<Seen, Failure> {
+    pub(super) fn run(&self, db: &Transaction<'_>) -> Result<TransactionReply, PlannedFailure> {
         let run = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
-        if self.end == End::FailsFirst {
-            return Err(Failure::Chosen(self.look(db, run)?));
+        if self.end == PlannedOutcome::FailsFirst {
+            return Err(PlannedFailure::Chosen(self.look(db, run)?));
         }
         self.write(db)?;
         let seen = self.look(db, run)?;
         match self.end {
-            End::Fails => return Err(Failure::Chosen(seen)),
-            End::FailsAgain if run == 2 => return Err(Failure::Chosen(seen)),
+            PlannedOutcome::Fails => return Err(PlannedFailure::Chosen(seen)),
+            PlannedOutcome::FailsAgain if run == 2 => return Err(PlannedFailure::Chosen(seen)),
             // Without the hook, which would print each.
-            End::Panics => std::panic::resume_unwind(Box::new("as the test wants")),
-            End::PanicsAgain if run == 2 => std::panic::resume_unwind(Box::new("again")),
-            End::Orphan => drop(db.statement(&CHILD)?.execute([-self.id])?),
+            PlannedOutcome::Panics => std::panic::resume_unwind(Box::new("as the test wants")),
+            PlannedOutcome::PanicsAgain if run == 2 => std::panic::resume_unwind(Box::new("again")),
+            PlannedOutcome::Orphan => drop(db.statement(&CHILD)?.execute([-self.id])?),
             _ => {}
         }
         Ok(seen)
     }
 
     /// What `run` does to the database, done to the model.
-    pub(super) fn apply(&self, model: &mut Model) {
-        match self.deed {
-            Deed::Transfer | Deed::BareTransfer | Deed::Savepoints { .. } => {
+    pub(super) fn apply(&self, model: &mut TableModel) {
+        match self.planned {
+            PlannedWrite::Transfer
+            | PlannedWrite::BareTransfer
+            | PlannedWrite::Savepoints { .. } => {
                 model.balances[usize::from(self.from)] -= self.amount;
                 model.balances[usize::from(self.to)] += self.amount;
             }
-            Deed::Table => model.has_table[self.slot()] ^= true,
-            Deed::UserVersion => model.user_version = self.id,
-            Deed::Blob => model.bytes[self.slot()] = self.byte(),
-            Deed::Family => drop(model.families.insert(self.id)),
-            Deed::Look | Deed::NoRow => {}
+            PlannedWrite::Table => model.has_table[self.slot()] ^= true,
+            PlannedWrite::UserVersion => model.user_version = self.id,
+            PlannedWrite::Blob => model.bytes[self.slot()] = self.byte(),
+            PlannedWrite::Family => drop(model.families.insert(self.id)),
+            PlannedWrite::Look | PlannedWrite::NoRow => {}
         }
     }
 
-    fn look(&self, db: &Transaction<'_>, run: usize) -> Result<Seen, Failure> {
+    fn look(&self, db: &Transaction<'_>, run: usize) -> Result<TransactionReply, PlannedFailure> {
         let balance = db.statement(&BALANCE)?.query_row([self.to], |row| row.get(0))?;
-        Ok(Seen { id: self.id, run, balance })
+        Ok(TransactionReply { id: self.id, run, balance })
     }
 
-    fn write(&self, db: &Transaction<'_>) -> Result<(), Failure> {
-        match self.deed {
-            Deed::Transfer => {
+    fn write(&self, db: &Transaction<'_>) -> Result<(), PlannedFailure> {
+        match self.planned {
+            PlannedWrite::Transfer => {
                 db.statement(&DEBIT)?.execute((self.from, self.amount))?;
                 db.statement(&CREDIT)?.execute((self.to, self.amount))?;
             }
-            Deed::BareTransfer => {
+            PlannedWrite::BareTransfer => {
                 let sql = "UPDATE account SET balance = balance + ?2 WHERE id = ?1";
                 db.execute(sql, (self.from, -self.amount))?;
                 db.prepare_cached(sql)?.execute((self.to, self.amount))?;
             }
-            Deed::Table => {
+            PlannedWrite::Table => {
                 let slot = self.slot();
                 let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
                 let is_there = db.query_row(sql, [format!("made_{slot}")], |row| row.get(0))?;
@@ -164,18 +174,18 @@ impl Plan {
                 let columns = if is_there { "" } else { "(x)" };
                 db.execute_batch(&format!("{verb} made_{slot} {columns}"))?;
             }
-            Deed::UserVersion => db.pragma_update(None, "user_version", self.id)?,
-            Deed::Blob => {
+            PlannedWrite::UserVersion => db.pragma_update(None, "user_version", self.id)?,
+            PlannedWrite::Blob => {
                 let mut blob = db.blob_open("main", "page", "bytes", 1, false)?;
                 blob.write_all_at(&[self.byte()], self.slot())?;
             }
-            Deed::Family => {
+            PlannedWrite::Family => {
                 db.statement(&CHILD)?.execute([self.id])?;
                 db.statement(&PARENT)?.execute([self.id])?;
             }
-            Deed::Look => {}
-            Deed::NoRow => assert_eq!(db.statement(&NO_ROW)?.execute([])?, 0),
-            Deed::Savepoints { is_left_open } => {
+            PlannedWrite::Look => {}
+            PlannedWrite::NoRow => assert_eq!(db.statement(&NO_ROW)?.execute([])?, 0),
+            PlannedWrite::Savepoints { is_left_open } => {
                 let Self { from, to, amount, .. } = *self;
                 let end = if is_left_open { "" } else { "RELEASE own" };
                 db.execute_batch(&format!(

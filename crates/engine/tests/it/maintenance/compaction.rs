@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 
-use engine::{Encryption, Error, Key, Profile, open_connection};
+use engine::{DatabaseKey, Error, FileEncryption, Profile, open_connection};
 
 use crate::seed::within_time;
 use crate::{fixture, insert, number, starts_plain, sum};
@@ -20,7 +20,7 @@ const MARKER: &str = "a-marker-that-must-not-reach-the-disk";
 fn an_encrypted_file_stays_encrypted_with_the_same_key_and_cipher() {
     for cipher in [None, Some(engine::Cipher::Aes256Cbc), Some(engine::Cipher::Aegis)] {
         let fixture = fixture();
-        let key = || Encryption::Key { key: crate::key(), cipher };
+        let key = || FileEncryption::Key { key: crate::key(), cipher };
         let database = fragmented(&fixture, 40, |options| options.encryption = key());
         let write = database.write::<_, Error, _>(engine::Durability::Os, |db| {
             Ok(db.execute("INSERT INTO t (x) VALUES (?1)", [MARKER.repeat(100)]).map(drop)?)
@@ -35,7 +35,7 @@ fn an_encrypted_file_stays_encrypted_with_the_same_key_and_cipher() {
         let (db, found) = open_connection(&path, &key(), Profile::SERVER, false, false).unwrap();
         assert_eq!(found, Some(cipher.unwrap_or(engine::Cipher::ChaCha20)));
         drop(db);
-        let wrong = Encryption::Key { key: Key::from_bytes([8; 32]), cipher };
+        let wrong = FileEncryption::Key { key: DatabaseKey::from_bytes([8; 32]), cipher };
         let refused = open_connection(&path, &wrong, Profile::SERVER, false, false);
         assert!(matches!(refused, Err(Error::WrongKey { .. })));
     }
@@ -299,7 +299,7 @@ fn a_fifo_under_the_name_of_the_copy_keeps_nobody_from_opening_the_database() {
 #[test]
 fn a_rewritten_file_holds_nothing_of_what_was_replaced() {
     let fixture = fixture();
-    let database = fixture.open_with("a.db", |options| options.encryption = Encryption::None);
+    let database = fixture.open_with("a.db", |options| options.encryption = FileEncryption::None);
     fragment(&database, 0);
     let run = |sql: &'static str, value: &'static str| {
         let write = database.write::<_, Error, _>(engine::Durability::Disk, move |db| {

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use engine::{Databases, Limits, open_connection};
+use engine::{Databases, EngineLimits, open_connection};
 
 use crate::{encryption, fixture, number, options};
 
@@ -41,7 +41,7 @@ fn at_any_moment_the_file_is_the_old_one_or_the_new_one() {
             old_count += usize::from(is_old);
             new_count += usize::from(!is_old);
             // As the next program would, by the engine.
-            let databases = Databases::start(Limits::default()).unwrap();
+            let databases = Databases::start(EngineLimits::default()).unwrap();
             drop(databases.open(&path, || options(|_| {})).unwrap());
             databases.shutdown();
             let (db, _) =
@@ -67,7 +67,7 @@ fn at_any_moment_the_file_is_the_old_one_or_the_new_one() {
 }
 
 fn make(path: &Path) -> i64 {
-    let databases = Databases::start(Limits::default()).unwrap();
+    let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(path, || options(|_| {})).unwrap();
     fragment_rows(&database, 400, 70);
     let rows = super::number_of(&database, "SELECT count(*) FROM t");
@@ -98,7 +98,8 @@ fn run(path: &Path, calls: &str, at: usize) -> bool {
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
-    let databases = Databases::start(Limits { workers_count: 1, ..Limits::default() }).unwrap();
+    let databases =
+        Databases::start(EngineLimits { workers_count: 1, ..EngineLimits::default() }).unwrap();
     let database = databases.open(&path, || options(|_| {})).unwrap();
     assert!(database.maintain().unwrap().is_compacted);
 }

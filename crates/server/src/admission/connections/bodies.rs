@@ -17,7 +17,7 @@ struct ObservedBody<B, O> {
 }
 
 /// What a poll of a body gives.
-type Polled<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
+type PolledFrame<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
 
 /// A body on its way in. While it is awaited, the connection waits for its client; a client that
 /// sends a byte now and then has been silent for as long as one that sends none. At all other times
@@ -31,7 +31,7 @@ where
 {
     connection.works();
     let mut delay = ClientDelay::default();
-    let observe = move |polled: &Polled<B::Error>| {
+    let observe = move |polled: &PolledFrame<B::Error>| {
         let now = Instant::now();
         match polled {
             Poll::Pending => {
@@ -50,7 +50,7 @@ where
 
 /// A body on its way out. Once it has ended, the connection waits for its client to take it, and
 /// for the next request. The entry is that of a proxy's client.
-pub(crate) fn answer_body<B>(
+pub(crate) fn response_body<B>(
     body: B,
     connection: Arc<OpenConnection>,
     entry: Option<ConnectionEntry>,
@@ -59,20 +59,20 @@ where
     B: Body<Data = Bytes> + Unpin,
 {
     connection.works();
-    let answer = UnfinishedAnswer { connection, _entry: entry };
-    let observe = move |polled: &Polled<B::Error>| match polled {
+    let answer = UnfinishedResponse { connection, _entry: entry };
+    let observe = move |polled: &PolledFrame<B::Error>| match polled {
         Poll::Pending => answer.connection.waits_for_event(),
         Poll::Ready(_) => answer.connection.works(),
     };
     ObservedBody { body, observe }
 }
 
-struct UnfinishedAnswer {
+struct UnfinishedResponse {
     connection: Arc<OpenConnection>,
     _entry: Option<ConnectionEntry>,
 }
 
-impl Drop for UnfinishedAnswer {
+impl Drop for UnfinishedResponse {
     fn drop(&mut self) {
         self.connection.waits_for_client(Instant::now());
     }
@@ -81,12 +81,12 @@ impl Drop for UnfinishedAnswer {
 impl<B, O> Body for ObservedBody<B, O>
 where
     B: Body<Data = Bytes> + Unpin,
-    O: FnMut(&Polled<B::Error>) + Unpin,
+    O: FnMut(&PolledFrame<B::Error>) + Unpin,
 {
     type Data = Bytes;
     type Error = B::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled<B::Error> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> PolledFrame<B::Error> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         (self.observe)(&polled);
         polled
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::admission::connections::open::ConnectionStage;
-    use crate::stream;
+    use crate::stream_body;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -127,7 +127,8 @@ mod tests {
     async fn who_sends_a_byte_a_second_is_as_silent_as_who_sends_nothing() {
         let connection = Arc::new(OpenConnection::new());
         let (sender, receiver) = mpsc::channel(1);
-        let mut body = request_body(stream::body(receiver), Arc::clone(&connection));
+        let mut body =
+            request_body(stream_body::body_from_channel(receiver), Arc::clone(&connection));
         assert_eq!(silent_for(&connection), None);
         let mut silent = Vec::new();
         for bytes in [1, 1, 32 << 10, 1] {
@@ -146,7 +147,8 @@ mod tests {
     async fn an_answer_waits_for_events_while_it_has_none() {
         let connection = Arc::new(OpenConnection::new());
         let (sender, receiver) = mpsc::channel(1);
-        let mut body = answer_body(stream::body(receiver), Arc::clone(&connection), None);
+        let mut body =
+            response_body(stream_body::body_from_channel(receiver), Arc::clone(&connection), None);
         assert!(matches!(connection.stage(), ConnectionStage::Work(_)));
         let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut body).poll_frame(context))).await;
         assert!(polled.is_pending());

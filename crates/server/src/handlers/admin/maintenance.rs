@@ -10,18 +10,18 @@ use std::time::Duration;
 use ::accounts::Login;
 use axum::Json;
 use axum::extract::State;
-use engine::{Database, Maintained};
+use engine::{Database, MaintenanceRun};
 use protocol::ErrorCode;
 use serde::{Deserialize, Serialize};
 use sync_store::Vaults;
 use utoipa::ToSchema;
 
-use super::{OPERATOR, vault_of};
-use crate::app::{App, blocking};
+use super::{OPERATOR, vault_id_from_path};
+use crate::app_state::{AppState, blocking};
 use crate::clock;
-use crate::error::Refusal;
-use crate::extract::{JsonForm, Operator};
-use crate::openapi::{BODY, refusals};
+use crate::error::ApiError;
+use crate::extract::{JsonRequestBody, OperatorAuth};
+use crate::openapi::{BODY, error_responses};
 
 /// Less than browsers and proxies wait for an answer.
 const TIME_MAX: Duration = Duration::from_secs(20);
@@ -57,29 +57,30 @@ pub(super) struct MaintenanceReport {
     duration_ms: u64,
 }
 
-refusals!(MaintainRefusals: BODY, OPERATOR, [InvalidLogin, NotFound]);
+error_responses!(MaintainErrors: BODY, OPERATOR, [InvalidLogin, NotFound]);
 
 /// Does now what idle vaults get, to those of an account that are open, or to all that are.
 #[utoipa::path(
     post, path = "/v1/admin/maintenance", tag = "admin", operation_id = "adminMaintain",
     security(("adminToken" = [])),
     request_body = MaintenanceRequest,
-    responses((status = 200, description = "what was done", body = MaintenanceReport), MaintainRefusals),
+    responses((status = 200, description = "what was done", body = MaintenanceReport), MaintainErrors),
 )]
 pub(super) async fn maintain(
-    State(app): State<Arc<App>>,
-    Operator: Operator,
-    JsonForm(request): JsonForm<MaintenanceRequest>,
-) -> Result<Json<MaintenanceReport>, Refusal> {
+    State(app): State<Arc<AppState>>,
+    OperatorAuth: OperatorAuth,
+    JsonRequestBody(request): JsonRequestBody<MaintenanceRequest>,
+) -> Result<Json<MaintenanceReport>, ApiError> {
     let login = request.login.map(|login| Login::parse(&login)).transpose()?;
-    let turn = Arc::clone(&app.maintaining).try_acquire_owned();
-    let turn = turn.or(Err(Refusal::new(ErrorCode::Busy, "maintenance is under way already")))?;
+    let permit = Arc::clone(&app.maintenance_permits).try_acquire_owned();
+    let permit =
+        permit.or(Err(ApiError::new(ErrorCode::Busy, "maintenance is under way already")))?;
     blocking(move || {
-        let _turn = turn;
+        let _turn = permit;
         let started = clock::now();
         let (databases, not_open) = match login {
-            Some(login) => of_account(&app, &login)?,
-            None => of_all(&app)?,
+            Some(login) => account_databases(&app, &login)?,
+            None => all_databases(&app)?,
         };
         let mut report = MaintenanceReport { not_open, ..MaintenanceReport::default() };
         for database in databases {
@@ -96,32 +97,33 @@ pub(super) async fn maintain(
 }
 
 /// An account's open vaults, and how many others it has.
-fn of_account(app: &App, login: &Login) -> Result<(Vec<Arc<Database>>, u64), Refusal> {
+fn account_databases(app: &AppState, login: &Login) -> Result<(Vec<Arc<Database>>, u64), ApiError> {
     let account = app.accounts.find(login).map_err(|error| match error {
         ::accounts::Error::NotFound => {
-            Refusal::new(ErrorCode::NotFound, "no account has this login")
+            ApiError::new(ErrorCode::NotFound, "no account has this login")
         }
         error => error.into(),
     })?;
-    let mut vaults = app.accounts.children(account.account)?;
+    let mut vaults = app.accounts.sub_vaults(account.account)?;
     vaults.push(account.vault);
     let data = &app.config.data;
     let open: Vec<_> =
-        vaults.iter().filter_map(|vault| app.databases.opened(&vault.path(data))).collect();
-    let not_open = not_open(app, vaults.len() as u64, open.len());
+        vaults.iter().filter_map(|vault| app.databases.get_open(&vault.path(data))).collect();
+    let not_open = closed_count(app, vaults.len() as u64, open.len());
     Ok((open, not_open))
 }
 
 /// What is open, and how many vaults are not.
-fn of_all(app: &App) -> Result<(Vec<Arc<Database>>, u64), Refusal> {
-    let open = app.databases.all_opened();
+fn all_databases(app: &AppState) -> Result<(Vec<Arc<Database>>, u64), ApiError> {
+    let open = app.databases.list_open();
     let open: Vec<_> = open.iter().filter_map(std::sync::Weak::upgrade).collect();
-    let vaults = open.iter().filter(|database| vault_of(database.path()).is_some()).count();
-    let not_open = not_open(app, app.accounts.count()?.vaults, vaults);
+    let vaults =
+        open.iter().filter(|database| vault_id_from_path(database.path()).is_some()).count();
+    let not_open = closed_count(app, app.accounts.totals()?.vaults, vaults);
     Ok((open, not_open))
 }
 
-fn not_open(app: &App, all: u64, open: usize) -> u64 {
+fn closed_count(app: &AppState, all: u64, open: usize) -> u64 {
     match app.vaults {
         Vaults::Files(_) => all.saturating_sub(open as u64),
         Vaults::Postgres(_) => 0,
@@ -134,7 +136,7 @@ impl MaintenanceReport {
         let bytes_before = bytes(database);
         match database.maintain() {
             Ok(done) => {
-                let Maintained {
+                let MaintenanceRun {
                     is_optimised,
                     pages_returned,
                     is_compacted,

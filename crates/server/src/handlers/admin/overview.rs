@@ -6,26 +6,27 @@ use std::sync::Arc;
 use ::accounts::VaultId;
 use axum::Json;
 use axum::extract::State;
-use engine::{Health, MaintenanceStats, Totals};
+use engine::{DatabaseHealth, EngineTotals, MaintenanceStats};
 use serde::Serialize;
-use sync_store::{FileSizes, Vaults};
+use sync_store::{VaultFileSizes, Vaults};
 use utoipa::ToSchema;
 
 use super::{OPERATOR, open_vaults};
-use crate::app::{App, blocking};
-use crate::census::Sizes;
+use crate::app_state::{AppState, blocking};
 use crate::clock;
-use crate::error::Refusal;
-use crate::extract::Operator;
-use crate::metrics::{DURATION_BOUNDS_S, Seen};
-use crate::openapi::refusals;
+use crate::error::ApiError;
+use crate::extract::OperatorAuth;
+use crate::metrics::{DURATION_BOUNDS_S, TotalsSnapshot};
+use crate::openapi::error_responses;
 use crate::readiness::Readiness;
+use crate::vault_sizes::VaultSizes;
 
 /// How the server is. What counts up does so since it was started: two answers make a rate.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Overview {
+#[schema(as = Overview)]
+pub(super) struct ServerOverview {
     version: &'static str,
-    storage: Storage,
+    storage: StorageKind,
     /// The server's clock, milliseconds since 1970.
     now_ms: u64,
     uptime_ms: u64,
@@ -34,8 +35,8 @@ pub(super) struct Overview {
     clients: u64,
     vaults: u64,
     /// Null where vaults have no files of their own.
-    files: Option<Files>,
-    open: Open,
+    files: Option<FileTotals>,
+    open: OpenVaultTotals,
     readiness: Readiness,
     connections: u64,
     connections_max: u64,
@@ -45,23 +46,25 @@ pub(super) struct Overview {
     requests: u64,
     /// Requests that were answered with a status of 500 or more.
     requests_failed: u64,
-    syncs: Syncs,
-    messages: Messages,
-    transactions: Transactions,
-    maintenance: Maintenance,
+    syncs: SyncTotals,
+    messages: MessageTotals,
+    transactions: TransactionTotals,
+    maintenance: MaintenanceTotals,
 }
 
 /// Where vaults are kept.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Storage {
+#[schema(as = Storage)]
+enum StorageKind {
     Sqlite,
     Postgres,
 }
 
 /// The vaults' files, open or not.
 #[derive(Serialize, ToSchema)]
-struct Files {
+#[schema(as = Files)]
+struct FileTotals {
     count: u64,
     /// Without their WALs.
     bytes: u64,
@@ -73,7 +76,8 @@ struct Files {
 
 /// The vaults' files that are open, and their memory.
 #[derive(Serialize, ToSchema)]
-struct Open {
+#[schema(as = Open)]
+struct OpenVaultTotals {
     count: u64,
     /// Of their pages, also of those that are in a WAL as yet.
     bytes: u64,
@@ -91,7 +95,8 @@ struct Open {
 
 /// Requests that brought or fetched messages.
 #[derive(Serialize, ToSchema)]
-struct Syncs {
+#[schema(as = Syncs)]
+struct SyncTotals {
     count: u64,
     /// Bounds of durations, in seconds.
     bounds_s: [f64; DURATION_BOUNDS_S.len()],
@@ -101,7 +106,8 @@ struct Syncs {
 }
 
 #[derive(Serialize, ToSchema)]
-struct Messages {
+#[schema(as = Messages)]
+struct MessageTotals {
     /// Came, and were new.
     stored: u64,
     /// Came, and were there already.
@@ -112,7 +118,8 @@ struct Messages {
 
 /// Of all files, also the accounts'.
 #[derive(Serialize, ToSchema)]
-struct Transactions {
+#[schema(as = Transactions)]
+struct TransactionTotals {
     committed: u64,
     failed: u64,
     /// Not taken, because a queue was full.
@@ -125,7 +132,8 @@ struct Transactions {
 
 /// What maintenance has done.
 #[derive(Serialize, ToSchema)]
-struct Maintenance {
+#[schema(as = Maintenance)]
+struct MaintenanceTotals {
     runs: u64,
     optimised: u64,
     wals_truncated: u64,
@@ -139,72 +147,76 @@ struct Maintenance {
     repaired: u64,
 }
 
-refusals!(OverviewRefusals: OPERATOR, []);
+error_responses!(OverviewErrors: OPERATOR, []);
 
 /// How the server is, in numbers.
 #[utoipa::path(
     get, path = "/v1/admin/overview", tag = "admin", operation_id = "adminOverview",
     security(("adminToken" = [])),
-    responses((status = 200, description = "at this moment", body = Overview), OverviewRefusals),
+    responses((status = 200, description = "at this moment", body = ServerOverview), OverviewErrors),
 )]
 pub(super) async fn overview(
-    State(app): State<Arc<App>>,
-    Operator: Operator,
-) -> Result<Json<Overview>, Refusal> {
+    State(app): State<Arc<AppState>>,
+    OperatorAuth: OperatorAuth,
+) -> Result<Json<ServerOverview>, ApiError> {
     blocking(move || overview_of(&app).map(Json)).await
 }
 
-fn overview_of(app: &App) -> Result<Overview, Refusal> {
-    let count = app.accounts.count()?;
+fn overview_of(app: &AppState) -> Result<ServerOverview, ApiError> {
+    let count = app.accounts.totals()?;
     let vaults = open_vaults(app);
-    let sizes = app.census.sizes(app, vaults.keys())?;
-    let seen = app.metrics.totals.seen();
-    let Seen { requests, requests_failed, connections, syncs, .. } = seen;
-    Ok(Overview {
+    let sizes = app.vault_sizes.sizes(app, vaults.keys())?;
+    let seen = app.metrics.totals.snapshot();
+    let TotalsSnapshot { requests, requests_failed, connections, syncs, .. } = seen;
+    Ok(ServerOverview {
         version: env!("CARGO_PKG_VERSION"),
         storage: match app.vaults {
-            Vaults::Files(_) => Storage::Sqlite,
-            Vaults::Postgres(_) => Storage::Postgres,
+            Vaults::Files(_) => StorageKind::Sqlite,
+            Vaults::Postgres(_) => StorageKind::Postgres,
         },
         now_ms: clock::now_ms(),
         uptime_ms: u64::try_from(seen.uptime.as_millis()).unwrap_or(u64::MAX),
         accounts: count.accounts,
-        clients: count.clients,
+        clients: count.devices,
         vaults: count.vaults,
-        files: sizes.as_ref().map(Files::of),
-        open: Open::of(app, &vaults),
-        readiness: Readiness::of(app),
+        files: sizes.as_ref().map(FileTotals::from_sizes),
+        open: OpenVaultTotals::from_health(app, &vaults),
+        readiness: Readiness::from_app(app),
         connections,
         connections_max: app.config.connections_max as u64,
-        listeners: app.listeners.count() as u64,
-        listeners_max: app.config.listeners_max() as u64,
+        listeners: app.subscribers.count() as u64,
+        listeners_max: app.config.subscribers_max() as u64,
         requests,
         requests_failed,
-        syncs: Syncs { count: syncs.iter().sum(), bounds_s: DURATION_BOUNDS_S, counts: syncs },
-        messages: Messages { stored: seen.stored, known: seen.known, sent: seen.sent },
+        syncs: SyncTotals { count: syncs.iter().sum(), bounds_s: DURATION_BOUNDS_S, counts: syncs },
+        messages: MessageTotals { stored: seen.stored, known: seen.known, sent: seen.sent },
         transactions: app.databases.totals().into(),
         maintenance: app.databases.maintenance().into(),
     })
 }
 
-impl Files {
-    fn of(sizes: &Sizes) -> Self {
-        let FileSizes { file_bytes, wal_bytes, .. } = sizes.sum();
+impl FileTotals {
+    fn from_sizes(sizes: &VaultSizes) -> Self {
+        let VaultFileSizes { file_bytes, wal_bytes, .. } = sizes.sum();
         let (count, looked_ms) = (sizes.count() as u64, sizes.at_ms());
         Self { count, bytes: file_bytes, wal_bytes, looked_ms }
     }
 }
 
-impl Open {
-    fn of(app: &App, vaults: &HashMap<VaultId, Health>) -> Self {
-        let sum = |of: fn(&Health) -> u64| vaults.values().map(of).sum();
-        let max = |of: fn(&Health) -> u64| vaults.values().map(of).max().unwrap_or_default();
+impl OpenVaultTotals {
+    fn from_health(app: &AppState, vaults: &HashMap<VaultId, DatabaseHealth>) -> Self {
+        let sum = |of: fn(&DatabaseHealth) -> u64| vaults.values().map(of).sum();
+        let max =
+            |of: fn(&DatabaseHealth) -> u64| vaults.values().map(of).max().unwrap_or_default();
         Self {
             count: vaults.len() as u64,
             bytes: sum(|health| health.pages * health.page_bytes),
             free_bytes: sum(|health| health.free_pages * health.page_bytes),
             wal_bytes: sum(|health| health.wal_bytes),
-            fragmentation_max: vaults.values().map(Health::fragmentation).fold(0.0, f64::max),
+            fragmentation_max: vaults
+                .values()
+                .map(DatabaseHealth::fragmentation)
+                .fold(0.0, f64::max),
             wal_bytes_max: max(|health| health.wal_bytes),
             longest_read_ms: max(|health| {
                 u64::try_from(health.longest_read.as_millis()).unwrap_or(u64::MAX)
@@ -214,14 +226,14 @@ impl Open {
     }
 }
 
-impl From<Totals> for Transactions {
-    fn from(totals: Totals) -> Self {
-        let Totals { transactions, failed, refused, batches, flushes } = totals;
+impl From<EngineTotals> for TransactionTotals {
+    fn from(totals: EngineTotals) -> Self {
+        let EngineTotals { transactions, failed, refused, batches, flushes } = totals;
         Self { committed: transactions, failed, refused, batches, flushes }
     }
 }
 
-impl From<MaintenanceStats> for Maintenance {
+impl From<MaintenanceStats> for MaintenanceTotals {
     fn from(done: MaintenanceStats) -> Self {
         let MaintenanceStats {
             runs,

@@ -7,8 +7,8 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::App;
-use crate::openapi::refusals;
+use crate::app_state::AppState;
+use crate::openapi::error_responses;
 
 #[derive(Serialize, ToSchema)]
 pub(super) struct AdminStatus {
@@ -16,13 +16,13 @@ pub(super) struct AdminStatus {
     enabled: bool,
 }
 
-refusals!(StatusRefusals: []);
+error_responses!(StatusErrors: []);
 
 /// Whether the server has an operator's token. Anybody may ask.
 #[utoipa::path(
     get, path = "/v1/admin", tag = "admin", operation_id = "adminStatus",
-    responses((status = 200, description = "whether it has", body = AdminStatus), StatusRefusals),
+    responses((status = 200, description = "whether it has", body = AdminStatus), StatusErrors),
 )]
-pub(super) async fn status(State(app): State<Arc<App>>) -> Json<AdminStatus> {
+pub(super) async fn status(State(app): State<Arc<AppState>>) -> Json<AdminStatus> {
     Json(AdminStatus { enabled: app.config.admin_token.is_some() })
 }

@@ -7,11 +7,11 @@
  */
 import { UnreadableFile } from "./unreadable.js";
 
-export type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
+export type TextEncodingName = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
 export interface DecodedText {
   readonly text: string;
-  readonly encoding: Encoding;
+  readonly encoding: TextEncodingName;
 }
 
 /** How files of other kinds begin, byte for byte. */
@@ -56,7 +56,7 @@ function decode(bytes: Uint8Array, beginning: string): DecodedText {
   }
 }
 
-function decodeAs(bytes: Uint8Array, encoding: Encoding): DecodedText {
+function decodeAs(bytes: Uint8Array, encoding: TextEncodingName): DecodedText {
   return { text: new TextDecoder(encoding).decode(bytes), encoding };
 }
 

@@ -4,7 +4,7 @@
  *
  * Invariant: every record of the file is a row, or counted.
  */
-import type { Encoding } from "./decode.js";
+import type { TextEncodingName } from "./decode.js";
 import type { ImportColumn } from "./columns.js";
 
 export interface TableRow {
@@ -36,7 +36,7 @@ export interface ImportTable {
 export interface ImportFile extends ImportTable {
   /** The program that wrote it, where it can be told. */
   readonly app: string | undefined;
-  readonly encoding: Encoding;
+  readonly encoding: TextEncodingName;
   /** Whether the first record has the names of columns; `undefined` where there is no doubt. */
   readonly hasHeading: boolean | undefined;
 }

@@ -32,7 +32,7 @@ export interface ImportChoices {
   readonly locale: string;
 }
 
-export interface Understanding {
+export interface ParsedImport {
   readonly items: readonly ImportedItem[];
   /** The lines of the rows that are left out, because they have no title. */
   readonly untitled: readonly number[];
@@ -56,7 +56,7 @@ export interface StatusCount {
   readonly isDone: boolean;
 }
 
-export function understand(table: ImportTable, choices: ImportChoices): Understanding {
+export function understand(table: ImportTable, choices: ImportChoices): ParsedImport {
   const columns = new ColumnReader(table, choices);
   const items: ImportedItem[] = [];
   const untitled: number[] = [];

@@ -3,14 +3,14 @@
 //! # Invariants
 //! - What decides is counted, not timed.
 
-use super::super::candidate::Candidate;
-use super::super::measured::{self, is_runnable, undone, without_trouble};
-use super::super::planner::{Planner, candidate_name, plan, uses};
-use super::Asked;
-use crate::checks::cardinality::Cardinality;
-use crate::figure::float;
-use crate::subject::Subject;
-use crate::trouble::Trouble;
+use super::super::candidate::CandidateIndex;
+use super::super::planner::{QueryPlanner, candidate_name, plan, uses};
+use super::super::query_cost::{self, is_runnable, undone, without_trouble};
+use super::ExaminedQuery;
+use crate::check_error::CheckError;
+use crate::checks::cardinality::TableCardinality;
+use crate::format::to_f64;
+use crate::opened_file::OpenedFile;
 
 /// Of the time that is left, for the load with all indexes.
 const SHARE: u32 = 2;
@@ -22,8 +22,8 @@ const WORTH: f64 = 0.005;
 
 /// The indexes that are advised for a load.
 #[derive(Default)]
-pub(super) struct Kept {
-    candidates: Vec<Option<Candidate>>,
+pub(super) struct AdvisedIndexes {
+    candidates: Vec<Option<CandidateIndex>>,
     saved: Vec<Option<f64>>,
     bytes: Vec<Option<u64>>,
     /// The planner takes some of them only once their tables are analysed.
@@ -32,9 +32,9 @@ pub(super) struct Kept {
     pub(super) is_unmeasured: bool,
 }
 
-impl Kept {
+impl AdvisedIndexes {
     /// With their places as candidates.
-    pub(super) fn indexes(&self) -> impl Iterator<Item = (usize, &Candidate)> {
+    pub(super) fn indexes(&self) -> impl Iterator<Item = (usize, &CandidateIndex)> {
         let all = self.candidates.iter().enumerate();
         all.filter_map(|(place, index)| Some((place, index.as_ref()?)))
     }
@@ -51,32 +51,37 @@ impl Kept {
 
 /// Tries the indexes together, and keeps what the load cannot do without.
 pub(super) fn keep(
-    subject: &Subject,
-    planner: &Planner,
-    wanted: Vec<Candidate>,
-    asked: &mut [Asked<'_>],
-) -> Result<Kept, Trouble> {
+    subject: &OpenedFile,
+    planner: &QueryPlanner,
+    wanted: Vec<CandidateIndex>,
+    asked: &mut [ExaminedQuery<'_>],
+) -> Result<AdvisedIndexes, CheckError> {
     for one in asked.iter_mut() {
         if is_runnable(subject, &one.query)? {
-            one.before = measured::run(subject, &one.query)?;
+            one.before = query_cost::run(subject, &one.query)?;
         }
     }
     let count = wanted.len();
     let candidates = wanted.iter().cloned().map(Some).collect();
-    let mut kept =
-        Kept { candidates, saved: vec![None; count], bytes: vec![None; count], ..Kept::default() };
+    let mut kept = AdvisedIndexes {
+        candidates,
+        saved: vec![None; count],
+        bytes: vec![None; count],
+        ..AdvisedIndexes::default()
+    };
     if count == 0 {
         return Ok(kept);
     }
-    let can_be_made = subject.how == engine::Untouched::Overlay;
+    let can_be_made = subject.open_mode == engine::ReadOnlyMode::Overlay;
     // The rest is for the checks that come after.
-    subject.allow(subject.budget.left() / SHARE);
+    subject.grant_time(subject.time_limit.left() / SHARE);
     let tried =
         can_be_made.then(|| undone(subject, || together(subject, &wanted, asked, &mut kept)));
     if tried.map(without_trouble).transpose()?.flatten().is_none() {
         // The planner alone says what they are for.
         kept.is_unmeasured = true;
-        let known = Cardinality::of(subject, wanted.iter().map(|it| it.table.as_str()))?;
+        let known =
+            TableCardinality::from_samples(subject, wanted.iter().map(|it| it.table.as_str()))?;
         for one in asked.iter_mut() {
             one.after = None;
             one.plan_after = planner.plan_with(one.query.sql, &wanted, &known)?;
@@ -88,15 +93,15 @@ pub(super) fn keep(
 
 /// In a savepoint: makes them, runs the load, and drops one after the other.
 fn together(
-    subject: &Subject,
-    wanted: &[Candidate],
-    asked: &mut [Asked<'_>],
-    kept: &mut Kept,
-) -> Result<(), Trouble> {
+    subject: &OpenedFile,
+    wanted: &[CandidateIndex],
+    asked: &mut [ExaminedQuery<'_>],
+    kept: &mut AdvisedIndexes,
+) -> Result<(), CheckError> {
     for (place, index) in wanted.iter().enumerate() {
-        kept.bytes[place] = Some(measured::make(subject, place, index)?);
+        kept.bytes[place] = Some(query_cost::make(subject, place, index)?);
     }
-    kept.needs_analyze = measured::analyze(subject, &statements(asked), wanted)?;
+    kept.needs_analyze = query_cost::analyze(subject, &statements(asked), wanted)?;
     for one in asked.iter_mut() {
         look(subject, one)?;
     }
@@ -113,7 +118,7 @@ fn together(
         let lost = if is_used { lost_without(subject, place, asked)? } else { 0.0 };
         let index = &wanted[place];
         let writers = asked.iter().filter(|one| one.touched.changes(index));
-        let writes: f64 = writers.map(|one| float(one.logged.calls)).sum();
+        let writes: f64 = writers.map(|one| to_f64(one.logged.calls)).sum();
         kept.saved[place] = Some((lost / total.max(1.0)).clamp(0.0, 1.0));
         if lost <= f64::max(writes * WRITE_COST, total * WORTH) {
             kept.candidates[place] = None;
@@ -125,35 +130,39 @@ fn together(
     }
     // The quickest of several, as before.
     for one in asked.iter_mut().filter(|one| one.before.is_some()) {
-        one.after = Some(measured::run_times(subject, &one.query, measured::RUNS)?);
+        one.after = Some(query_cost::run_times(subject, &one.query, query_cost::RUNS)?);
     }
     Ok(())
 }
 
-fn statements<'a>(asked: &[Asked<'a>]) -> Vec<&'a str> {
+fn statements<'a>(asked: &[ExaminedQuery<'a>]) -> Vec<&'a str> {
     asked.iter().map(|one| one.query.sql).collect()
 }
 
-fn drop_index(subject: &Subject, place: usize) -> rusqlite::Result<()> {
+fn drop_index(subject: &OpenedFile, place: usize) -> rusqlite::Result<()> {
     subject.db.execute_batch(&format!("DROP INDEX {}", candidate_name(place)))
 }
 
 /// The plan and the cost as the indexes are now.
-fn look(subject: &Subject, one: &mut Asked<'_>) -> Result<(), Trouble> {
+fn look(subject: &OpenedFile, one: &mut ExaminedQuery<'_>) -> Result<(), CheckError> {
     one.plan_after = plan(&subject.db, one.query.sql)?;
     if one.before.is_some() {
-        one.after = Some(measured::run_times(subject, &one.query, 1)?);
+        one.after = Some(query_cost::run_times(subject, &one.query, 1)?);
     }
     Ok(())
 }
 
 /// What the load costs more without the index.
-fn lost_without(subject: &Subject, place: usize, asked: &[Asked<'_>]) -> Result<f64, Trouble> {
+fn lost_without(
+    subject: &OpenedFile,
+    place: usize,
+    asked: &[ExaminedQuery<'_>],
+) -> Result<f64, CheckError> {
     subject.db.execute_batch("SAVEPOINT without")?;
     drop_index(subject, place)?;
     let mut lost = 0.0;
     for one in asked.iter().filter(|one| uses(&one.plan_after, &candidate_name(place))) {
-        let without = measured::run_times(subject, &one.query, 1)?;
+        let without = query_cost::run_times(subject, &one.query, 1)?;
         let with = one.after.map_or(0.0, |taken| taken.cost());
         lost += (without.cost() - with) * one.calls();
     }

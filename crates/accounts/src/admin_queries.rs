@@ -1,0 +1,142 @@
+//! What an operator sees of many accounts: how many there are, and pages of them.
+//!
+//! # Not here
+//! - How large vaults are → whoever has their files; it weighs them, and they are put in order here.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, params};
+
+use crate::accounts::{AccountSummary, Accounts, SUMMARY, summary, vault_of_column};
+use crate::error::Result;
+use crate::id::VaultId;
+
+/// How many there are of everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountTotals {
+    pub accounts: u64,
+    pub devices: u64,
+    /// Of all accounts: their own, and their further ones.
+    pub vaults: u64,
+}
+
+/// By what accounts are put in order; of equals, by login.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccountSortBy {
+    #[default]
+    Login,
+    Created,
+    /// By the number of their devices.
+    Devices,
+}
+
+/// Which accounts, and which part of their list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountPageQuery {
+    /// What their logins contain, in lower case; all do if it is empty.
+    pub search: String,
+    pub is_descending: bool,
+    /// Accounts of the list that are passed over.
+    pub offset: u64,
+    pub count_max: u64,
+}
+
+/// The accounts whose login contains parameter 1.
+const SELECTED: &str = "instr(login, ?1) > 0";
+
+impl Accounts {
+    /// How many accounts, devices and vaults there are.
+    pub fn totals(&self) -> Result<AccountTotals> {
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT (SELECT count(*) FROM account), (SELECT count(*) FROM client),
+                     (SELECT count(*) FROM child)",
+            )?;
+            let number = i64::cast_unsigned;
+            let [accounts, devices, sub_vaults] = statement.query_row([], |row| {
+                Ok([number(row.get(0)?), number(row.get(1)?), number(row.get(2)?)])
+            })?;
+            Ok(AccountTotals { accounts, devices, vaults: accounts + sub_vaults })
+        })
+    }
+
+    /// How many accounts' logins contain this.
+    pub fn count_matching(&self, search: &str) -> Result<u64> {
+        self.database.read(|db| {
+            let sql = format!("SELECT count(*) FROM account WHERE {SELECTED}");
+            let count: i64 = db.prepare_cached(&sql)?.query_row([search], |row| row.get(0))?;
+            Ok(count.cast_unsigned())
+        })
+    }
+
+    /// A part of the list of accounts. Reads all of those that are selected.
+    pub fn list_page(
+        &self,
+        selection: &AccountPageQuery,
+        order: AccountSortBy,
+    ) -> Result<Vec<AccountSummary>> {
+        let AccountPageQuery { search, is_descending, offset, count_max } = selection;
+        let column = match order {
+            AccountSortBy::Login => "login",
+            AccountSortBy::Created => "created_ms",
+            // The number of the summary's column.
+            AccountSortBy::Devices => "5",
+        };
+        let direction = if *is_descending { "DESC" } else { "ASC" };
+        let sql = format!(
+            "{SUMMARY} WHERE {SELECTED} ORDER BY {column} {direction}, login LIMIT ?2 OFFSET ?3"
+        );
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached(&sql)?;
+            let part = params![search, to_integer(*count_max), to_integer(*offset)];
+            statement.query_and_then(part, summary)?.collect()
+        })
+    }
+
+    /// A part of the list of accounts, in order of what all of an account's vaults weigh together.
+    /// Takes some bytes of memory for each account that is selected.
+    pub fn list_page_by_size(
+        &self,
+        selection: &AccountPageQuery,
+        weight: impl Fn(&VaultId) -> u64,
+    ) -> Result<Vec<AccountSummary>> {
+        let AccountPageQuery { search, is_descending, offset, count_max } = selection;
+        self.database.read(|db| {
+            let mut weights: Vec<(i64, u64)> = weights(db, search, weight)?.into_iter().collect();
+            // Ids last, so that equals stay in one order from one part to the next.
+            weights.sort_unstable_by_key(|&(id, weight)| {
+                (if *is_descending { u64::MAX - weight } else { weight }, id)
+            });
+            let [offset, count_max] =
+                [offset, count_max].map(|&number| usize::try_from(number).unwrap_or(usize::MAX));
+            let mut statement = db.prepare_cached(&format!("{SUMMARY} WHERE id = ?1"))?;
+            let part = weights.iter().skip(offset).take(count_max);
+            part.map(|&(id, _)| statement.query_one([id], |row| Ok(summary(row)))?).collect()
+        })
+    }
+}
+
+fn weights(
+    db: &Connection,
+    search: &str,
+    weight: impl Fn(&VaultId) -> u64,
+) -> Result<HashMap<i64, u64>> {
+    let sql = format!(
+        "SELECT id, vault FROM account WHERE {SELECTED}
+         UNION ALL
+         SELECT id, child.vault FROM child JOIN account ON id = account_id WHERE {SELECTED}"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query([search])?;
+    let mut weights = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let vault = vault_of_column(&row.get::<_, String>(1)?)?;
+        *weights.entry(row.get(0)?).or_default() += weight(&vault);
+    }
+    Ok(weights)
+}
+
+/// As SQLite has it. What is more than that, no list has.
+fn to_integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

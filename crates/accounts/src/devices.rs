@@ -1,0 +1,276 @@
+//! Devices: registered once, then known by their token.
+//!
+//! A device is registered by the account's password or by another device, as a copied file does for
+//! itself. What a device has registered is revoked with it, or a thief could outlive the loss of
+//! the stolen token.
+//!
+//! # Invariants
+//! - A device's row is made, found and deleted together with its wrap of the vault's key.
+//! - A call that names an account touches that account's devices only.
+//!
+//! # Not here
+//! - What a device is called and when it was seen → the vault.
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+
+use crate::accounts::{Accounts, UnlockedAccount, login_of_column, vault_of_column};
+use crate::encryption_mode::{self, MessageSet};
+use crate::error::{Error, Result};
+use crate::id::{AccountId, DeviceId, VaultId};
+use crate::key_wrap::{WrapContext, WrappedKey};
+use crate::limits::{self, AccountLimits};
+use crate::login::Login;
+use crate::revocations::Revocation;
+use crate::schema::{self, to_column};
+use crate::token::{DeviceToken, TokenHash};
+
+/// Devices of one account, unless it or the server is told otherwise.
+pub const DEVICES_COUNT_DEFAULT: u32 = 500;
+/// More can no account be given. A chain of this many, each registered by the one before, is still
+/// deleted by one cascade: SQLite follows 1,000 levels.
+pub const DEVICES_COUNT_MAX: u32 = 900;
+
+/// A new device. The token exists nowhere else.
+pub struct DeviceCredentials {
+    pub device_id: DeviceId,
+    pub token: DeviceToken,
+}
+
+/// Who a token speaks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSession {
+    pub device_id: DeviceId,
+    pub account: AccountId,
+    pub login: Login,
+    pub vault: VaultId,
+    pub limits: AccountLimits,
+    pub message_set: MessageSet,
+}
+
+/// A device, as its account sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceRow {
+    pub device_id: DeviceId,
+    pub created_ms: u64,
+    /// The device whose token registered it; `None` if the password did.
+    pub registered_by: Option<DeviceId>,
+}
+
+/// A row to be stored.
+struct NewDeviceRow {
+    id: DeviceId,
+    account: AccountId,
+    registered_by: Option<DeviceId>,
+    token_hash: TokenHash,
+    wrapped_key: WrappedKey,
+    created_ms: u64,
+}
+
+impl Accounts {
+    /// Registers a device. [`Error::NotFound`] if the account, or the device that registers it, is
+    /// gone.
+    pub fn register(
+        &self,
+        unlocked: &UnlockedAccount,
+        registered_by: Option<&DeviceId>,
+        now_ms: u64,
+    ) -> Result<DeviceCredentials> {
+        let token = DeviceToken::generate();
+        let device_id = self.register_token(unlocked, &token, registered_by, now_ms)?;
+        Ok(DeviceCredentials { device_id, token })
+    }
+
+    /// Registers a device that has its token already, or wants one of another shape. The token is
+    /// no other device's.
+    pub fn register_token(
+        &self,
+        unlocked: &UnlockedAccount,
+        token: &DeviceToken,
+        registered_by: Option<&DeviceId>,
+        now_ms: u64,
+    ) -> Result<DeviceId> {
+        let id = DeviceId::generate();
+        let row = WrapContext::Device(&unlocked.vault, &id);
+        let device = NewDeviceRow {
+            id: id.clone(),
+            account: unlocked.account,
+            registered_by: registered_by.cloned(),
+            token_hash: token.hash(),
+            wrapped_key: token.wrapping_key().wrap(&unlocked.key, &row),
+            created_ms: now_ms,
+        };
+        let devices_max = self.devices_max;
+        schema::write(&self.database, move |db| {
+            check_registration(db, &device, devices_max)?;
+            insert(db, &device)
+        })?;
+        Ok(id)
+    }
+
+    /// Who the token speaks for: one look into an index, no key.
+    pub fn authenticate(&self, token: &DeviceToken) -> Result<DeviceSession> {
+        self.find_token(token, session)
+    }
+
+    /// Where a device's messages are; `None` if it is there no more.
+    pub fn message_set(&self, device: &DeviceId) -> Result<Option<MessageSet>> {
+        self.database.read(|db| encryption_mode::message_set(db, device))
+    }
+
+    /// Opens the token's account.
+    pub fn unlock_by_token(&self, token: &DeviceToken) -> Result<UnlockedAccount> {
+        let (session, wrapped_key): (DeviceSession, WrappedKey) =
+            self.find_token(token, |row| Ok((session(row)?, row.get(4)?)))?;
+        let DeviceSession { device_id, account, login, vault, .. } = session;
+        let key = token
+            .wrapping_key()
+            .unwrap(&wrapped_key, &WrapContext::Device(&vault, &device_id))
+            .ok_or(Error::Damaged { what: "a device's wrapped key" })?;
+        Ok(UnlockedAccount { account, login, vault, key })
+    }
+
+    /// The account's devices, in order of registration.
+    pub fn devices(&self, account: AccountId) -> Result<Vec<DeviceRow>> {
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached(
+                "SELECT id, created_ms, enrolled_by FROM client WHERE account_id = ?1 ORDER BY rowid",
+            )?;
+            let rows = statement.query_and_then([account.0], |row| {
+                Ok(DeviceRow {
+                    device_id: client_of_column(&row.get::<_, String>(0)?)?,
+                    created_ms: row.get::<_, i64>(1)?.cast_unsigned(),
+                    registered_by: row
+                        .get::<_, Option<String>>(2)?
+                        .map(|text| client_of_column(&text))
+                        .transpose()?,
+                })
+            })?;
+            rows.collect()
+        })
+    }
+
+    /// Revokes a device, and those that it registered, and those that they did. Returns all of
+    /// them, the named one first.
+    pub fn revoke(&self, account: AccountId, device: &DeviceId) -> Result<Vec<DeviceId>> {
+        let device = device.clone();
+        self.revoke_in(move |db| {
+            let revoked = with_enrolled(db, account, &device)?;
+            if revoked.is_empty() {
+                return Err(Error::NotFound);
+            }
+            // The foreign key takes the others.
+            db.prepare_cached("DELETE FROM client WHERE account_id = ?1 AND id = ?2")?
+                .execute(params![account.0, device.as_str()])?;
+            let revocations = revoked.iter().cloned().map(Revocation::Client).collect();
+            Ok((revoked, revocations))
+        })
+    }
+
+    fn find_token<T>(
+        &self,
+        token: &DeviceToken,
+        read_row: impl FnOnce(&SqlRow<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.database.read(|db| {
+            let mut statement = db.prepare_cached(&format!(
+                "SELECT client.id, account.id, login, vault, client.wrapped_key, {}, {}
+                 FROM client JOIN account ON account.id = account_id WHERE token_hash = ?1",
+                limits::COLUMNS,
+                MessageSet::COLUMNS
+            ))?;
+            let mut rows = statement.query([token.hash()])?;
+            read_row(rows.next()?.ok_or(Error::InvalidToken)?)
+        })
+    }
+}
+
+fn session(row: &SqlRow<'_>) -> Result<DeviceSession> {
+    Ok(DeviceSession {
+        device_id: client_of_column(&row.get::<_, String>(0)?)?,
+        account: AccountId(row.get(1)?),
+        login: login_of_column(&row.get::<_, String>(2)?)?,
+        vault: vault_of_column(&row.get::<_, String>(3)?)?,
+        limits: limits::from_row(row, 5)?,
+        message_set: MessageSet::from_row(row, 8)?,
+    })
+}
+
+/// `clients_max` is for an account that has no limit of its own.
+fn check_registration(db: &Connection, device: &NewDeviceRow, devices_max: u32) -> Result<()> {
+    let found: Option<(u32, Option<u32>)> = db
+        .prepare_cached(
+            "SELECT (SELECT count(*) FROM client WHERE account_id = ?1), clients_max
+             FROM account WHERE id = ?1",
+        )?
+        .query_row([device.account.0], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (clients_count, of_account) = found.ok_or(Error::NotFound)?;
+    let devices_max = of_account.unwrap_or(devices_max).min(DEVICES_COUNT_MAX);
+    if clients_count >= devices_max {
+        return Err(Error::TooManyDevices { devices_max });
+    }
+    let Some(enroller) = &device.registered_by else { return Ok(()) };
+    let is_there = db
+        .prepare_cached("SELECT 1 FROM client WHERE account_id = ?1 AND id = ?2")?
+        .exists(params![device.account.0, enroller.as_str()])?;
+    if is_there { Ok(()) } else { Err(Error::NotFound) }
+}
+
+fn insert(db: &Connection, device: &NewDeviceRow) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO client
+             (id, account_id, enrolled_by, created_ms, token_hash, wrapped_key, is_in_sealed)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, sealed_set IS NOT NULL FROM account WHERE id = ?2",
+    )?
+    .execute(params![
+        device.id.as_str(),
+        device.account.0,
+        device.registered_by.as_ref().map(DeviceId::as_str),
+        to_column(device.created_ms),
+        device.token_hash,
+        device.wrapped_key
+    ])?;
+    Ok(())
+}
+
+/// Revokes all devices but the one that stays, if any does; it then counts as registered by the
+/// password.
+pub(crate) fn revoke_others(
+    db: &Connection,
+    account: AccountId,
+    staying: Option<&DeviceId>,
+) -> Result<Vec<DeviceId>> {
+    // No device has this for its name.
+    let staying = staying.map_or("", DeviceId::as_str);
+    let kept = "UPDATE client SET enrolled_by = NULL WHERE account_id = ?1 AND id = ?2";
+    db.prepare_cached(kept)?.execute(params![account.0, staying])?;
+    let others = "SELECT id FROM client WHERE account_id = ?1 AND id <> ?2";
+    let mut others = db.prepare_cached(others)?;
+    let revoked = others.query_and_then(params![account.0, staying], |row| {
+        client_of_column(&row.get::<_, String>(0)?)
+    })?;
+    let revoked = revoked.collect::<Result<_>>()?;
+    let revoke = "DELETE FROM client WHERE account_id = ?1 AND id <> ?2";
+    db.prepare_cached(revoke)?.execute(params![account.0, staying])?;
+    Ok(revoked)
+}
+
+/// The device and all that it registered, directly or not. None if it is not the account's.
+fn with_enrolled(db: &Connection, account: AccountId, device: &DeviceId) -> Result<Vec<DeviceId>> {
+    let mut statement = db.prepare_cached(
+        "WITH RECURSIVE revoked (id) AS (
+             SELECT id FROM client WHERE account_id = ?1 AND id = ?2
+             UNION ALL
+             SELECT client.id FROM revoked JOIN client ON account_id = ?1 AND enrolled_by = revoked.id
+         )
+         SELECT id FROM revoked",
+    )?;
+    let rows = statement.query_and_then(params![account.0, device.as_str()], |row| {
+        client_of_column(&row.get::<_, String>(0)?)
+    })?;
+    rows.collect()
+}
+
+fn client_of_column(text: &str) -> Result<DeviceId> {
+    text.parse().or(Err(Error::Damaged { what: "a device's name" }))
+}

@@ -1,0 +1,177 @@
+//! The form of an account's messages, plain or sealed, and the turn from the one to the other.
+//!
+//! ```text
+//! no form ──first push──► plain ──encrypt──► sealed: in a sub-vault, the e2ee set
+//!            └──────────► sealed, in the account's own vault
+//! ```
+//! An account that turns to end-to-end encryption gets a second, empty set of messages. Devices go
+//! over to it one by one, when they have everything of the plain one; nothing is added to that any
+//! more, and when no device is left that reads it, it is cleared.
+//!
+//! # Invariants
+//! - A form that is settled does not change, but from plain to sealed, once.
+//! - Devices that are registered later are in the e2ee set from the beginning.
+//! - A set has the id that it got when it was made: of two sealed sets of one account, the second of
+//!   which was made after a backup of the time before both was restored, each has its own, though
+//!   they have the same vault.
+//!
+//! # Not here
+//! - Whether a device has everything, and clearing → `server`.
+
+use crdt::{EncryptionMode, KeyId};
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+
+use crate::accounts::{Accounts, UnlockedAccount, vault_of_column};
+use crate::error::{Error, Result};
+use crate::id::{AccountId, DeviceId, VaultId};
+use crate::schema;
+
+/// The name of the sub-vault that is an account's e2ee set. No budget has it: theirs are
+/// UUIDs.
+const SEALED_SET: &str = "sealed messages";
+
+/// Where a device's messages are, and what they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageSet {
+    /// Of the account's messages: those of the e2ee set, if there is one.
+    pub encryption_mode: Option<EncryptionMode>,
+    /// A sub-vault of the account, if this device is in the e2ee set.
+    pub e2ee_vault: Option<VaultId>,
+    /// Whether the account's own vault holds plain messages, and there is an e2ee set.
+    pub has_plaintext: bool,
+    /// Of the set that the device reads.
+    pub id: u64,
+}
+
+impl MessageSet {
+    /// Whether the device still reads the plain set of an account that has a sealed one.
+    #[must_use]
+    pub fn is_in_plain(&self) -> bool {
+        self.has_plaintext && self.e2ee_vault.is_none()
+    }
+
+    pub(crate) const COLUMNS: &str = "form, iif(is_in_sealed, sealed_set, NULL), keeps_plain,
+        coalesce(iif(is_in_sealed, sealed_set_id, NULL), set_id)";
+
+    /// From [`Self::COLUMNS`], which begin at this one.
+    pub(crate) fn from_row(row: &SqlRow<'_>, first: usize) -> Result<Self> {
+        let sealed = row.get::<_, Option<String>>(first + 1)?;
+        Ok(Self {
+            encryption_mode: form_of_column(row.get(first)?)?,
+            e2ee_vault: sealed.map(|text| vault_of_column(&text)).transpose()?,
+            has_plaintext: row.get(first + 2)?,
+            id: row.get::<_, i64>(first + 3)?.cast_unsigned(),
+        })
+    }
+}
+
+impl UnlockedAccount {
+    /// The vault that holds the messages of a device.
+    #[must_use]
+    pub fn message_vault(&self, set: &MessageSet) -> Self {
+        set.e2ee_vault.as_ref().map_or_else(|| self.clone(), |sealed| self.sub_vault(sealed))
+    }
+}
+
+impl Accounts {
+    /// The form of the account's messages, which is `wanted` from here on if it had none.
+    pub fn fix_encryption_mode(
+        &self,
+        account: AccountId,
+        wanted: EncryptionMode,
+    ) -> Result<EncryptionMode> {
+        schema::write(&self.database, move |db| {
+            let sql = "UPDATE account SET form = ?2 WHERE id = ?1 AND form IS NULL";
+            db.prepare_cached(sql)?.execute(params![account.0, wanted.as_bytes()])?;
+            encryption_mode(db, account)?.ok_or(Error::NotFound)
+        })
+    }
+
+    /// The form of the account's messages.
+    pub fn encryption_mode(&self, account: AccountId) -> Result<Option<EncryptionMode>> {
+        self.database.read(|db| encryption_mode(db, account))
+    }
+
+    /// Puts a device into the account's e2ee set, which is made if there is none. Returns where
+    /// its messages are now. [`Error::KeyMismatch`] if the account's messages are sealed with
+    /// another key.
+    ///
+    /// The device has everything of the plain set, or has left it, or there is none.
+    pub fn enable_e2ee(
+        &self,
+        unlocked: &UnlockedAccount,
+        device: &DeviceId,
+        key: KeyId,
+    ) -> Result<MessageSet> {
+        let (account, device) = (unlocked.account, device.clone());
+        let set = unlocked.sub_vault_id(SEALED_SET);
+        schema::write(&self.database, move |db| {
+            let sealed = EncryptionMode::EndToEnd(key);
+            match encryption_mode(db, account)? {
+                Some(EncryptionMode::Plain) => begin(db, account, sealed, &set)?,
+                None => {
+                    let sql = "UPDATE account SET form = ?2 WHERE id = ?1";
+                    db.prepare_cached(sql)?.execute(params![account.0, sealed.as_bytes()])?;
+                }
+                Some(known) if known != sealed => return Err(Error::KeyMismatch),
+                Some(_) => {}
+            }
+            let sql = "UPDATE client SET is_in_sealed = 1 WHERE account_id = ?1 AND id = ?2";
+            db.prepare_cached(sql)?.execute(params![account.0, device.as_str()])?;
+            message_set(db, &device)?.ok_or(Error::NotFound)
+        })
+    }
+
+    /// Whether the account keeps a plain set that no device reads any more.
+    pub fn has_unread_plaintext(&self, account: AccountId) -> Result<bool> {
+        self.database.read(|db| {
+            let sql = "SELECT keeps_plain AND NOT EXISTS (
+                           SELECT 1 FROM client WHERE account_id = ?1 AND NOT is_in_sealed)
+                       FROM account WHERE id = ?1";
+            let found = db.prepare_cached(sql)?.query_row([account.0], |row| row.get(0));
+            Ok(found.optional()?.unwrap_or(false))
+        })
+    }
+
+    /// Notes that the plain set was cleared.
+    pub fn record_plaintext_removed(&self, account: AccountId) -> Result<()> {
+        schema::write(&self.database, move |db| {
+            let sql = "UPDATE account SET keeps_plain = 0 WHERE id = ?1";
+            db.prepare_cached(sql)?.execute([account.0])?;
+            Ok(())
+        })
+    }
+}
+
+/// `None` if there is no such device.
+pub(crate) fn message_set(db: &Connection, device: &DeviceId) -> Result<Option<MessageSet>> {
+    let sql = format!(
+        "SELECT {} FROM client JOIN account ON account.id = account_id WHERE client.id = ?1",
+        MessageSet::COLUMNS
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query([device.as_str()])?;
+    rows.next()?.map(|row| MessageSet::from_row(row, 0)).transpose()
+}
+
+fn begin(db: &Connection, account: AccountId, form: EncryptionMode, set: &VaultId) -> Result<()> {
+    let sub_vault = "INSERT INTO child (vault, account_id) VALUES (?1, ?2)
+                 ON CONFLICT (vault) DO NOTHING";
+    db.prepare_cached(sub_vault)?.execute(params![set.as_str(), account.0])?;
+    let sql = "UPDATE account SET form = ?2, sealed_set = ?3, sealed_set_id = random(),
+                                  keeps_plain = 1 WHERE id = ?1";
+    db.prepare_cached(sql)?.execute(params![account.0, form.as_bytes(), set.as_str()])?;
+    Ok(())
+}
+
+fn encryption_mode(db: &Connection, account: AccountId) -> Result<Option<EncryptionMode>> {
+    let mut statement = db.prepare_cached("SELECT form FROM account WHERE id = ?1")?;
+    let found = statement.query_row([account.0], |row| row.get(0)).optional()?;
+    form_of_column(found.ok_or(Error::NotFound)?)
+}
+
+fn form_of_column(column: Option<Vec<u8>>) -> Result<Option<EncryptionMode>> {
+    let damaged = || Error::Damaged { what: "the form of an account's messages" };
+    let form = column.map(|bytes| EncryptionMode::from_bytes(&bytes).ok_or_else(damaged));
+    form.transpose()
+}

@@ -1,0 +1,341 @@
+//! What the gateway keeps in a vault's record (`docs/formats/15-actual.md`).
+//!
+//! ```text
+//! budget's record = 01 length header trie       length: LEB128, of the header
+//! owner's record  = 01 header                   headers are protobuf
+//! ```
+//! The trie is last, so that a sync reads the header without it: [`BudgetState::decode`] hands out
+//! the trie's bytes for [`MerkleTrie::decode`](crate::trie::MerkleTrie::decode) or
+//! [`MerkleTrie::write_json_of`](crate::trie::MerkleTrie::write_json_of).
+//!
+//! # Not here
+//! - Which account and vault: the gateway.
+
+use std::collections::BTreeMap;
+
+use crdt::Timestamp;
+use prost::Message;
+use sync_store::BoxError;
+
+use crate::trie::MerkleTrie;
+
+/// The version of both records.
+const VERSION: u8 = 1;
+/// The lowest format of a budget that syncs.
+const SYNC_FORMAT: f64 = 2.0;
+
+/// A record that this version cannot read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DamagedGatewayState {
+    /// Written by a newer Warren.
+    #[error("the record has version {0}, this Warren knows {VERSION}; use a newer one")]
+    Version(u8),
+    /// Not what was written.
+    #[error("the record is damaged: {0}")]
+    Header(#[from] prost::DecodeError),
+}
+
+/// A budget, apart from its messages. Texts are as the app sent them.
+#[derive(Clone, PartialEq, Message)]
+pub struct BudgetState {
+    /// The budget's id for ever.
+    #[prost(string, tag = "1")]
+    pub file_id: String,
+    /// Its messages since the last reset; `None` until the next upload.
+    #[prost(string, optional, tag = "2")]
+    pub group_id: Option<String>,
+    /// As shown to people.
+    #[prost(string, optional, tag = "3")]
+    pub name: Option<String>,
+    /// Of the file, as the app calls it.
+    #[prost(string, optional, tag = "4")]
+    pub format: Option<String>,
+    /// JSON: how the file is encrypted.
+    #[prost(string, optional, tag = "5")]
+    pub encrypt_meta: Option<String>,
+    /// The registered key.
+    #[prost(message, required, tag = "6")]
+    pub key: BudgetKey,
+    /// Whether a user deleted it.
+    #[prost(bool, tag = "7")]
+    pub is_deleted: bool,
+    /// The uploaded file.
+    #[prost(message, optional, tag = "8")]
+    pub file: Option<BudgetFile>,
+    /// Milliseconds since 1970.
+    #[prost(uint64, tag = "9")]
+    pub created_ms: u64,
+}
+
+/// What the server knows of the key that apps encrypt with: never the key.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct BudgetKey {
+    /// Its name.
+    #[prost(string, optional, tag = "1")]
+    pub id: Option<String>,
+    /// For deriving it from the user's password.
+    #[prost(string, optional, tag = "2")]
+    pub salt: Option<String>,
+    /// JSON: something encrypted, to try a password on.
+    #[prost(string, optional, tag = "3")]
+    pub test: Option<String>,
+}
+
+/// A budget's file, which is in the vault's chunks.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub struct BudgetFile {
+    /// The number under which its chunks are.
+    #[prost(uint64, tag = "1")]
+    pub blob: u64,
+    /// Its length.
+    #[prost(uint64, tag = "2")]
+    pub bytes: u64,
+    /// Milliseconds since 1970.
+    #[prost(uint64, tag = "3")]
+    pub modified_ms: u64,
+}
+
+impl BudgetState {
+    /// Appends the record up to the trie; the trie's bytes must follow.
+    pub fn encode_header(&self, out: &mut Vec<u8>) {
+        out.push(VERSION);
+        self.encode_length_delimited(out).expect("a vector has room");
+    }
+
+    /// The budget and the trie's bytes; `None` if the record is empty: there is no budget.
+    pub fn decode_record(record: &[u8]) -> Result<Option<(Self, &[u8])>, DamagedGatewayState> {
+        let Some(mut rest) = after_version(record)? else { return Ok(None) };
+        let budget = Self::decode_length_delimited(&mut rest)?;
+        Ok(Some((budget, rest)))
+    }
+
+    /// Whether its file is of a format from before syncing, or of none that is known. A text that
+    /// is no number counts as recent, as the published server has it.
+    pub fn is_old_format(&self) -> bool {
+        let number = |format: &str| format.trim().parse::<f64>();
+        let is_old = |format| number(format).is_ok_and(|number| number < SYNC_FORMAT);
+        self.format.as_deref().is_none_or(is_old)
+    }
+}
+
+/// The one user, in the account's own vault.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct OwnerState {
+    /// A UUID.
+    #[prost(string, tag = "1")]
+    pub user_id: String,
+    /// The server's preferences.
+    #[prost(btree_map = "string, string", tag = "2")]
+    pub prefs: BTreeMap<String, String>,
+}
+
+impl OwnerState {
+    /// The whole record.
+    pub fn encode_record(&self) -> Vec<u8> {
+        let mut record = vec![VERSION];
+        self.encode(&mut record).expect("a vector has room");
+        record
+    }
+
+    /// `None` if the record is empty: there is no user.
+    pub fn decode_record(record: &[u8]) -> Result<Option<Self>, DamagedGatewayState> {
+        let Some(rest) = after_version(record)? else { return Ok(None) };
+        Ok(Some(Self::decode(rest)?))
+    }
+}
+
+/// The record of a vault whose messages are these alone: with their trie. Any other record stays.
+pub fn repair_gateway_state(record: &[u8], timestamps: &[Timestamp]) -> Result<Vec<u8>, BoxError> {
+    let Ok(Some((_, trie))) = BudgetState::decode_record(record) else {
+        return Ok(record.to_vec());
+    };
+    if MerkleTrie::decode(trie).is_err() {
+        return Ok(record.to_vec());
+    }
+    let mut repaired = MerkleTrie::new();
+    for timestamp in timestamps {
+        repaired.insert(*timestamp);
+    }
+    repaired.prune();
+    Ok(with_trie(record, trie, &repaired))
+}
+
+/// A budget's record with another trie than `old`, which are its last bytes.
+pub(crate) fn with_trie(record: &[u8], old: &[u8], new: &MerkleTrie) -> Vec<u8> {
+    let mut record = record[..record.len() - old.len()].to_vec();
+    new.encode(&mut record);
+    record
+}
+
+fn after_version(record: &[u8]) -> Result<Option<&[u8]>, DamagedGatewayState> {
+    match record {
+        [] => Ok(None),
+        [VERSION, rest @ ..] => Ok(Some(rest)),
+        [version, ..] => Err(DamagedGatewayState::Version(*version)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::{btree_map, vec};
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trie::MerkleTrie;
+
+    fn text() -> impl Strategy<Value = Option<String>> {
+        option::of(prop_oneof![Just(String::new()), any::<String>()])
+    }
+
+    fn budgets() -> impl Strategy<Value = BudgetState> {
+        let key =
+            (text(), text(), text()).prop_map(|(id, salt, test)| BudgetKey { id, salt, test });
+        let file = any::<[u64; 3]>();
+        let file =
+            file.prop_map(|[blob, bytes, modified_ms]| BudgetFile { blob, bytes, modified_ms });
+        let texts = (any::<String>(), text(), text(), text(), text());
+        (texts, key, any::<bool>(), option::of(file), any::<u64>()).prop_map(
+            |(
+                (file_id, group_id, name, format, encrypt_meta),
+                key,
+                is_deleted,
+                file,
+                created_ms,
+            )| {
+                BudgetState {
+                    file_id,
+                    group_id,
+                    name,
+                    format,
+                    encrypt_meta,
+                    key,
+                    is_deleted,
+                    file,
+                    created_ms,
+                }
+            },
+        )
+    }
+
+    fn tries() -> impl Strategy<Value = MerkleTrie> {
+        vec(0..=crdt::Timestamp::MILLIS_MAX, 0..5).prop_map(|moments| {
+            let mut trie = MerkleTrie::new();
+            for millis in moments {
+                trie.insert(crdt::Timestamp::new(millis, 0, crdt::NodeId(1)).unwrap());
+            }
+            trie
+        })
+    }
+
+    fn record(budget: &BudgetState, trie: &MerkleTrie) -> Vec<u8> {
+        let mut record = Vec::new();
+        budget.encode_header(&mut record);
+        trie.encode(&mut record);
+        record
+    }
+
+    #[test]
+    fn the_documented_bytes() {
+        let budget = BudgetState {
+            file_id: "f".to_owned(),
+            group_id: Some(String::new()),
+            file: Some(BudgetFile { blob: 1, bytes: 2, modified_ms: 3 }),
+            created_ms: 4,
+            ..BudgetState::default()
+        };
+        let expected = b"\x01\x11\x0a\x01f\x12\0\x32\0\x42\x06\x08\x01\x10\x02\x18\x03\x48\x04\x10";
+        assert_eq!(record(&budget, &MerkleTrie::new()), expected);
+        let prefs = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+        let owner = OwnerState { user_id: "u".to_owned(), prefs };
+        assert_eq!(owner.encode_record(), b"\x01\x0a\x01u\x12\x06\x0a\x01a\x12\x01b");
+    }
+
+    #[test]
+    fn an_empty_record_is_nothing_and_another_version_is_named() {
+        assert_eq!(BudgetState::decode_record(b""), Ok(None));
+        assert_eq!(OwnerState::decode_record(b""), Ok(None));
+        assert_eq!(BudgetState::decode_record(b"\x02\0\x10"), Err(DamagedGatewayState::Version(2)));
+        assert_eq!(OwnerState::decode_record(b"\x02"), Err(DamagedGatewayState::Version(2)));
+    }
+
+    #[test]
+    fn formats_are_compared_as_numbers() {
+        let is_old = |format: Option<&str>| {
+            BudgetState { format: format.map(str::to_owned), ..BudgetState::default() }
+                .is_old_format()
+        };
+        assert!([None, Some("1"), Some("1.9"), Some(" 0 "), Some("-3")].into_iter().all(is_old));
+        assert!(![Some("2"), Some("2.0"), Some("10"), Some("two")].into_iter().any(is_old));
+    }
+
+    proptest! {
+        #[test]
+        fn a_budget_round_trips_and_no_part_of_it_passes(budget in budgets(), trie in tries()) {
+            let record = record(&budget, &trie);
+            let (found, rest) = BudgetState::decode_record(&record).unwrap().unwrap();
+            prop_assert_eq!(found, budget);
+            prop_assert_eq!(&MerkleTrie::decode(rest).unwrap(), &trie);
+            for length in 1..record.len() {
+                let found = BudgetState::decode_record(&record[..length]);
+                let is_whole =
+                    found.is_ok_and(|budget| MerkleTrie::decode(budget.unwrap().1).is_ok());
+                prop_assert!(!is_whole, "{} of {} bytes", length, record.len());
+            }
+        }
+
+        #[test]
+        fn a_repaired_budget_has_the_trie_of_its_messages(budget in budgets(), trie in tries()) {
+            let timestamp = |ms| Timestamp::new(ms, 0, crdt::NodeId(7)).unwrap();
+            let timestamps = [1_000, 90_000, 1_753_000_000_000].map(timestamp);
+            let mut expected = MerkleTrie::new();
+            for timestamp in timestamps {
+                expected.insert(timestamp);
+            }
+            expected.prune();
+            let repaired = repair_gateway_state(&record(&budget, &trie), &timestamps).unwrap();
+            prop_assert_eq!(repaired, record(&budget, &expected));
+        }
+
+        #[test]
+        fn an_owner_round_trips(
+            user_id in "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+            prefs in btree_map(".*", ".*", 0..4),
+        ) {
+            let owner = OwnerState { user_id, prefs };
+            let record = owner.encode_record();
+            prop_assert_eq!(repair_gateway_state(&record, &[]).unwrap(), record, "it has no messages");
+            prop_assert_eq!(OwnerState::decode_record(&owner.encode_record()), Ok(Some(owner)));
+        }
+
+        #[test]
+        fn altered_bytes_are_refused_or_read_as_something(
+            budget in budgets(),
+            trie in tries(),
+            index in any::<prop::sample::Index>(),
+            byte: u8,
+        ) {
+            let mut altered = record(&budget, &trie);
+            let index = index.index(altered.len());
+            altered[index] = byte;
+            if let Ok(Some((found, rest))) = BudgetState::decode_record(&altered)
+                && let Ok(trie) = MerkleTrie::decode(rest)
+            {
+                let again = record(&found, &trie);
+                let (same, _) = BudgetState::decode_record(&again).unwrap().unwrap();
+                prop_assert_eq!(same, found);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_refused_or_a_record(mut bytes in vec(any::<u8>(), 0..80)) {
+            bytes.insert(0, VERSION);
+            if let Ok(owner) = OwnerState::decode_record(&bytes) {
+                prop_assert_eq!(OwnerState::decode_record(&owner.clone().unwrap().encode_record()), Ok(owner));
+            }
+            if let Ok(budget) = BudgetState::decode_record(&bytes) {
+                prop_assert!(bytes.ends_with(budget.unwrap().1));
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Rivals as they lie in their folder, made ready to run: `cargo build` for Rust, `npm ci` for
+//! Node, `pip install` for Python.
+//!
+//! A driver of the lab for Node is made ready once for each Node of `bench/rivals/node`.
+//!
+//! # Invariants
+//! - Everything is done in copies in the target folder; the rivals' folder stays as it is.
+
+mod install_marker;
+mod node;
+mod python;
+mod tools;
+
+use std::env;
+use std::error::Error;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+pub(crate) use self::install_marker::InstallMarker;
+pub(crate) use self::tools::MissingTools;
+use super::process::{self, DriverProgram};
+
+/// `sqlx` with its SQLite takes 160 s on two cores.
+const BUILD_TIME_MAX: Duration = Duration::from_mins(20);
+const VERSION_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// What a rival is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CompetitorKind {
+    /// A driver that carries out a plan with a library.
+    Library,
+    /// A server to be asked over HTTP.
+    Server,
+    /// A driver that carries out a plan of the lab.
+    Lab,
+    /// The same in a browser, with the library that its arguments name.
+    Browser,
+}
+
+/// What is done about a rival that was not built or installed yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MissingPolicy {
+    /// It is built or installed, which may take minutes.
+    Build,
+    /// It is absent; this command builds it.
+    Absent(&'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CompetitorLanguage {
+    Rust,
+    Node,
+    Python,
+}
+
+/// One that may be made ready.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CompetitorSource {
+    /// As the report calls it.
+    pub(crate) name: String,
+    folder: PathBuf,
+    /// Which of `bench/rivals/node`, for a driver of the lab that Node runs.
+    node: Option<node::NodeRelease>,
+}
+
+/// The rivals of a kind by name, sorted.
+pub(crate) fn candidates(
+    kind: CompetitorKind,
+    competitors: &Path,
+) -> anyhow::Result<Vec<CompetitorSource>> {
+    let list = || {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(competitors)? {
+            let (folder, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+            let Some((language, _)) = recognise(kind, &folder) else { continue };
+            let name = name.to_string_lossy().into_owned();
+            if (kind, language) == (CompetitorKind::Lab, CompetitorLanguage::Node) {
+                found.extend(node::releases(competitors)?.into_iter().map(|release| {
+                    CompetitorSource {
+                        name: format!("{name} on {release}"),
+                        folder: folder.clone(),
+                        node: Some(release),
+                    }
+                }));
+            } else {
+                found.push(CompetitorSource { name, folder, node: None });
+            }
+        }
+        found.sort();
+        anyhow::Ok(found)
+    };
+    list().with_context(|| format!("looking for rivals in {}", competitors.display()))
+}
+
+/// Makes it ready, if that was not done before and `missing` has it so.
+pub(crate) fn prepare(
+    kind: CompetitorKind,
+    candidate: &CompetitorSource,
+    target: &Path,
+    missing: MissingPolicy,
+) -> anyhow::Result<DriverProgram> {
+    let target = std::path::absolute(target).context("the folder to build in")?;
+    let (name, folder) = (&candidate.name, &candidate.folder);
+    let (language, main) = recognise(kind, folder).context("no rival")?;
+    match (language, &candidate.node) {
+        (CompetitorLanguage::Rust, _) => build(name, folder, &target.join("cargo"), missing),
+        (CompetitorLanguage::Node, None) => {
+            if kind == CompetitorKind::Browser {
+                copy_shared(node::SHARED, folder, &target)?;
+            }
+            node::install(main, folder, &target.join(name), missing)
+        }
+        (CompetitorLanguage::Node, Some(release)) => {
+            node::install_for(release, main, folder, &target, missing)
+        }
+        (CompetitorLanguage::Python, _) => {
+            if kind == CompetitorKind::Lab {
+                copy_shared(python::SHARED, folder, &target)?;
+            }
+            python::install(main, folder, &target.join(name), missing)
+        }
+    }
+}
+
+/// In which language a rival of this kind is, and what its program is called.
+fn recognise(kind: CompetitorKind, folder: &Path) -> Option<(CompetitorLanguage, &'static str)> {
+    let programs: &[_] = match kind {
+        CompetitorKind::Library => {
+            &[(CompetitorLanguage::Rust, "src/main.rs"), (CompetitorLanguage::Node, "driver.js")]
+        }
+        CompetitorKind::Server => {
+            &[(CompetitorLanguage::Node, "server.js"), (CompetitorLanguage::Python, "server.py")]
+        }
+        CompetitorKind::Lab => {
+            &[(CompetitorLanguage::Node, "lab.js"), (CompetitorLanguage::Python, "lab.py")]
+        }
+        CompetitorKind::Browser => &[(CompetitorLanguage::Node, "browser.js")],
+    };
+    programs.iter().copied().find(|(_, program)| folder.join(program).is_file())
+}
+
+/// Cargo itself knows what is left to do.
+fn build(
+    name: &str,
+    folder: &Path,
+    target: &Path,
+    missing: MissingPolicy,
+) -> anyhow::Result<DriverProgram> {
+    missing.check()?;
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--locked", "--target-dir"]).arg(target);
+    run(cargo.current_dir(folder), BUILD_TIME_MAX).context("cargo build")?;
+    let program = format!("rival-{name}{}", env::consts::EXE_SUFFIX);
+    Ok(DriverProgram { program: target.join("release").join(program), arguments: Vec::new() })
+}
+
+impl MissingPolicy {
+    /// May it be built?
+    fn check(self) -> anyhow::Result<()> {
+        if let Self::Absent(command) = self {
+            bail!(NotBuilt(command));
+        }
+        Ok(())
+    }
+}
+
+/// What [`MissingPolicy::Absent`] says.
+#[derive(Debug)]
+pub(crate) struct NotBuilt(&'static str);
+
+impl fmt::Display for NotBuilt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not built yet: run `{}`", self.0)
+    }
+}
+
+impl Error for NotBuilt {}
+
+/// What the drivers of a language share, in the place that they look for it.
+fn copy_shared(name: &str, folder: &Path, target: &Path) -> anyhow::Result<()> {
+    copy_files(&folder.with_file_name(name), &target.join(name))
+}
+
+fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let copy = || {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                fs::copy(entry.path(), to.join(entry.file_name()))?;
+            }
+        }
+        Ok::<_, std::io::Error>(())
+    };
+    copy().with_context(|| format!("copying {} to {}", from.display(), to.display()))
+}
+
+/// What it said, if it succeeded.
+fn run(command: &mut Command, time_max: Duration) -> anyhow::Result<String> {
+    let output = process::run(command, "", time_max)?;
+    output.check()?;
+    Ok(output.stdout)
+}

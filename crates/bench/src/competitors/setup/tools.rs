@@ -1,0 +1,108 @@
+//! What a machine must have before drivers of the lab can be built on it, and how one gets it.
+
+use std::process::Command;
+
+use serde::Serialize;
+
+use super::{VERSION_TIME_MAX, process};
+
+/// A program, how to see that it works, and who brings it on the systems of [`MANAGERS`].
+struct SetupTool {
+    name: &'static str,
+    probe: &'static [&'static str],
+    packages: [&'static str; MANAGERS.len()],
+}
+
+const TOOLS: [SetupTool; 5] = [
+    SetupTool { name: "npm", probe: &["npm", "--version"], packages: ["npm"; MANAGERS.len()] },
+    SetupTool {
+        name: "a C++ compiler",
+        probe: &["c++", "--version"],
+        packages: ["g++", "gcc-c++", "gcc", "g++"],
+    },
+    SetupTool { name: "make", probe: &["make", "--version"], packages: ["make"; MANAGERS.len()] },
+    SetupTool {
+        name: "python3",
+        probe: &["python3", "--version"],
+        packages: ["python3", "python3", "python", "python3"],
+    },
+    SetupTool {
+        name: "Python's ensurepip",
+        probe: &["python3", "-c", "import ensurepip"],
+        packages: ["python3-venv", "python3-pip", "python", "python3"],
+    },
+];
+
+/// A package manager, and what installs with it.
+const MANAGERS: [(&str, &str); 4] = [
+    ("apt-get", "apt-get install"),
+    ("dnf", "dnf install"),
+    ("pacman", "pacman -S"),
+    ("apk", "apk add"),
+];
+
+/// Tools that are not here.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct MissingTools {
+    /// What they are called.
+    pub(crate) names: Vec<&'static str>,
+    /// The command that installs them, where the system's package manager is known.
+    pub(crate) install: Option<String>,
+}
+
+impl MissingTools {
+    /// `None` if all are here.
+    pub(crate) fn here() -> Option<Self> {
+        let missing: Vec<&SetupTool> = TOOLS.iter().filter(|tool| !works(tool.probe)).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let manager = MANAGERS.iter().position(|(name, _)| works(&[name, "--version"]));
+        let install = manager.map(|manager| {
+            let mut packages: Vec<&str> =
+                missing.iter().map(|tool| tool.packages[manager]).collect();
+            packages.dedup();
+            format!("{} {}", MANAGERS[manager].1, packages.join(" "))
+        });
+        Some(Self { names: missing.iter().map(|tool| tool.name).collect(), install })
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let names = self.names.join(", ");
+        match &self.install {
+            Some(install) => format!("missing here: {names}; `{install}` installs them"),
+            None => format!("missing here: {names}; the system's package manager has them"),
+        }
+    }
+}
+
+fn works(program: &[&str]) -> bool {
+    let [name, arguments @ ..] = program else { return false };
+    let output = process::run(Command::new(name).args(arguments), "", VERSION_TIME_MAX);
+    output.is_ok_and(|output| output.check().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_or_fails_does_not_work() {
+        assert!(works(&["sh", "-c", "exit 0"]));
+        assert!(!works(&["sh", "-c", "exit 1"]));
+        assert!(!works(&["no-such-program-of-anybody"]));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_what_installs_it() {
+        let mut missing = MissingTools {
+            names: vec!["npm", "make"],
+            install: Some("apt-get install npm make".to_owned()),
+        };
+        let expected = "missing here: npm, make; `apt-get install npm make` installs them";
+        assert_eq!(missing.text(), expected);
+        missing.install = None;
+        assert!(missing.text().ends_with("the system's package manager has them"));
+    }
+}

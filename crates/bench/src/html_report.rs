@@ -1,0 +1,265 @@
+//! Measured tables as one HTML page with charts, for screens of any width and for paper.
+//!
+//! The charts are SVG of our own: that of `plotters` has its colours as attributes and scales its
+//! text with the picture, so it neither follows a dark page nor is read on a phone. Here every
+//! place across is a percentage, every place down an `em`, and the colours come from `page.css`.
+//!
+//! # Invariants
+//! - The page needs nothing but itself: no script, no font, no picture, no address.
+//! - The same input gives the same bytes.
+//! - Everything that a chart shows is in the table below it.
+//! - `maud` escapes every text and closes every element. In SVG write `line {}`, never `line;`: a
+//!   parser of HTML nests what follows an SVG element that is not closed.
+//!
+//! # Not here
+//! - Digits and columns → `figures`.
+
+mod axis;
+mod bars;
+mod lines;
+mod matrix;
+#[cfg(test)]
+pub(crate) mod sample;
+mod series;
+#[cfg(test)]
+mod tests;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::format::{self, MetricColumn, NONE};
+use crate::goals::{self, GoalResult};
+use crate::machine::MachineInfo;
+use crate::matrix::ReportMatrix;
+use crate::sqlite_bench::EffectiveConfiguration;
+use crate::suite::ResultTable;
+use crate::summary;
+
+const STYLE: &str = include_str!("html_report/page.css");
+/// Forbids what the page does not do anyway, so that a hole in it stays harmless.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+/// So many tables fit on a screen or two; more get a list of links.
+const TABLES_WITHOUT_CONTENTS_MAX: usize = 2;
+
+/// What a page says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HtmlPage<'a> {
+    pub(crate) title: &'a str,
+    /// One paragraph.
+    pub(crate) lead: &'a str,
+    pub(crate) machine: &'a MachineInfo,
+    /// The command line that made it.
+    pub(crate) command: &'a str,
+    /// Name and value.
+    pub(crate) settings: &'a [(String, String)],
+    pub(crate) configurations: &'a [EffectiveConfiguration],
+    /// They stand before all other charts.
+    pub(crate) matrices: &'a [ReportMatrix],
+    pub(crate) tables: &'a [ResultTable],
+    pub(crate) goals: &'a [GoalResult],
+    pub(crate) notes: &'a [String],
+}
+
+/// The whole file.
+pub(crate) fn render(page: &HtmlPage<'_>) -> String {
+    let head = html! {
+        meta charset="utf-8";
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        meta name="color-scheme" content="light dark";
+        meta http-equiv="Content-Security-Policy" content=(POLICY);
+        title { (page.title) }
+        style { (PreEscaped(STYLE)) }
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head { (head) }
+            body {
+                (lines::markers())
+                (bars::hatch())
+                header {
+                    h1 { (page.title) }
+                    p.lead { (page.lead) }
+                    (setup(page))
+                    @if page.tables.len() > TABLES_WITHOUT_CONTENTS_MAX { (contents(page)) }
+                }
+                @for matrix in page.matrices { "\n" (matrix::section(matrix, page.tables)) }
+                (aims(page.goals))
+                (in_short(page.tables))
+                (configurations(page.configurations))
+                main { @for table in page.tables { "\n" (section(table)) } }
+                @if !page.notes.is_empty() {
+                    footer {
+                        h2 { "Notes" }
+                        ul { @for note in page.notes { li { (note) } } }
+                    }
+                }
+            }
+        }
+        "\n"
+    };
+    page.into_string()
+}
+
+fn setup(page: &HtmlPage<'_>) -> Markup {
+    let machine = page.machine.to_string();
+    html! {
+        dl.setup {
+            div { dt { "Machine" } dd { @for line in machine.lines() { div { (line) } } } }
+            div { dt { "Command" } dd { (command(page.command)) } }
+            @for (name, value) in page.settings { div { dt { (name) } dd { (value) } } }
+        }
+    }
+}
+
+/// Breaks between words, never after the hyphens of a flag.
+fn command(command: &str) -> Markup {
+    html! { code { @for word in command.split(' ') { span { (word) } " " } } }
+}
+
+/// What was to be shown, and whether it was.
+fn aims(aims: &[GoalResult]) -> Markup {
+    html! {
+        @if !aims.is_empty() {
+            section.summary aria-labelledby="aims" {
+                h2 id="aims" { "Aims" }
+                dl { @for summary in goals::summaries(aims) { div {
+                    dt { (summary.aim) }
+                    dd { @for (reached, goals) in summary.reached { @for goal in goals { div {
+                        a href={ "#" (goal.table) } { (goals::describe(goal)) } " " b { (reached.as_str()) }
+                    } } } }
+                } } }
+            }
+        }
+    }
+}
+
+/// What was found, name by name.
+fn in_short(tables: &[ResultTable]) -> Markup {
+    let findings = summary::findings(tables);
+    let baseline = summary::baseline(tables).unwrap_or("the baseline of each table");
+    html! {
+        @if !findings.is_empty() {
+            section.summary aria-labelledby="in-short" {
+                h2 id="in-short" { "In short" }
+                p { "Against " b { (baseline) } "." }
+                dl { @for finding in &findings { div {
+                    dt { (finding.name) }
+                    dd {
+                        @for (table, text) in &finding.differs {
+                            div { a href={ "#" (table.name) } { (heading(table)) } " " (text) }
+                        }
+                        @if let Some(same) = finding.same() { div { small { (same) } } }
+                    }
+                } } }
+            }
+        }
+    }
+}
+
+/// What the rows' names stand for, to be opened.
+fn configurations(all: &[EffectiveConfiguration]) -> Markup {
+    html! {
+        @if !all.is_empty() {
+            details.configurations {
+                summary { "What each configuration sets" }
+                dl { @for one in all {
+                    dt { (one.name) }
+                    dd {
+                        (one.about)
+                        ul { @for setting in &one.settings { li { (format::setting(setting)) } } }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+fn contents(page: &HtmlPage<'_>) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            ul {
+                @for matrix in page.matrices {
+                    li { a href={ "#" (matrix::id(matrix)) } { b { (matrix.title) } } }
+                }
+                @for table in page.tables {
+                    li { a href={ "#" (table.name) } { (heading(table)) } }
+                }
+            }
+        }
+    }
+}
+
+fn section(table: &ResultTable) -> Markup {
+    let chart = match series::of(table) {
+        Some(series) => lines::chart(table, &series),
+        None => bars::chart(table),
+    };
+    html! {
+        section id=(table.name) aria-labelledby={ (table.name) "-heading" } {
+            h2 id={ (table.name) "-heading" } { (heading(table)) }
+            p { (table.title) }
+            (chart)
+            (figures_of(table))
+        }
+    }
+}
+
+/// What `--only` calls the table, as words.
+fn heading(table: &ResultTable) -> String {
+    let mut name = table.name.chars();
+    let first = name.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(name).map(|c| if c == '-' || c == '_' { ' ' } else { c }).collect()
+}
+
+/// Wide tables scroll within the page, also by keyboard, with the names in place.
+fn figures_of(table: &ResultTable) -> Markup {
+    let columns = format::columns(table);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ "Figures: " (heading(table)) } {
+            table {
+                thead { tr {
+                    th scope="col" { "Measured" }
+                    @for column in &columns {
+                        th scope="col" { (column.heading) " " small { (column.detail) } }
+                    }
+                } }
+                tbody {
+                    @for (index, row) in table.rows.iter().enumerate() {
+                        "\n"
+                        tr {
+                            th scope="row" {
+                                (row.name)
+                                @if index == 0 { " " small { "baseline" } }
+                            }
+                            @for column in &columns { td { (cell(column, index)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell(column: &MetricColumn, row: usize) -> Markup {
+    let Some(figure) = &column.cells[row] else { return html! { (NONE) } };
+    html! {
+        (figure.value)
+        @if let Some(range) = &figure.range { " " small { (range) } }
+    }
+}
+
+/// How often each row was measured.
+fn rounds(table: &ResultTable) -> String {
+    let rounds = table.rows.first().map_or(0, |row| row.rate.samples.len());
+    if rounds == 1 { "one round".to_owned() } else { format!("{rounds} rounds") }
+}
+
+/// A place down a chart.
+fn em(value: f64) -> String {
+    format!("{value:.2}em")
+}
+
+/// A place across a chart.
+fn percent(value: f64) -> String {
+    format!("{value:.2}%")
+}

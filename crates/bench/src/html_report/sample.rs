@@ -1,0 +1,130 @@
+//! Tables of differing shapes, for tests.
+
+use std::collections::BTreeMap;
+
+use crate::goals::{GoalResult, GoalStatus, GoalThreshold};
+use crate::machine::MachineInfo;
+use crate::measure::{Distribution, LatencyStats};
+use crate::suite::{ResultRow, ResultTable};
+
+pub(crate) fn machine() -> MachineInfo {
+    MachineInfo {
+        processor: "AMD EPYC 9R14 96-Core Processor".to_owned(),
+        cores: 2,
+        kernel: "6.8.0-1024-aws".to_owned(),
+        file_system: "ext4".to_owned(),
+        version: "0.1.0".into(),
+        commit: "53f60f6-dirty".into(),
+        sqlite: "3.51.2".into(),
+        compile_options: vec!["THREADSAFE=2".to_owned()],
+    }
+}
+
+/// A row of three rounds around `rate`, compared with a baseline of 1,000.
+pub(crate) fn row(name: &str, rate: f64) -> ResultRow {
+    let rates = [rate, rate * 1.1, rate * 0.9].to_vec();
+    let of_baseline = rates.iter().map(|rate| rate / 1_000.0).collect();
+    ResultRow {
+        name: name.to_owned(),
+        published: None,
+        rate: Distribution::from_samples(rates),
+        of_baseline: Distribution::from_samples(of_baseline),
+        difference: None,
+        by_cpu: None,
+        latency: None,
+        facts: BTreeMap::new(),
+    }
+}
+
+/// One that is met and one that is not.
+pub(crate) fn aims() -> Vec<GoalResult> {
+    let aim = |name: &str, goal, verdict| GoalResult {
+        name: name.to_owned(),
+        goal,
+        table: "transfers".to_owned(),
+        found: Distribution::from_samples(vec![2.9, 3.0, 3.1]),
+        verdict,
+    };
+    vec![
+        aim("transactions a second", GoalThreshold::AtLeast(2.0), GoalStatus::Met),
+        aim("memory, MB", GoalThreshold::AtMost(0.5), GoalStatus::Missed),
+    ]
+}
+
+/// Bars with everything; lines of two sizes; bars over a wide range with hostile names; one row.
+pub(crate) fn tables() -> Vec<ResultTable> {
+    let table = |name: &str, title: &str, rows| ResultTable {
+        name: name.to_owned(),
+        unit: "transactions".into(),
+        title: title.to_owned(),
+        rows,
+    };
+    vec![
+        table("transfers", "Transactions of four statements, each isolated by a savepoint", full()),
+        table("group-commit", "How many transactions share a commit", curves()),
+        table("rivals", "The same work, <b>through</b> other stores & a network", wide()),
+        table(
+            "waiting",
+            "How many callers wait at the same time",
+            vec![row("one caller", 1_000.0)],
+        ),
+    ]
+}
+
+fn full() -> Vec<ResultRow> {
+    let latency = |us| {
+        Some(LatencyStats {
+            mean_us: None,
+            p50_us: us,
+            p95_us: us * 4.2,
+            p99_us: us * 31.0,
+            max_us: 9e6,
+        })
+    };
+    let mut bare = row("bare SQLite, one thread", 1_000.0);
+    bare.of_baseline = Distribution::from_samples(vec![1.0, 1.0, 1.0]);
+    let mut os = row("Warren, acknowledged by the operating system", 912.0);
+    os.published = Some(44_096.0);
+    os.latency = latency(81.4);
+    let mut disk = row("Warren, acknowledged by the disk", 731.0);
+    disk.published = Some(121_922.0);
+    disk.latency = latency(12_500.0);
+    disk.facts.insert(
+        "transactions per commit".into(),
+        Distribution::from_samples(vec![412.0, 398.5, 420.25]),
+    );
+    disk.facts.insert("fsyncs/s".into(), Distribution::from_samples(vec![212.0, 214.0, 209.0]));
+    os.facts.insert(
+        "transactions per commit".into(),
+        Distribution::from_samples(vec![512.0, 512.0, 512.0]),
+    );
+    vec![bare, os, disk]
+}
+
+fn curves() -> Vec<ResultRow> {
+    let mut rows = vec![row("bare SQLite, one thread", 98_000.0)];
+    let heights = [3_100.0, 24_000.0, 76_000.0, 91_000.0, 90_500.0];
+    for (name, factor) in [("Os", 1.0), ("Disk", 0.6)] {
+        for (waiting, rate) in ["1", "10", "100", "1,000", "10,000"].into_iter().zip(heights) {
+            rows.push(row(&format!("{name}, {waiting} waiting"), rate * factor));
+        }
+    }
+    rows.push(row("Disk, 100,000 waiting", f64::NAN));
+    rows.push(row("never ran", f64::NAN));
+    rows
+}
+
+fn wide() -> Vec<ResultRow> {
+    let mut rows = vec![
+        row("PostgreSQL 18, serializable, one procedure, 5 ms of network", 1_000.0),
+        row("PostgreSQL 18, no network", 8_400.0),
+        row("a <script>alert('x')</script> & \"quotes\"", 310.0),
+        row("Warren", 41_250.0),
+        row("never ran", f64::NAN),
+    ];
+    rows[1].facts.insert(
+        "bytes of WAL per transaction".into(),
+        Distribution::from_samples(vec![1_450.0, 1_502.0]),
+    );
+    rows
+}

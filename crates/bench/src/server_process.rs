@@ -1,0 +1,142 @@
+//! A `warren serve` of our own: the shipped binary, on a free loopback port, with a fresh data
+//! directory that has accounts already.
+//!
+//! Over HTTP every account costs a hashed password. Here they are made before the server starts,
+//! by the same crate, at the cheapest cost; each has one device, which registers the others with
+//! its token. Vaults and their keys are as always.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use accounts::{Accounts, KdfCost, Login, Password};
+use anyhow::Context;
+use engine::{Databases, EngineLimits};
+
+use crate::http::socket_address;
+use crate::message_generator::FIRST_MS;
+use crate::processes::{ProcessScope, ProcessUsage};
+
+/// Writes that wait together share a commit.
+const THREADS_COUNT: usize = 64;
+
+/// A running server; it ends with this value.
+pub(crate) struct ServerProcess {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    /// Where Actual's apps ask it, if it was told to listen there.
+    pub(crate) actual: Option<SocketAddr>,
+}
+
+impl ServerProcess {
+    /// `data` is made if it is not there.
+    pub(crate) fn start(program: &Path, data: &Path, more: &[&str]) -> anyhow::Result<Self> {
+        let mut command = Command::new(program);
+        // What is set for a server of the user's is no part of what is measured.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("WARREN_") {
+                command.env_remove(name);
+            }
+        }
+        let mut child = command
+            .args(["serve", "--listen", "127.0.0.1:0", "--json", "--log", "error", "--data"])
+            .arg(data)
+            .args(more)
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        let stdout = child.stdout.take().context("its standard output")?;
+        // From here on the value ends the process.
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut served = Self { child, address: nowhere, actual: None };
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        let said: serde_json::Value = serde_json::from_str(&line).context("its first line")?;
+        served.address = socket_address(said["address"].as_str().context("its address")?)?;
+        served.actual = said["actual"].as_str().map(socket_address).transpose()?;
+        Ok(served)
+    }
+
+    /// Ends it as its operator would, so that all is in its files.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        let pid = self.child.id().to_string();
+        let signalled = Command::new("kill").arg(&pid).status().context("kill")?;
+        anyhow::ensure!(signalled.success(), "kill {pid}: {signalled}");
+        let status = self.child.wait()?;
+        anyhow::ensure!(status.success(), "warren serve: {status}");
+        Ok(())
+    }
+
+    pub(crate) fn processes(&self) -> ProcessUsage {
+        ProcessUsage { root: self.child.id(), part: ProcessScope::Root }
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to end.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A data directory that no server runs on, to be copied.
+#[derive(Debug)]
+pub(crate) struct PreparedDataDir {
+    folder: PathBuf,
+    /// Of the first accounts: the token of a device.
+    pub(crate) tokens: Vec<String>,
+}
+
+impl PreparedDataDir {
+    /// Makes `count` accounts in `folder`, `active` of them with a device.
+    pub(crate) fn make(folder: PathBuf, count: usize, active: usize) -> anyhow::Result<Self> {
+        let databases = Databases::start(EngineLimits::default())?;
+        let accounts = Accounts::open(&databases, &folder, KdfCost::insecure_for_tests(1))?;
+        let share = count.div_ceil(THREADS_COUNT);
+        let made: Vec<anyhow::Result<Vec<String>>> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS_COUNT)
+                .map(|index| (index * share).min(count)..((index + 1) * share).min(count))
+                .map(|numbers| scope.spawn(|| make(&accounts, numbers, active)))
+                .collect();
+            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+            joined.map(|made| made.unwrap_or_else(|_| anyhow::bail!("a panic"))).collect()
+        });
+        drop(accounts);
+        databases.shutdown();
+        let made: anyhow::Result<Vec<Vec<String>>> = made.into_iter().collect();
+        Ok(Self { folder, tokens: made?.concat() })
+    }
+
+    /// Its files in a fresh directory.
+    pub(crate) fn copy_to(&self, data: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(data)?;
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            fs::copy(entry.path(), data.join(entry.file_name()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The tokens of those that are active.
+fn make(
+    accounts: &Accounts,
+    numbers: std::ops::Range<usize>,
+    active: usize,
+) -> anyhow::Result<Vec<String>> {
+    let mut tokens = Vec::new();
+    for number in numbers {
+        let login = Login::parse(&format!("user{number}"))?;
+        let password = Password::parse("correct horse battery".to_owned())?;
+        let unlocked = accounts.add(&login, &password, FIRST_MS)?;
+        if number < active {
+            let registered = accounts.register(&unlocked, None, FIRST_MS)?;
+            tokens.push(registered.token.to_text().to_string());
+        }
+    }
+    Ok(tokens)
+}

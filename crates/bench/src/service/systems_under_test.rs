@@ -1,0 +1,357 @@
+//! Who is measured: a fresh service for each round of each case, with users, devices and seeded
+//! messages.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs;
+use std::mem;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use crdt::NodeId;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+use super::actual;
+use super::load::{self, ServiceLoad};
+use super::service_api::{LoadDevice, ServiceApi};
+use crate::competitors::server::{CompetitorService, RunningService, ServicePlan};
+use crate::http::{BenchConnection, socket_address};
+use crate::measure::RoundSample;
+use crate::message_generator::{ContentKind, MessageGenerator, MessageSchedule};
+use crate::processes::{ProcessScope, ProcessUsage};
+use crate::server_process::{PreparedDataDir, ServerProcess};
+
+/// Connections that make the devices.
+const ENROLLING_COUNT: usize = 16;
+/// Of the seeded messages: no device that is measured.
+const SEED: NodeId = NodeId(u64::MAX);
+
+/// Facts about a service's memory.
+pub(crate) const MEMORY_IDLE: &str = "server memory idle, MB";
+pub(crate) const MEMORY_PEAK: &str = "server memory peak, MB";
+
+/// Where and with what.
+pub(crate) struct ServiceFixture<'a> {
+    /// For files.
+    pub(crate) folder: &'a Path,
+    /// The shipped binary.
+    pub(crate) program: &'a Path,
+    pub(crate) content: ContentKind,
+    pub(crate) runtime: Runtime,
+    templates: RefCell<Vec<Rc<ServiceTemplate>>>,
+    /// Why requests failed.
+    pub(crate) failures: RefCell<BTreeSet<String>>,
+}
+
+/// A service in a setting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SystemUnderTest<'a> {
+    Warren(&'a PreparedDataDir),
+    /// Warren where Actual's apps ask it.
+    Gateway,
+    Rival(&'a CompetitorService, ServiceApi, CompetitorSetting),
+}
+
+/// Of a rival.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CompetitorSetting {
+    pub(crate) workers: usize,
+    pub(crate) journal_mode: Option<&'static str>,
+    pub(crate) synchronous: Option<&'static str>,
+}
+
+pub(crate) const AS_IT_COMES: CompetitorSetting =
+    CompetitorSetting { workers: 1, journal_mode: None, synchronous: None };
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientPool {
+    pub(crate) users: usize,
+    /// Of each user.
+    pub(crate) devices: usize,
+}
+
+/// Whose files are the same in every setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SystemKind {
+    Warren,
+    Gateway,
+    Rival(ServiceApi),
+}
+
+/// A service that was just started on a copy of what its users did before.
+pub(crate) struct FreshService {
+    pub(crate) started: StartedService,
+    pub(crate) devices: Vec<LoadDevice>,
+    pub(crate) idle_mb: f64,
+    // After what runs in it.
+    _folder: TempDir,
+}
+
+/// A running service; it ends with this value.
+pub(crate) struct StartedService {
+    pub(crate) address: SocketAddr,
+    pub(crate) processes: ProcessUsage,
+    running: ServiceHandle,
+}
+
+enum ServiceHandle {
+    Warren(ServerProcess),
+    Rival(RunningService),
+}
+
+/// A service's files with its users in them, and their devices.
+struct ServiceTemplate {
+    of: (SystemKind, ClientPool, u64, MessageSchedule),
+    folder: PathBuf,
+    devices: Vec<LoadDevice>,
+}
+
+impl<'a> ServiceFixture<'a> {
+    /// One thread: the other core is the service's.
+    pub(crate) fn new(
+        folder: &'a Path,
+        program: &'a Path,
+        content: ContentKind,
+    ) -> anyhow::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build().context("tokio")?;
+        Ok(Self {
+            folder,
+            program,
+            content,
+            runtime,
+            templates: RefCell::default(),
+            failures: RefCell::default(),
+        })
+    }
+
+    /// Starts the peer on a copy of what its users did before, and lets the crowd work.
+    pub(crate) fn measure(
+        &self,
+        peer: SystemUnderTest<'_>,
+        pool: ClientPool,
+        load: ServiceLoad,
+        duration: Duration,
+    ) -> anyhow::Result<RoundSample> {
+        let mut fresh = self.fresh(peer, pool, (load.seeded, load.pace))?;
+        let devices = mem::take(&mut fresh.devices);
+        let mut sample = self.work(peer, &fresh.started, devices, (load, duration))?;
+        sample.facts.extend(fresh.memory()?);
+        Ok(sample)
+    }
+
+    /// Starts the peer on a copy of what its users did before.
+    pub(crate) fn fresh(
+        &self,
+        peer: SystemUnderTest<'_>,
+        pool: ClientPool,
+        before: (u64, MessageSchedule),
+    ) -> anyhow::Result<FreshService> {
+        let template = self.template(peer, pool, before)?;
+        let folder = tempfile::tempdir_in(self.folder)?;
+        copy(&template.folder, folder.path())?;
+        // Else the disk is busy with the copy while the service waits for it.
+        rustix::fs::sync();
+        let started = peer.start(self.program, folder.path())?;
+        let idle_mb = started.processes.memory_mb();
+        Ok(FreshService { started, devices: template.devices.clone(), idle_mb, _folder: folder })
+    }
+
+    /// Lets the devices work.
+    pub(crate) fn work(
+        &self,
+        peer: SystemUnderTest<'_>,
+        started: &StartedService,
+        devices: Vec<LoadDevice>,
+        (load, duration): (ServiceLoad, Duration),
+    ) -> anyhow::Result<RoundSample> {
+        let changes = Arc::new(MessageGenerator::of(self.content, load.seeded, load.pace));
+        let service = (started.address, peer.dialect(), started.processes);
+        let work = load::run(service, devices, changes, (load, duration));
+        let (sample, failure) = self.runtime.block_on(work)?;
+        if let Some(failure) = failure {
+            let failure = format!("{:?} of {:?}: {failure}", load.operation, peer.dialect());
+            self.failures.borrow_mut().insert(failure);
+        }
+        Ok(sample)
+    }
+
+    /// Made when it is first asked for.
+    fn template(
+        &self,
+        peer: SystemUnderTest<'_>,
+        pool: ClientPool,
+        (seeded, pace): (u64, MessageSchedule),
+    ) -> anyhow::Result<Rc<ServiceTemplate>> {
+        let of = (peer.kind(), pool, seeded, pace);
+        let mut templates = self.templates.borrow_mut();
+        if let Some(template) = templates.iter().find(|template| template.of == of) {
+            return Ok(Rc::clone(template));
+        }
+        let folder = self.folder.join(format!("template{}", templates.len()));
+        fs::create_dir(&folder)?;
+        if let SystemUnderTest::Warren(prepared) = peer {
+            prepared.copy_to(&folder)?;
+        }
+        let devices = self.runtime.block_on(async {
+            let started = peer.start(self.program, &folder)?;
+            let changes = Arc::new(MessageGenerator::of(self.content, seeded, pace));
+            let devices = peer.enroll(started.address, pool, seeded, &changes).await?;
+            started.stop()?;
+            anyhow::Ok(devices)
+        })?;
+        let template = Rc::new(ServiceTemplate { of, folder, devices });
+        templates.push(Rc::clone(&template));
+        Ok(template)
+    }
+}
+
+impl FreshService {
+    /// What the service had in memory before it was asked, has, and had at most.
+    pub(crate) fn memory(&self) -> anyhow::Result<[(&'static str, f64); 3]> {
+        let processes = self.started.processes;
+        Ok([
+            (MEMORY_IDLE, self.idle_mb),
+            ("server memory, MB", processes.memory_mb()),
+            (MEMORY_PEAK, processes.memory_peak_mb().context("/proc")?),
+        ])
+    }
+}
+
+impl SystemUnderTest<'_> {
+    fn kind(self) -> SystemKind {
+        match self {
+            Self::Warren(_) => SystemKind::Warren,
+            Self::Gateway => SystemKind::Gateway,
+            Self::Rival(_, api, _) => SystemKind::Rival(api),
+        }
+    }
+
+    fn dialect(self) -> ServiceApi {
+        match self {
+            Self::Warren(_) => ServiceApi::Warren,
+            Self::Gateway => ServiceApi::Actual,
+            Self::Rival(_, api, _) => api,
+        }
+    }
+
+    /// With its files in `folder`.
+    pub(crate) fn start(self, program: &Path, folder: &Path) -> anyhow::Result<StartedService> {
+        match self {
+            Self::Warren(_) => {
+                let served = ServerProcess::start(program, folder, &[])?;
+                let (address, processes) = (served.address, served.processes());
+                Ok(StartedService { address, processes, running: ServiceHandle::Warren(served) })
+            }
+            Self::Gateway => {
+                let served = ServerProcess::start(program, folder, &["--actual", "127.0.0.1:0"])?;
+                let address = served.actual.context("it does not say where the gateway listens")?;
+                let processes = served.processes();
+                Ok(StartedService { address, processes, running: ServiceHandle::Warren(served) })
+            }
+            Self::Rival(service, _, setting) => {
+                let CompetitorSetting { workers, journal_mode, synchronous } = setting;
+                let running =
+                    service.start(&ServicePlan { folder, workers, journal_mode, synchronous })?;
+                let address = socket_address(&running.address)?;
+                let processes = ProcessUsage { root: running.pid(), part: ProcessScope::Children };
+                Ok(StartedService { address, processes, running: ServiceHandle::Rival(running) })
+            }
+        }
+    }
+
+    /// Makes the devices of a fresh service, each knowing the seeded messages of its user.
+    pub(crate) async fn enroll(
+        self,
+        address: SocketAddr,
+        pool: ClientPool,
+        seeded: u64,
+        changes: &Arc<MessageGenerator>,
+    ) -> anyhow::Result<Vec<LoadDevice>> {
+        let api = self.dialect();
+        let secrets = match self {
+            Self::Warren(prepared) => prepared.tokens.clone(),
+            Self::Gateway | Self::Rival(_, ServiceApi::Actual, _) => {
+                vec![actual::bootstrap(&mut BenchConnection::open(address).await?).await?]
+            }
+            Self::Rival(..) => vec![String::new()],
+        };
+        let secrets = Arc::new(secrets);
+        // One for rivals: a long push would make others fail, whose lock waits five seconds.
+        let count = if api == ServiceApi::Warren { ENROLLING_COUNT } else { 1 };
+        let mut enrolling = JoinSet::new();
+        for first in 0..count {
+            let (secrets, changes) = (Arc::clone(&secrets), Arc::clone(changes));
+            enrolling.spawn(async move {
+                let mut connection = BenchConnection::open(address).await?;
+                let mut enrolled = Vec::new();
+                for user in (first..pool.users).step_by(count) {
+                    let secret = &secrets[user.min(secrets.len() - 1)];
+                    let connection = &mut connection;
+                    let enroll = api.enroll(connection, secret, user, pool.devices);
+                    let mut devices = enroll.await?;
+                    seed(connection, api, &mut devices, seeded, &changes).await?;
+                    enrolled.extend(devices);
+                }
+                anyhow::Ok(enrolled)
+            });
+        }
+        let mut devices = Vec::new();
+        while let Some(enrolled) = enrolling.join_next().await {
+            devices.extend(enrolled??);
+        }
+        Ok(devices)
+    }
+}
+
+impl StartedService {
+    /// Ends it so that all is in its files.
+    fn stop(self) -> anyhow::Result<()> {
+        match self.running {
+            ServiceHandle::Warren(served) => served.stop(),
+            ServiceHandle::Rival(running) => {
+                drop(running);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
+}
+
+/// One push of what the user did before.
+async fn seed(
+    connection: &mut BenchConnection,
+    api: ServiceApi,
+    devices: &mut [LoadDevice],
+    seeded: u64,
+    changes: &MessageGenerator,
+) -> anyhow::Result<()> {
+    let Some(device) = devices.first().filter(|_| seeded > 0) else { return Ok(()) };
+    let messages = (0..seeded).map(|index| changes.at(index, SEED)).collect::<Result<_, _>>()?;
+    let request = api.push(device, messages)?;
+    let newest = api.pushed(connection.send(request).await?.success()?)?;
+    for device in devices {
+        device.base = newest.saturating_sub(seeded);
+        device.cursor = api.cursor_after(device.base, changes, seeded);
+    }
+    Ok(())
+}

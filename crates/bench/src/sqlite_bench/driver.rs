@@ -1,0 +1,83 @@
+//! Drivers of the lab: who they are, and plans that they carry out
+//! (`docs/formats/12-lab-plan.md`).
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde::Serialize;
+
+use super::plan::{LabDriverInfo, LabPlan, LabResult};
+use crate::competitors::process::{self, DriverProgram};
+use crate::competitors::setup::MissingTools;
+use crate::competitors::{self, CompetitorSearch, UnavailableCompetitor};
+
+const FORMAT: &str = "Format 12";
+/// For a driver to say who it is. Python takes 100 ms.
+const ABOUT_TIME_MAX: Duration = Duration::from_secs(30);
+/// For what is around the measured time: the last transaction, cleaning up, a checkpoint.
+const RUN_TIME_EXTRA_MAX: Duration = Duration::from_mins(2);
+
+/// One that answers.
+#[derive(Debug)]
+pub(crate) struct LabDriver {
+    pub(crate) about: LabDriverInfo,
+    pub(crate) program: DriverProgram,
+}
+
+/// Which drivers there are on this machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct LabDrivers {
+    present: Vec<LabDriverInfo>,
+    absent: Vec<UnavailableCompetitor>,
+    /// What the absent ones may need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingTools>,
+}
+
+impl LabDriver {
+    /// One that says who it is; what was installed may still not run on this machine.
+    pub(crate) fn start(program: DriverProgram) -> anyhow::Result<Self> {
+        let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
+        Ok(Self { about: competitors::parse(&output, FORMAT).context("`about`")?, program })
+    }
+
+    /// Carries out the plan.
+    pub(crate) fn run(&self, plan: &LabPlan) -> anyhow::Result<LabResult> {
+        self.ask(plan).with_context(|| format!("the driver of {}", self.about))
+    }
+
+    fn ask(&self, plan: &LabPlan) -> anyhow::Result<LabResult> {
+        let work: f64 = plan.steps.iter().map(|step| step.warmup_seconds + step.seconds).sum();
+        let time_max = Duration::try_from_secs_f64(work)? + RUN_TIME_EXTRA_MAX;
+        let input = serde_json::to_string(plan)?;
+        let output = process::run(&mut self.program.command(), &input, time_max)?;
+        let answer: LabResult = competitors::parse(&output, FORMAT)?;
+        ensure!(answer.about == self.about, "answers as {:?}", answer.about);
+        let names = |timing: Vec<&str>| timing.join(", ");
+        let asked = names(plan.steps.iter().map(|step| step.name.as_str()).collect());
+        let done = names(answer.steps.iter().map(|step| step.name.as_str()).collect());
+        ensure!(asked == done, "did {done}, where the plan says {asked}");
+        Ok(answer)
+    }
+}
+
+impl LabDrivers {
+    pub(crate) fn of(found: CompetitorSearch<LabDriver>, missing: Option<MissingTools>) -> Self {
+        let present = found.present.into_iter().map(|driver| driver.about).collect();
+        Self { present, absent: found.absent, missing }
+    }
+}
+
+impl fmt::Display for LabDrivers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let present = self.present.iter().map(|about| {
+            let ciphers = if about.ciphers.is_empty() { ", no encrypted files" } else { "" };
+            format!("present: {about} (SQLite {}{ciphers})", about.sqlite)
+        });
+        let lines = present.chain(self.absent.iter().map(UnavailableCompetitor::note));
+        let lines: Vec<String> =
+            lines.chain(self.missing.as_ref().map(MissingTools::text)).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}

@@ -1,0 +1,346 @@
+//! `warren bench pragma`: the published configurations, what else people set, and where a body
+//! should stand in its row.
+//!
+//! # Invariants
+//! - Every configuration is the baseline with one change, or one of the published ones.
+//! - A configuration whose changes all turn out to be without effect is not measured: the report
+//!   says so.
+
+mod catalogue;
+mod matrix;
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use engine::ScratchFolder;
+use indicatif::ProgressBar;
+
+use self::catalogue::configurations;
+use super::configuration::{EffectiveConfiguration, EffectivePragma, PragmaConfiguration};
+use super::message::{BodyLayout, CipherAndKey, MailboxTable, encryption};
+use super::message_fixture::{
+    MeasuredCase, MessageTableFixture, SETUP, TRANSACTIONS, measure, step_names,
+};
+use super::{MeasureOptions, MeasureTimeBudget};
+use crate::disk;
+use crate::machine::MachineInfo;
+use crate::matrix::ReportMatrix;
+use crate::report::BenchReport;
+use crate::suite::{ResultTable, StopRule};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct PragmaBenchPlan {
+    /// How.
+    pub method: MeasureOptions,
+    /// Messages in the file, for each size.
+    pub rows: Vec<i64>,
+    /// Bytes of a body.
+    pub body_bytes: usize,
+    /// By the name that `PRAGMA cipher` takes; `None` for no encryption.
+    pub cipher: Option<String>,
+    /// Names of [`choices`]; empty for all.
+    pub only: Vec<String>,
+}
+
+/// What a name in [`PragmaBenchPlan::only`] picks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BenchChoiceKind {
+    /// A group of tables.
+    Part,
+    /// A row of the tables of `settings`; they are then the only part.
+    Configuration,
+    /// One table of each size.
+    Operation,
+}
+
+/// Something to pick.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct BenchChoice {
+    /// What it is.
+    pub kind: BenchChoiceKind,
+    /// What picks it.
+    pub name: String,
+    /// What it is for.
+    pub about: String,
+}
+
+const TITLE: &str = "Warren: SQLite's settings, measured";
+const LEAD: &str = "Each configuration works on a file of its own. The baseline is the published \
+    production set, and most others change one thing in it; \"production again\" is the same once \
+    more and shows what chance does. A verdict needs rounds enough for all comparisons of its table \
+    together. Every setting was read back from the connection that was measured.";
+
+/// Fewer rounds give no verdict where all configurations are compared, by time and by processor
+/// time.
+pub const ROUNDS_MIN: &str = "11";
+
+const SETTINGS: &str = "settings";
+const LAYOUTS: &str = "layouts";
+/// What depends on where the body stands.
+const LAYOUT_STEPS: [&str; 4] = ["list", "read", "update", "mixed"];
+/// Bytes of a body: one that fits in a page of 4,096, and one that takes 15 pages of overflow.
+const LAYOUT_BODIES: [usize; 2] = [3_500, 60_000];
+
+/// All that can be picked.
+pub fn choices() -> Vec<BenchChoice> {
+    let choice = |kind, name: &str, about: &str| BenchChoice {
+        kind,
+        name: name.to_owned(),
+        about: about.to_owned(),
+    };
+    let mut all = vec![
+        choice(BenchChoiceKind::Part, SETTINGS, "every configuration, for each size"),
+        choice(BenchChoiceKind::Part, LAYOUTS, "the body last, first, or in a table of its own"),
+    ];
+    let rows = configurations().into_iter();
+    all.extend(rows.map(|one| choice(BenchChoiceKind::Configuration, &one.name, &one.about)));
+    let steps = step_names(TRANSACTIONS).into_iter();
+    all.extend(steps.map(|(name, about)| choice(BenchChoiceKind::Operation, &name, &about)));
+    all.push(choice(
+        BenchChoiceKind::Operation,
+        SETUP,
+        "new files: opened, set, given their tables, closed",
+    ));
+    all
+}
+
+/// What was picked.
+struct SelectedConfigurations {
+    parts: Vec<String>,
+    configurations: Vec<String>,
+    steps: Vec<String>,
+}
+
+impl SelectedConfigurations {
+    fn of(only: &[String]) -> anyhow::Result<Self> {
+        let choices = choices();
+        let mut picked = Self { parts: vec![], configurations: vec![], steps: vec![] };
+        for name in only {
+            let found = choices.iter().find(|choice| choice.name == *name);
+            let found = found.with_context(|| format!("nothing is called {name}: see --list"))?;
+            let names = match found.kind {
+                BenchChoiceKind::Part => &mut picked.parts,
+                BenchChoiceKind::Configuration => &mut picked.configurations,
+                BenchChoiceKind::Operation => &mut picked.steps,
+            };
+            names.push(name.clone());
+        }
+        if picked.parts.is_empty() && !picked.configurations.is_empty() {
+            picked.parts.push(SETTINGS.to_owned());
+        }
+        Ok(picked)
+    }
+
+    fn has(&self, part: &str) -> bool {
+        self.parts.is_empty() || self.parts.iter().any(|name| name == part)
+    }
+
+    /// The baseline always.
+    fn configurations(&self) -> Vec<PragmaConfiguration> {
+        let mut all = configurations();
+        let mut is_baseline = true;
+        all.retain(|one| {
+            std::mem::take(&mut is_baseline)
+                || self.configurations.is_empty()
+                || self.configurations.contains(&one.name)
+        });
+        all
+    }
+
+    fn layout_steps(&self) -> Vec<String> {
+        let steps = LAYOUT_STEPS.map(str::to_owned).into_iter();
+        steps.filter(|step| self.steps.is_empty() || self.steps.contains(step)).collect()
+    }
+}
+
+/// Runs the plan; `bar` shows how far it is.
+pub fn run(plan: &PragmaBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
+    let MeasureOptions { folder, command, .. } = &plan.method;
+    let picked = SelectedConfigurations::of(&plan.only)?;
+    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
+    let encryption = encryption(plan.cipher.as_deref());
+    let all = picked.configurations();
+    let order = matrix::order(&all);
+    let (configurations, configured, notes) = effective(all, &encryption, scratch.path())?;
+    let layout_steps = picked.layout_steps();
+    let has_layouts = picked.has(LAYOUTS) && !layout_steps.is_empty();
+    let sizes: &[i64] = if picked.has(SETTINGS) { &plan.rows } else { &[] };
+    ensure!(!sizes.is_empty() || has_layouts, "nothing to measure: see --list");
+    check_disk(plan, sizes, configurations.len())?;
+    let parts = share(&configurations) as usize * sizes.len();
+    let layouts = if has_layouts { layouts(plan) } else { vec![] };
+    let mut work = PragmaBenchRun {
+        scratch: scratch.path(),
+        encryption,
+        budget: MeasureTimeBudget::new(&plan.method, parts + layouts.len()),
+        bar,
+        matrices: Vec::new(),
+        tables: Vec::new(),
+    };
+    for &rows in sizes {
+        let mailbox = MailboxTable { layout: BodyLayout::Last, rows, body_bytes: plan.body_bytes };
+        work.settings(&configurations, &mailbox, &picked.steps, &order)?;
+    }
+    for mailbox in &layouts {
+        work.layouts(&configurations[0], mailbox, &layout_steps)?;
+    }
+    bar.finish_and_clear();
+    let mut settings = plan.method.settings();
+    settings.insert(0, ("cipher".to_owned(), plan.cipher.clone().unwrap_or("none".to_owned())));
+    Ok(BenchReport {
+        benchmark: "pragma".into(),
+        machine: MachineInfo::here(folder),
+        command: command.clone(),
+        settings,
+        configurations: configured,
+        matrices: work.matrices,
+        tables: work.tables,
+        aims: Vec::new(),
+        notes,
+        title: TITLE.into(),
+        lead: LEAD.into(),
+    })
+}
+
+/// Those that change something, what they come to, and what there is to say of the others.
+type EffectiveConfigurations = (Vec<PragmaConfiguration>, Vec<EffectiveConfiguration>, Vec<String>);
+
+fn effective(
+    all: Vec<PragmaConfiguration>,
+    encryption: &CipherAndKey,
+    folder: &Path,
+) -> anyhow::Result<EffectiveConfigurations> {
+    let (mut kept, mut kept_as, mut notes) =
+        (Vec::new(), Vec::<EffectiveConfiguration>::new(), Vec::new());
+    for one in all {
+        let configured = EffectiveConfiguration::read_back(&one, encryption, folder)?;
+        notes.extend(configured.faults());
+        let is_idle = kept_as.first().is_some_and(|baseline| is_idle(&configured, baseline));
+        if is_idle {
+            notes.push(format!("{} is not measured: it changes nothing here", one.name));
+        } else {
+            kept.push(one);
+            kept_as.push(configured);
+        }
+    }
+    Ok((kept, kept_as, notes))
+}
+
+/// Whether all that it changes is without effect.
+fn is_idle(one: &EffectiveConfiguration, baseline: &EffectiveConfiguration) -> bool {
+    let is_changed = |setting: &&EffectivePragma| {
+        let same = baseline.settings.iter().find(|of| of.name == setting.name);
+        same.is_none_or(|of| of.asked != setting.asked)
+    };
+    let mut changed = one.settings.iter().filter(is_changed).peekable();
+    changed.peek().is_some() && changed.all(|setting| setting.fault.is_some())
+}
+
+/// Time goes by the number of files: a layout's three count as one.
+fn share(configurations: &[PragmaConfiguration]) -> u32 {
+    u32::try_from(configurations.len().div_ceil(3)).unwrap_or(u32::MAX)
+}
+
+fn layouts(plan: &PragmaBenchPlan) -> Vec<MailboxTable> {
+    let rows = plan.rows.iter().copied().max().unwrap_or(1);
+    let bytes = i128::from(rows) * plan.body_bytes as i128;
+    let mailbox = LAYOUT_BODIES.map(|body_bytes| {
+        let rows = i64::try_from(bytes / body_bytes as i128).unwrap_or(i64::MAX);
+        MailboxTable { layout: BodyLayout::Last, rows: rows.max(10), body_bytes }
+    });
+    mailbox.to_vec()
+}
+
+fn check_disk(plan: &PragmaBenchPlan, sizes: &[i64], configurations: usize) -> anyhow::Result<()> {
+    let largest = plan.rows.iter().copied().max().unwrap_or(1);
+    let mailbox =
+        MailboxTable { layout: BodyLayout::Last, rows: largest, body_bytes: plan.body_bytes };
+    let files = if sizes.is_empty() { 3 } else { configurations.max(3) };
+    // And the copy that a round has.
+    let needed = mailbox.disk_bytes().saturating_mul(files as u64 + 1);
+    disk::check(&plan.method.folder, needed, &format!("{files} files of {largest} messages"))
+}
+
+/// What is under way.
+struct PragmaBenchRun<'a> {
+    scratch: &'a Path,
+    encryption: CipherAndKey,
+    budget: MeasureTimeBudget<'a>,
+    bar: &'a ProgressBar,
+    matrices: Vec<ReportMatrix>,
+    tables: Vec<ResultTable>,
+}
+
+impl PragmaBenchRun<'_> {
+    fn settings(
+        &mut self,
+        configurations: &[PragmaConfiguration],
+        mailbox: &MailboxTable,
+        only: &[String],
+        order: &[String],
+    ) -> anyhow::Result<()> {
+        let all = configurations.iter();
+        let all = all.map(|one| (one.name.as_str(), one, mailbox.clone())).collect();
+        let stop_rule = self.budget.share(share(configurations));
+        let name = mailbox.rows.to_string();
+        let files = self.group(&name, all, (TRANSACTIONS, only, true), &stop_rule)?;
+        self.matrices.extend(matrix::of(mailbox, order, &files, &self.tables));
+        Ok(())
+    }
+
+    fn layouts(
+        &mut self,
+        configuration: &PragmaConfiguration,
+        mailbox: &MailboxTable,
+        only: &[String],
+    ) -> anyhow::Result<()> {
+        let all = [
+            (BodyLayout::Last, "body in the last column"),
+            (BodyLayout::First, "body in the first column"),
+            (BodyLayout::Apart, "body in a table of its own"),
+        ];
+        let all = all.map(|(layout, name)| {
+            (name, configuration, MailboxTable { layout, ..mailbox.clone() })
+        });
+        let stop_rule = self.budget.next();
+        let name = format!("layout-{}", mailbox.body_bytes);
+        self.group(&name, all.into(), (&[1], only, false), &stop_rule)?;
+        Ok(())
+    }
+
+    /// Measures on files in a folder of their own, which is then removed; says how large they were.
+    fn group(
+        &mut self,
+        name: &str,
+        rows: Vec<(&str, &PragmaConfiguration, MailboxTable)>,
+        (transactions, only, sets_up): (&[usize], &[String], bool),
+        stop_rule: &StopRule,
+    ) -> anyhow::Result<Vec<(String, u64)>> {
+        let folder = self.scratch.join(name);
+        std::fs::create_dir(&folder)?;
+        let rows = rows.into_iter().map(|(name, configuration, mailbox)| {
+            let encryption = self.encryption.clone();
+            MeasuredCase { name, configuration, mailbox, encryption }
+        });
+        let rows: Vec<MeasuredCase<'_>> = rows.collect();
+        let fixture = MessageTableFixture {
+            name,
+            folder: &folder,
+            mailbox: &rows[0].mailbox,
+            transactions,
+            only,
+            sets_up,
+            bar: self.bar,
+        };
+        self.tables.extend(measure(fixture, &rows, stop_rule)?);
+        let files = rows.iter().map(|row| {
+            let bytes = std::fs::metadata(folder.join(row.name))?.len();
+            anyhow::Ok((row.name.to_owned(), bytes))
+        });
+        let files = files.collect::<anyhow::Result<_>>()?;
+        std::fs::remove_dir_all(&folder)?;
+        Ok(files)
+    }
+}

@@ -1,0 +1,127 @@
+//! The configurations that `bench pragma` knows by name.
+
+use engine::Profile;
+
+use crate::sqlite_bench::configuration::PragmaConfiguration;
+
+/// The published configuration that the others are compared with.
+const BASELINE: &str = "production";
+
+/// Each the baseline with one change: name, what it is for, PRAGMA, value.
+const CHANGES: &[(&str, &str, &str, &str)] = &[
+    (
+        "synchronous-full",
+        "fsync at each commit: what was committed survives a power loss",
+        "synchronous",
+        "FULL",
+    ),
+    (
+        "synchronous-extra",
+        "as FULL, and the folder after a rollback journal is gone",
+        "synchronous",
+        "EXTRA",
+    ),
+    ("page-1024", "pages of 1 KiB", "page_size", "1024"),
+    ("page-8192", "pages of 8 KiB", "page_size", "8192"),
+    ("page-16384", "pages of 16 KiB", "page_size", "16384"),
+    (
+        "journal-delete",
+        "SQLite's default: a rollback journal for each transaction; readers and writers wait for \
+         each other",
+        "journal_mode",
+        "DELETE",
+    ),
+    (
+        "journal-truncate",
+        "a rollback journal that is kept and cut to nothing",
+        "journal_mode",
+        "TRUNCATE",
+    ),
+    (
+        "journal-persist",
+        "a rollback journal that is kept and marked as void",
+        "journal_mode",
+        "PERSIST",
+    ),
+    (
+        "journal-memory",
+        "unsafe: the rollback journal in memory; a crash while writing corrupts the file",
+        "journal_mode",
+        "MEMORY",
+    ),
+    (
+        "journal-off",
+        "unsafe: no rollback journal; a crash while writing corrupts the file, and ROLLBACK does \
+         nothing that can be relied on",
+        "journal_mode",
+        "OFF",
+    ),
+    ("auto-vacuum-none", "free pages stay in the file", "auto_vacuum", "NONE"),
+    (
+        "secure-delete-off",
+        "what is deleted stays on the disk until it is overwritten",
+        "secure_delete",
+        "OFF",
+    ),
+];
+
+/// All, the baseline first, then the same again.
+pub(super) fn configurations() -> Vec<PragmaConfiguration> {
+    let published = Profile::ALL.iter().filter(|profile| profile.about.starts_with("published"));
+    let mut all: Vec<PragmaConfiguration> = published.map(PragmaConfiguration::of).collect();
+    all.sort_by_key(|one| one.name != BASELINE);
+    let baseline = all[0].clone();
+    let changed = CHANGES.iter();
+    all.extend(
+        changed.map(|(name, about, pragma, value)| baseline.with(name, about, pragma, value)),
+    );
+    let again = PragmaConfiguration {
+        name: format!("{BASELINE} again"),
+        about: "the same once more, to show what chance does".to_owned(),
+        ..baseline
+    };
+    all.insert(1, again);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
+    use crate::sqlite_bench::configuration::EffectiveConfiguration;
+    use crate::sqlite_bench::pragma::ROUNDS_MIN;
+
+    #[test]
+    fn every_configuration_takes_effect_on_a_plain_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = configurations();
+        assert_eq!(all[0].name, "production");
+        for one in &all {
+            let configured = EffectiveConfiguration::read_back(one, &None, folder.path()).unwrap();
+            assert_eq!(configured.faults().collect::<Vec<_>>(), [""; 0]);
+        }
+        let published = all.iter().filter(|one| one.about.starts_with("published")).count();
+        assert_eq!((published, all.len()), (12, 13 + CHANGES.len()));
+    }
+
+    #[test]
+    fn the_least_number_of_rounds_is_enough_for_a_verdict() {
+        let comparisons = (configurations().len() - 1) * 2;
+        let verdict = |rounds: usize| MedianDifference::of(&vec![2.0; rounds], comparisons).verdict;
+        let rounds: usize = ROUNDS_MIN.parse().unwrap();
+        assert_eq!(verdict(rounds), DifferenceVerdict::Faster);
+        assert_eq!(verdict(rounds - 1), DifferenceVerdict::TooFewRounds);
+    }
+
+    #[test]
+    fn a_change_is_the_baseline_but_for_one_setting() {
+        let all = configurations();
+        for (name, _, pragma, value) in CHANGES {
+            let one = all.iter().find(|one| one.name == *name).unwrap();
+            let changed: Vec<&(String, String)> =
+                one.settings.iter().filter(|of| !all[0].settings.contains(of)).collect();
+            assert_eq!(changed, [&((*pragma).to_owned(), (*value).to_owned())], "{name}");
+        }
+        assert_eq!(all[0].settings, all[1].settings);
+    }
+}

@@ -1,0 +1,247 @@
+//! `warren bench runtime`: the same configurations through other drivers, libraries of Node in
+//! several releases and of Python.
+//!
+//! # Invariants
+//! - Every driver works with the same settings: what a configuration leaves open is set, too, and
+//!   an answer counts only if what SQLite said of each PRAGMA there is what it says of it here.
+//!
+//! # Not here
+//! - How a driver is built → `crate::competitors`. How a library carries out a plan →
+//!   `bench/rivals`.
+
+mod place;
+mod portable_configuration;
+#[cfg(test)]
+mod tests;
+mod versions;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use engine::{Cipher, Profile, ScratchFolder};
+use indicatif::ProgressBar;
+
+pub use self::place::{DriverFolders, NotSetUp};
+use self::portable_configuration::PortableConfiguration;
+use super::configuration::{EffectiveConfiguration, PragmaConfiguration};
+use super::driver::LabDriver;
+use super::execute_plan;
+use super::message::{BodyLayout, CipherAndKey, MailboxTable};
+use super::message_fixture::{MessageTableFixture, case, case_by};
+use super::plan::LabDriverInfo;
+use super::{MeasureOptions, MeasureTimeBudget};
+use crate::competitors::setup::{CompetitorKind, MissingPolicy};
+use crate::competitors::{self, CompetitorFilter, CompetitorSearch, UnavailableCompetitor};
+use crate::machine::MachineInfo;
+use crate::measure::RoundSample;
+use crate::report::BenchReport;
+use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, run_group};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct RuntimeBenchPlan {
+    /// How.
+    pub method: MeasureOptions,
+    /// Messages in the file, for each size.
+    pub rows: Vec<i64>,
+    /// Bytes of a body.
+    pub body_bytes: usize,
+    /// Which sets of PRAGMAs.
+    pub configurations: Vec<&'static Profile>,
+    /// `None` for a file that is not encrypted.
+    pub ciphers: Vec<Option<Cipher>>,
+    /// Where the drivers are.
+    pub place: DriverFolders,
+}
+
+const TITLE: &str = "Warren: one file through other libraries";
+const LEAD: &str = "The same statements with the same settings on the same file, through SQLite as \
+    libraries for Node and Python bring it. The baseline calls SQLite from Rust, as this build of \
+    Warren has it; \"again\" is the same once more and shows what chance does. Tables called \
+    \"versions\" compare one library with itself, on several releases of Node, by the processor \
+    time that it took.";
+/// What builds the drivers.
+const SETUP: &str = "warren bench runtime --setup";
+const BASELINE: &str = "rusqlite, this build";
+/// The published operations, for the tables of versions.
+const PUBLISHED: [&str; 3] = ["insert", "list", "update"];
+/// As good as any other, for files that are gone in the end.
+const KEY: &str = "5761727265656e206265636820f09f90b0a1b2c3d4e5f60718293a4b5c6d7e8f";
+
+/// Runs the plan with the drivers that are built; `bar` shows how far it is.
+pub fn run(plan: &RuntimeBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
+    let MeasureOptions { folder, command, .. } = &plan.method;
+    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
+    let found = find(&plan.place, MissingPolicy::Absent(SETUP), bar);
+    let absent: Vec<String> = found.absent.iter().map(UnavailableCompetitor::note).collect();
+    ensure!(
+        !found.present.is_empty(),
+        "there is no driver; `{SETUP}` builds them: {}",
+        absent.join("; ")
+    );
+    let mut notes = notes(&found.present)?;
+    notes.extend(absent);
+    let groups = plan.ciphers.len() * plan.configurations.len() * plan.rows.len();
+    let mut budget = MeasureTimeBudget::new(&plan.method, groups);
+    let mut configurations = Vec::new();
+    let mut tables = Vec::new();
+    for cipher in &plan.ciphers {
+        for profile in &plan.configurations {
+            let way = RuntimeCase::new(profile, *cipher, &found.present, scratch.path())?;
+            configurations.push(way.configured());
+            for &rows in &plan.rows {
+                let mailbox =
+                    MailboxTable { layout: BodyLayout::Last, rows, body_bytes: plan.body_bytes };
+                tables.extend(way.measure(&mailbox, scratch.path(), &budget.next(), bar)?);
+            }
+            notes.extend(way.absent.iter().map(UnavailableCompetitor::note));
+        }
+    }
+    bar.finish_and_clear();
+    Ok(BenchReport {
+        benchmark: "runtime".into(),
+        machine: MachineInfo::here(folder),
+        command: command.clone(),
+        settings: Vec::new(),
+        configurations,
+        tables,
+        matrices: Vec::new(),
+        aims: Vec::new(),
+        notes,
+        title: TITLE.into(),
+        lead: LEAD.into(),
+    })
+}
+
+fn find(
+    place: &DriverFolders,
+    missing: MissingPolicy,
+    bar: &ProgressBar,
+) -> CompetitorSearch<LabDriver> {
+    let wanted = CompetitorFilter { kind: CompetitorKind::Lab, names: None, missing };
+    competitors::find(wanted, &place.drivers, &place.target, bar, LabDriver::start)
+}
+
+/// A configuration and a cipher, and who can work like that.
+struct RuntimeCase<'a> {
+    name: String,
+    even: PortableConfiguration,
+    encryption: CipherAndKey,
+    drivers: Vec<&'a LabDriver>,
+    absent: Vec<UnavailableCompetitor>,
+}
+
+impl<'a> RuntimeCase<'a> {
+    fn new(
+        profile: &Profile,
+        cipher: Option<Cipher>,
+        present: &'a [LabDriver],
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
+        let encryption = cipher.map(|cipher| (cipher.name().to_owned(), KEY.to_owned()));
+        let even =
+            PortableConfiguration::of(&PragmaConfiguration::of(profile), &encryption, folder)?;
+        let name = format!("{}-{}", profile.name, cipher.map_or("none", Cipher::name));
+        let (mut drivers, mut absent) = (Vec::new(), Vec::new());
+        for driver in present {
+            match even.try_on(driver) {
+                Ok(()) => drivers.push(driver),
+                Err(error) => absent.push(UnavailableCompetitor {
+                    name: format!("{} from {name}", driver.about),
+                    reason: error.root_cause().to_string(),
+                }),
+            }
+        }
+        Ok(Self { name, even, encryption, drivers, absent })
+    }
+
+    fn configured(&self) -> EffectiveConfiguration {
+        EffectiveConfiguration { name: self.name.clone(), ..self.even.configured.clone() }
+    }
+
+    fn measure(
+        &self,
+        mailbox: &MailboxTable,
+        folder: &Path,
+        stop_rule: &StopRule,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Vec<ResultTable>> {
+        let name = format!("{}-{}", self.name, mailbox.rows);
+        let folder = folder.join(&name);
+        std::fs::create_dir(&folder)?;
+        let fixture = MessageTableFixture {
+            name: &name,
+            folder: &folder,
+            mailbox,
+            transactions: &[1],
+            only: &[],
+            sets_up: false,
+            bar,
+        };
+        let group = CaseGroup { headings: fixture.headings(), cases: self.cases(fixture) };
+        let tables = run_group(group, stop_rule, bar)?;
+        std::fs::remove_dir_all(&folder)?;
+        Ok(with_versions(&name, tables, &self.drivers))
+    }
+
+    /// The baseline first, and each driver on a file of its own.
+    fn cases<'b>(
+        &'b self,
+        fixture: MessageTableFixture<'b>,
+    ) -> Vec<BenchCase<'b, Vec<RoundSample>>> {
+        let Self { even, encryption, .. } = self;
+        let ours = [BASELINE, "rusqlite, again"]
+            .map(|name| case(fixture, name, name, &even.configuration, encryption));
+        let mut cases = Vec::from(ours);
+        for (index, driver) in self.drivers.iter().enumerate() {
+            let name = driver.about.to_string();
+            let file = format!("driver-{index}");
+            let run = move |plan: &_| driver.run(plan);
+            cases.push(case_by(fixture, &name, &file, &even.configuration, encryption, run));
+        }
+        cases
+    }
+}
+
+/// After each table of a published operation, one that tells the library's version from Node's.
+fn with_versions(
+    group: &str,
+    tables: Vec<ResultTable>,
+    drivers: &[&LabDriver],
+) -> Vec<ResultTable> {
+    let names = versions::of_one_library(drivers.iter().map(|driver| &driver.about));
+    let is_published = |table: &ResultTable| {
+        PUBLISHED.iter().any(|operation| table.name == format!("{group}-{operation}"))
+    };
+    let with = tables.into_iter().flat_map(|table| {
+        let names = names.as_ref().filter(|_| is_published(&table));
+        let versions = names.and_then(|names| versions::table(&table, names));
+        [Some(table), versions]
+    });
+    with.flatten().collect()
+}
+
+/// Which SQLite each brings, and how it was compiled. Many may bring the same.
+fn notes(drivers: &[LabDriver]) -> anyhow::Result<Vec<String>> {
+    let ours = execute_plan::about(&rusqlite::Connection::open_in_memory()?)?;
+    let here = &ours.compile_options;
+    let mut notes =
+        vec![format!("{BASELINE}: SQLite {}, compiled with {}", ours.sqlite, here.join(" "))];
+    let mut alike: BTreeMap<(&str, &[String]), Vec<String>> = BTreeMap::new();
+    for driver in drivers {
+        let LabDriverInfo { sqlite, compile_options, .. } = &driver.about;
+        alike.entry((sqlite, compile_options)).or_default().push(driver.about.to_string());
+    }
+    let only = |one: &[String], other: &[String]| {
+        let only: Vec<&str> =
+            one.iter().filter(|option| !other.contains(option)).map(String::as_str).collect();
+        only.join(" ")
+    };
+    notes.extend(alike.into_iter().map(|((sqlite, there), names)| {
+        let (more, less) = (only(there, here), only(here, there));
+        let names = names.join(", ");
+        format!("{names}: SQLite {sqlite}, compiled as here, but with {more}; without {less}")
+    }));
+    Ok(notes)
+}

@@ -1,0 +1,143 @@
+//! Where the drivers are, whether they were set up, and what that takes.
+
+use std::error::Error;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+
+use super::{SETUP, find};
+use crate::competitors::setup::{InstallMarker, MissingPolicy, MissingTools};
+use crate::competitors::{self, shipped};
+use crate::sqlite_bench::driver::LabDrivers;
+
+/// What setting the shipped drivers up takes, measured: four releases of Node, two libraries compiled
+/// for each, and an environment of Python.
+const COST: &str = "1 GB of disk and 15 minutes of two cores";
+
+/// A folder with drivers, and one for what is built of them.
+#[derive(Clone, Debug)]
+pub struct DriverFolders {
+    pub(super) drivers: PathBuf,
+    pub(super) target: PathBuf,
+    is_shipped: bool,
+}
+
+impl DriverFolders {
+    /// `bench/rivals` of a repository, or a folder like it; `target/rivals` is beside it.
+    pub fn of(drivers: PathBuf) -> Self {
+        Self { target: competitors::target(&drivers), drivers, is_shipped: false }
+    }
+
+    /// The drivers that are in this program, written out below a folder for what may be made again.
+    pub fn shipped(cache: &Path) -> anyhow::Result<Self> {
+        let competitors = cache.join("rivals");
+        let drivers = shipped::write_out(&competitors)?;
+        Ok(Self { drivers, target: competitors.join("built"), is_shipped: true })
+    }
+
+    /// Builds and installs the drivers.
+    pub fn set_up(&self, bar: &ProgressBar) -> anyhow::Result<LabDrivers> {
+        let found = find(self, MissingPolicy::Build, bar);
+        bar.finish_and_clear();
+        let missing = MissingTools::here().filter(|_| !found.absent.is_empty());
+        // Also if some are absent: why, was said, and who goes on knows it.
+        self.mark().set()?;
+        Ok(LabDrivers::of(found, missing))
+    }
+
+    /// What was never set up here; `None` if [`DriverFolders::set_up`] has done what it could.
+    pub fn not_set_up(&self, bar: &ProgressBar) -> anyhow::Result<Option<NotSetUp>> {
+        if self.mark().is_set()? {
+            return Ok(None);
+        }
+        let found = find(self, MissingPolicy::Absent(SETUP), bar);
+        bar.finish_and_clear();
+        Ok((!found.unbuilt.is_empty()).then(|| NotSetUp {
+            drivers: found.unbuilt,
+            command: self.setup_command(),
+            target: self.target.clone(),
+            cost: self.is_shipped.then_some(COST),
+            missing: MissingTools::here(),
+        }))
+    }
+
+    fn setup_command(&self) -> String {
+        let drivers = self.drivers.display();
+        if self.is_shipped { SETUP.to_owned() } else { format!("{SETUP} --rivals {drivers}") }
+    }
+
+    fn mark(&self) -> InstallMarker {
+        InstallMarker::new(self.target.join(".set-up"), self.drivers.display().to_string())
+    }
+}
+
+/// Drivers that somebody has to set up first: it takes too long, and fetches too much, to be done
+/// unasked.
+#[derive(Clone, Debug)]
+pub struct NotSetUp {
+    drivers: Vec<String>,
+    command: String,
+    target: PathBuf,
+    cost: Option<&'static str>,
+    missing: Option<MissingTools>,
+}
+
+impl NotSetUp {
+    /// For people who may be asked: what there is to set up, where it goes, what it needs.
+    pub fn lines(&self) -> Vec<String> {
+        let takes = self.cost.map(|cost| format!(", which takes about {cost}"));
+        let lines = [
+            format!("drivers that are not set up here: {}", by_library(&self.drivers)),
+            format!(
+                "`{}` installs them from the registries of npm and pip into {}{}",
+                self.command,
+                self.target.display(),
+                takes.unwrap_or_default()
+            ),
+        ];
+        lines.into_iter().chain(self.missing.as_ref().map(MissingTools::text)).collect()
+    }
+}
+
+impl fmt::Display for NotSetUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines().join("; "))
+    }
+}
+
+impl Error for NotSetUp {}
+
+/// `a on node 18, 20`: what is the same for several is said once.
+fn by_library(drivers: &[String]) -> String {
+    let mut said: Vec<String> = Vec::new();
+    let mut last = "";
+    for driver in drivers {
+        match driver.rsplit_once(' ') {
+            Some((library, release)) if library == last => {
+                if let Some(said) = said.last_mut() {
+                    said.push_str(", ");
+                    said.push_str(release);
+                }
+            }
+            parts => {
+                last = parts.map_or(driver, |(library, _)| library);
+                said.push(driver.clone());
+            }
+        }
+    }
+    said.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_of_one_library_are_said_together() {
+        let drivers = ["apsw", "better on node 18", "better on node 20", "other on node 18"];
+        let drivers = drivers.map(str::to_owned);
+        let expected = "apsw; better on node 18, 20; other on node 18";
+        assert_eq!(by_library(&drivers), expected);
+    }
+}

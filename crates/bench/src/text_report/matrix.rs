@@ -1,0 +1,122 @@
+//! Matrices for the terminal: a line for each configuration, and what the signs mean once below.
+
+use std::fmt::Write;
+
+use super::{GAP, WIDTH_MAX};
+use crate::format::{self, FormattedValue, NONE, whole};
+use crate::matrix::{IDLE, MatrixColumn, ReportMatrix, sign};
+use crate::measure::MS_EACH;
+use crate::suite::{ResultRow, ResultTable};
+
+/// Over the last column.
+const SIZE: &str = "file size";
+/// In a narrower column a title would take more than two lines.
+const TITLE_WIDTH_MIN: usize = 16;
+
+/// All of them, and the legend; empty if there are none.
+pub(crate) fn matrices(all: &[ReportMatrix], tables: &[ResultTable]) -> String {
+    let Some((baseline, rounds)) = all.iter().find_map(|matrix| matrix.baseline(tables)) else {
+        return String::new();
+    };
+    let mut parts: Vec<String> =
+        all.iter().map(|matrix| lines(matrix, tables).join("\n")).collect();
+    let legend = format!(
+        "Multiples of {baseline}'s rate with their interval over {} rounds: ▲ faster, ▼ slower, = no \
+         difference found, ? too few rounds to tell. Rates, ms and MB are of this machine.",
+        whole(rounds)
+    );
+    parts.push(format::wrap(&legend, WIDTH_MAX).join("\n"));
+    parts.join("\n")
+}
+
+fn lines(matrix: &ReportMatrix, tables: &[ResultTable]) -> Vec<String> {
+    let columns = matrix.columns.iter().map(|column| self::column(column, matrix, tables));
+    let sizes = matrix.rows.iter().map(|row| {
+        let size = row.file_bytes.map(format::bytes);
+        size.unwrap_or_else(|| NONE.to_owned())
+    });
+    let sizes: Vec<String> = std::iter::once(SIZE.to_owned()).chain(sizes).collect();
+    let columns: Vec<Vec<String>> = columns.chain([sizes]).collect();
+    let widths: Vec<usize> = columns.iter().map(|cells| width(cells)).collect();
+    let names: Vec<String> = matrix.rows.iter().map(|row| row.name.clone()).collect();
+    let mut lines = format::wrap(&matrix.title, width(&names).max(TITLE_WIDTH_MIN));
+    let first = width(&names).max(width(&lines));
+    let title = lines.pop().unwrap_or_default();
+    for (index, name) in std::iter::once(title).chain(names).enumerate() {
+        let is_idle = index > 0 && matrix.rows[index - 1].file_bytes.is_none();
+        let mut line = format!("{name:first$}");
+        if is_idle {
+            line.push_str(GAP);
+            line.push_str(IDLE);
+        } else {
+            for (cells, width) in columns.iter().zip(&widths) {
+                write!(line, "{GAP}{:>width$}", cells[index]).expect("a string takes everything");
+            }
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+fn width(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+/// Its heading and its cells, the parts of which stand below each other.
+fn column(column: &MatrixColumn, matrix: &ReportMatrix, tables: &[ResultTable]) -> Vec<String> {
+    let cells = matrix.rows.iter().map(|row| match ReportMatrix::cell(column, row, tables) {
+        Some(row) => cell(row),
+        None => (NONE.to_owned(), None),
+    });
+    let cells: Vec<(String, Option<String>)> = cells.collect();
+    // What has one part only stands at the right edge and does not widen the others.
+    let ranges = cells.iter().filter_map(|(_, range)| range.as_ref());
+    let width = ranges.map(|range| range.chars().count()).max().unwrap_or(0);
+    let cells = cells.into_iter().map(|(figure, range)| match range {
+        Some(range) if width > 0 => format!("{figure} {range:width$}"),
+        _ => figure,
+    });
+    std::iter::once(column.name.to_string()).chain(cells).collect()
+}
+
+/// The ratio with its sign, and its interval; of the baseline, how many a second. Where one is more
+/// telling than many, how long it takes in place of the interval.
+fn cell(row: &ResultRow) -> (String, Option<String>) {
+    let ms = row.facts.get(MS_EACH).map(|ms| format::wait(ms.median * 1e3).value);
+    match (&row.difference, ms) {
+        (None, None) => (format!("{}/s", format::median(&row.rate)), None),
+        (None, Some(ms)) => (ms, None),
+        (Some(difference), ms) => {
+            let FormattedValue { value, range } = format::judged(&row.of_baseline, difference);
+            let beside = ms.or(range).unwrap_or_default();
+            (format!("{value}{}", sign(difference.verdict)), Some(beside))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html_report::sample as pages;
+    use crate::matrix::sample;
+
+    #[test]
+    fn a_configuration_is_a_line() {
+        let (matrix, tables) = sample::matrix();
+        let expected = "\
+20 messages
+of 10 bytes   insert   select          set-up  file size
+production   1,000/s  1,000/s         1.00 ms    4.10 MB
+mmap-256mb   not measured: it changes nothing here
+<other>        2.50▲    1.00=  0.020? 50.0 ms    8.19 kB
+Multiples of production's rate with their interval over 8 rounds: ▲ faster, ▼ slower,";
+        let found = matrices(&[matrix], &tables);
+        assert!(found.starts_with(expected), "{found}");
+        assert!(found.lines().all(|line| line.chars().count() <= WIDTH_MAX), "{found}");
+    }
+
+    #[test]
+    fn without_a_matrix_there_is_nothing_to_explain() {
+        assert_eq!(matrices(&[], &pages::tables()), "");
+    }
+}

@@ -1,0 +1,129 @@
+//! What others would pick instead, measured on the same work: libraries of Rust and Node.
+//!
+//! Each has a driver in `bench/rivals`: a program of its own, because each brings an SQLite that
+//! would clash with ours. It reads a plan and answers with what it measured
+//! (`docs/formats/7-rival-drivers.md`).
+//!
+//! # Invariants
+//! - An answer counts only if the settings that the driver read back are the plan's.
+//!
+//! # Not here
+//! - How a driver is built → `crate::competitors`. How a library runs a transaction →
+//!   `bench/rivals`.
+//! - Whether the balances still sum up → `accounts.rs`, for every candidate alike.
+
+mod driver_result;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use indicatif::ProgressBar;
+
+pub(super) use self::driver_result::{TpsDriverInfo, TpsDriverResult};
+pub(super) use self::plan::{SynchronousLevel, TpsDriverPlan};
+
+use super::accounts::TransferPairs;
+use crate::competitors::process::{self, DriverProgram};
+use crate::competitors::setup::{CompetitorKind, MissingPolicy};
+use crate::competitors::{self, CompetitorFilter, CompetitorSearch};
+use crate::suite::BenchCase;
+
+/// Callers of a driver, as published.
+const CONCURRENCY: usize = 1_000;
+/// Enough for statements to be prepared and the hot pages to be read.
+const WARMUP_SECONDS: f64 = 0.3;
+/// For a driver to say who it is. Node takes 50 ms.
+const ABOUT_TIME_MAX: Duration = Duration::from_secs(30);
+/// For what is around the measured time: a thousand callers that each end their transaction on a
+/// disk that takes 20 ms for it, and the last checkpoint.
+const RUN_TIME_EXTRA_MAX: Duration = Duration::from_mins(1);
+
+/// A rival that can.
+#[derive(Debug)]
+pub(super) struct TpsDriver {
+    pub(super) about: TpsDriverInfo,
+    program: DriverProgram,
+}
+
+/// What the rivals of one table do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CompetitorWorkload<'a> {
+    /// In WAL mode, with the accounts in it.
+    pub(super) database: &'a Path,
+    /// What [`write_pairs`] wrote.
+    pub(super) pairs: &'a Path,
+    pub(super) cache_kib: u32,
+    pub(super) synchronous: SynchronousLevel,
+    /// How often a caller reads the credit's balance before its transaction.
+    pub(super) reads: usize,
+}
+
+/// The drivers in the folder `rivals`.
+pub(super) fn find(
+    competitors: &Path,
+    target: &Path,
+    bar: &ProgressBar,
+) -> CompetitorSearch<TpsDriver> {
+    let wanted = CompetitorFilter {
+        kind: CompetitorKind::Library,
+        names: None,
+        missing: MissingPolicy::Build,
+    };
+    competitors::find(wanted, competitors, target, bar, TpsDriver::start)
+}
+
+/// A case for each driver, in the order in which they were found.
+pub(super) fn cases<'a>(
+    found: &'a CompetitorSearch<TpsDriver>,
+    workload: CompetitorWorkload<'a>,
+) -> Vec<BenchCase<'a>> {
+    let case = |driver: &'a TpsDriver| {
+        BenchCase::new(driver.about.to_string(), move |duration| {
+            let plan = TpsDriverPlan::new(workload, duration);
+            Ok(driver.run(&plan)?.to_sample())
+        })
+    };
+    found.present.iter().map(case).collect()
+}
+
+/// Writes the transactions as drivers read them.
+pub(super) fn write_pairs(path: &Path, pairs: &TransferPairs) -> anyhow::Result<()> {
+    let write = || {
+        let mut file = BufWriter::new(File::create(path)?);
+        for pair in pairs.iter() {
+            file.write_all(&pair.credit.to_le_bytes())?;
+            file.write_all(&pair.debit.to_le_bytes())?;
+        }
+        file.flush()
+    };
+    write().with_context(|| format!("writing {}", path.display()))
+}
+
+impl TpsDriver {
+    /// One that answers; what was built may still not run on this machine.
+    fn start(program: DriverProgram) -> anyhow::Result<Self> {
+        let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
+        Ok(Self { about: competitors::parse(&output, "Format 7").context("`about`")?, program })
+    }
+
+    /// Carries out the plan.
+    pub(super) fn run(&self, plan: &TpsDriverPlan<'_>) -> anyhow::Result<TpsDriverResult> {
+        self.ask(plan).with_context(|| format!("the driver of {}", self.about))
+    }
+
+    fn ask(&self, plan: &TpsDriverPlan<'_>) -> anyhow::Result<TpsDriverResult> {
+        let time_max = plan.duration() + RUN_TIME_EXTRA_MAX;
+        let input = serde_json::to_string(plan)?;
+        let output = process::run(&mut self.program.command(), &input, time_max)?;
+        let answer: TpsDriverResult = competitors::parse(&output, "Format 7")?;
+        ensure!(answer.about == self.about, "answers as {:?}", answer.about);
+        answer.check(plan)?;
+        Ok(answer)
+    }
+}

@@ -1,0 +1,65 @@
+//! What a driver is asked to do: the plan of `docs/formats/7-rival-drivers.md`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::driver_result::TpsDriverPragmas;
+use super::{CONCURRENCY, CompetitorWorkload, WARMUP_SECONDS};
+
+/// One run of a driver.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::tps) struct TpsDriverPlan<'a> {
+    pub(in crate::tps) database: &'a Path,
+    pub(in crate::tps) pairs: &'a Path,
+    pub(in crate::tps) warmup_seconds: f64,
+    pub(in crate::tps) seconds: f64,
+    pub(in crate::tps) concurrency: usize,
+    pub(in crate::tps) synchronous: SynchronousLevel,
+    pub(in crate::tps) cache_kib: u32,
+    pub(in crate::tps) reads: usize,
+}
+
+/// `PRAGMA synchronous`, of the levels that make a difference in WAL mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(in crate::tps) enum SynchronousLevel {
+    /// A commit survives a crash of the program.
+    Normal,
+    /// And of the machine.
+    Full,
+}
+
+impl<'a> TpsDriverPlan<'a> {
+    pub(in crate::tps) fn new(workload: CompetitorWorkload<'a>, duration: Duration) -> Self {
+        let CompetitorWorkload { database, pairs, cache_kib, synchronous, reads } = workload;
+        Self {
+            database,
+            pairs,
+            warmup_seconds: WARMUP_SECONDS,
+            seconds: duration.as_secs_f64(),
+            concurrency: CONCURRENCY,
+            synchronous,
+            cache_kib,
+            reads,
+        }
+    }
+
+    /// With the warm-up.
+    pub(super) fn duration(&self) -> Duration {
+        Duration::from_secs_f64(self.warmup_seconds + self.seconds)
+    }
+
+    /// What SQLite must answer on the connection that writes.
+    pub(super) fn settings(&self) -> TpsDriverPragmas {
+        TpsDriverPragmas {
+            journal_mode: "wal".to_owned(),
+            synchronous: match self.synchronous {
+                SynchronousLevel::Normal => 1,
+                SynchronousLevel::Full => 2,
+            },
+            cache_size: -i64::from(self.cache_kib),
+        }
+    }
+}

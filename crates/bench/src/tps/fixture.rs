@@ -1,0 +1,142 @@
+//! What the cases of a benchmark share: the loaded table, the transactions, the runtime.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use engine::{
+    Database, DatabaseOptions, Databases, EngineLimits, FileEncryption, PragmaScope, PragmaSetting,
+    Profile,
+};
+use indicatif::ProgressBar;
+use rusqlite::Connection;
+use tokio::runtime::{Builder, Runtime};
+
+use super::accounts::{self, TransferPairs};
+use super::bare_loop::BareLoop;
+use super::producers::{self, ProducerLoad};
+use crate::measure::RoundSample;
+
+/// The `server` profile with the page cache of the measurements that the published page is
+/// compared with.
+pub(crate) static PROFILE: Profile = Profile {
+    name: "bench",
+    about: "server, with a page cache of 64 MB",
+    base: Profile::SERVER.changes,
+    changes: &[PragmaSetting {
+        name: "cache_size",
+        value: "-64000",
+        read_back: "-64000",
+        scope: PragmaScope::Always,
+    }],
+};
+pub(crate) const CACHE_KIB: u32 = 64_000;
+
+/// A loaded table and what runs on it.
+#[derive(Clone)]
+pub(crate) struct TpsFixture {
+    pub(crate) path: PathBuf,
+    pub(crate) encryption: FileEncryption,
+    pub(crate) rows: i64,
+    pub(crate) pairs: Arc<TransferPairs>,
+    pub(crate) runtime: Arc<Runtime>,
+}
+
+impl TpsFixture {
+    /// Loads the table into `path`, unless it is there already.
+    pub(crate) fn load(
+        path: PathBuf,
+        encryption: FileEncryption,
+        rows: i64,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Self> {
+        let is_new = !path.exists();
+        let (db, _) = engine::open_connection(&path, &encryption, &PROFILE, false, is_new)?;
+        if is_new {
+            accounts::load(&db, rows, bar)?;
+        }
+        let last = "SELECT max(id) FROM account";
+        let found: i64 = db.query_row(last, [], |row| row.get(0)).context("the loaded table")?;
+        anyhow::ensure!(found == rows, "{} has {found} accounts, not {rows}", path.display());
+        let runtime = Builder::new_multi_thread().enable_time().build().context("tokio")?;
+        let pairs = Arc::new(TransferPairs::draw(rows, SEED));
+        Ok(Self { path, encryption, rows, pairs, runtime: Arc::new(runtime) })
+    }
+
+    /// A connection of one's own.
+    pub(crate) fn connection(&self) -> anyhow::Result<Connection> {
+        Ok(engine::open_connection(&self.path, &self.encryption, &PROFILE, false, false)?.0)
+    }
+
+    /// A bare loop, `synchronous` as given.
+    pub(crate) fn bare(
+        &self,
+        work: BareLoop,
+        synchronous: &str,
+        duration: Duration,
+    ) -> anyhow::Result<RoundSample> {
+        let db = self.connection()?;
+        db.pragma_update(None, "synchronous", synchronous)?;
+        let mut sample = work.run(&db, &self.pairs, 0, duration)?;
+        sample.facts.push(("largest WAL, MB", wal_megabytes(&self.path)));
+        Ok(sample)
+    }
+
+    /// The engine under that load.
+    pub(crate) fn engine(
+        &self,
+        load: ProducerLoad,
+        duration: Duration,
+    ) -> anyhow::Result<RoundSample> {
+        self.with_database(|database| self.sample(database, load, duration))
+    }
+
+    /// The load on the open database.
+    pub(crate) fn sample(
+        &self,
+        database: &Arc<Database>,
+        load: ProducerLoad,
+        duration: Duration,
+    ) -> anyhow::Result<RoundSample> {
+        let mut sample = producers::run(&self.runtime, database, &self.pairs, load, duration)?;
+        let pause = database.stats().checkpoint_pause_max.as_secs_f64() * 1_000.0;
+        sample.facts.push(("longest WAL reset, ms", pause));
+        sample.facts.push(("largest WAL, MB", wal_megabytes(&self.path)));
+        Ok(sample)
+    }
+
+    /// Opens the database with the engine, and closes it.
+    pub(crate) fn with_database<T>(
+        &self,
+        work: impl FnOnce(&Arc<Database>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let entered = self.runtime.enter();
+        let databases = Databases::start(EngineLimits::default())?;
+        drop(entered);
+        let options = || DatabaseOptions {
+            profile: &PROFILE,
+            is_sole_writer: true,
+            ..DatabaseOptions::new(self.encryption.clone())
+        };
+        let database = databases.open(&self.path, options)?;
+        work(&database)
+    }
+
+    /// Has no transaction been half done?
+    pub(crate) fn check_sum(&self) -> anyhow::Result<()> {
+        accounts::check_sum(&self.path, &self.connection()?, self.rows)
+    }
+}
+
+/// The same draws in each run, so that runs compare.
+pub(super) const SEED: u64 = 20_261_121;
+
+/// The size of the file's WAL.
+pub(crate) fn wal_megabytes(path: &Path) -> f64 {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    #[expect(clippy::cast_precision_loss, reason = "a file's size")]
+    let bytes = Path::new(&wal).metadata().map_or(0, |metadata| metadata.len()) as f64;
+    bytes / f64::from(1 << 20)
+}

@@ -1,0 +1,290 @@
+//! What is measured on: a copy of the person's file, or a file made for a named workload.
+//!
+//! The person's file is read through a connection that changes nothing, and copied with `VACUUM
+//! INTO`: a consistent snapshot, of a file that others write to as well. The copy has a random key
+//! of its own, so that neither key nor passphrase goes further than opening.
+//!
+//! # Invariants
+//! - The person's file is never opened for writing, and nothing is made beside it.
+//! - What is encrypted stays so in the copy.
+//! - Nobody may read the copy who may not read the file: it has the file's mode, in a folder that
+//!   only its owner can enter, and which goes with the process (`engine::ScratchFolder`).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, ensure};
+use engine::{Cipher, DatabaseKey, FileEncryption, Profile, ReadOnlyMode, ScratchFolder};
+use rusqlite::Connection;
+
+use super::candidate::{CONVERTED_BYTES_MAX, TuneCondition};
+use super::settings::PragmaSettings;
+use super::shape;
+use super::tune_load::{self, TuneLoad, TuneWorkload};
+use crate::disk;
+use crate::measure::time;
+use crate::sqlite_bench::{CipherAndKey, unlock};
+
+/// How long a snapshot waits for somebody who writes.
+const BUSY_TIME: Duration = Duration::from_secs(10);
+/// What the load adds to a file while it runs, at most.
+const GROWTH_BYTES: u64 = 64 << 20;
+/// Of page 1; 2 if the journal is a WAL (<https://sqlite.org/fileformat2.html>, 1.3.3).
+const HEADER_READ_VERSION: usize = 19;
+/// To open a copy as it is.
+const NO_SETTINGS: Profile =
+    Profile { name: "none", about: "no settings", base: &[], changes: &[] };
+
+/// What is measured on.
+pub(crate) struct TuneTarget {
+    folder: ScratchFolder,
+    base: PathBuf,
+    pub(crate) encryption: CipherAndKey,
+    /// The copy's.
+    pub(crate) bytes: u64,
+    /// What a connection gets today.
+    pub(crate) today: PragmaSettings,
+    pub(crate) load: TuneLoad,
+    /// How long the copy took.
+    pub(crate) copied_in: Option<Duration>,
+    /// By page size and auto-vacuum.
+    variants: RefCell<BTreeMap<(String, String), PathBuf>>,
+}
+
+/// The person's file.
+#[derive(Clone, Debug)]
+pub struct TuneSource {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What opens it.
+    pub encryption: FileEncryption,
+}
+
+impl TuneTarget {
+    /// Copies the file, or makes one.
+    pub(crate) fn prepare(
+        source: Option<&TuneSource>,
+        workload: TuneWorkload,
+        folder: &Path,
+        set_today: &[(String, String)],
+    ) -> anyhow::Result<Self> {
+        let folder = ScratchFolder::new(folder, "tune").context("the folder to measure in")?;
+        let base = folder.path().join("copy.sqlite");
+        let mut journal = None;
+        let (mut encryption, mut copied_in) = (None, None);
+        if let Some(source) = source {
+            let copy = || copy(source, &base, folder.path());
+            let (copied, elapsed) = time(copy)?;
+            (journal, encryption) = (Some(copied.journal), copied.encryption);
+            copied_in = Some(elapsed);
+        }
+        let load = match workload {
+            TuneWorkload::Mail => tune_load::mail(&base)?,
+            TuneWorkload::Sync => tune_load::sync(&base)?,
+            _ => {
+                if source.is_none() {
+                    tune_load::plain(&base)?;
+                }
+                shape::shape(&base, &encryption, workload)?
+            }
+        };
+        let today = today(&base, &encryption, journal, set_today)?;
+        let bytes = std::fs::metadata(&base)?.len();
+        let variants = RefCell::default();
+        Ok(Self { folder, base, encryption, bytes, today, load, copied_in, variants })
+    }
+
+    pub(crate) fn character(&self) -> TuneCondition {
+        TuneCondition { bytes: self.bytes, is_encrypted: self.encryption.is_some() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Whether a table of the person's file declares a foreign key.
+    pub(crate) fn declares_references(&self) -> anyhow::Result<bool> {
+        if self.copied_in.is_none() {
+            return Ok(false);
+        }
+        let db = Connection::open(&self.base)?;
+        if let Some((cipher, key)) = &self.encryption {
+            unlock(&db, cipher, key)?;
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema, pragma_foreign_key_list(name)
+                                  WHERE type = 'table')";
+        Ok(db.query_row(sql, [], |row| row.get(0))?)
+    }
+
+    /// The file that has what only a file can have: made when it is first asked for.
+    pub(crate) fn file(&self, settings: &PragmaSettings) -> anyhow::Result<PathBuf> {
+        let of = |settings: &PragmaSettings| {
+            let value = |name: &str| settings.get(name).to_owned();
+            (value("page_size"), value("auto_vacuum"))
+        };
+        let wanted = of(settings);
+        if wanted == of(&self.today) {
+            return Ok(self.base.clone());
+        }
+        let mut variants = self.variants.borrow_mut();
+        if let Some(path) = variants.get(&wanted) {
+            return Ok(path.clone());
+        }
+        ensure!(self.encryption.is_none() && self.bytes <= CONVERTED_BYTES_MAX, "not convertible");
+        let (page_size, auto_vacuum) = &wanted;
+        let path = self.folder.path().join(format!("{page_size}-{auto_vacuum}.sqlite"));
+        disk::check(self.folder.path(), 2 * self.bytes + GROWTH_BYTES, "copies of the file")?;
+        let db = Connection::open(&self.base)?;
+        db.execute_batch(&format!(
+            "PRAGMA page_size = {page_size}; PRAGMA auto_vacuum = {auto_vacuum}"
+        ))?;
+        make_like(&self.base, &path)?;
+        vacuum_into(&db, &path)?;
+        let found = PragmaSettings::read(&Connection::open(&path)?)?;
+        ensure!(
+            of(&found) == wanted,
+            "page_size {page_size}, auto_vacuum {auto_vacuum}: not taken"
+        );
+        variants.insert(wanted, path.clone());
+        Ok(path)
+    }
+}
+
+struct TuneCopy {
+    /// As the file keeps it.
+    journal: &'static str,
+    encryption: CipherAndKey,
+}
+
+fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCopy> {
+    let path = &source.path;
+    let name = path.display();
+    let metadata = path.metadata().with_context(|| name.to_string())?;
+    ensure!(metadata.is_file(), "{name} is not a file");
+    ensure!(metadata.len() > 0, "{name} is empty");
+    let size = |ending| beside(path, ending).metadata().map_or(0, |it| it.len());
+    let wal = size("-wal");
+    let needed = 2 * (metadata.len() + wal) + GROWTH_BYTES;
+    disk::check(folder, needed, "a copy of the file and what is written to it")?;
+    let is_served = beside(path, "-shm").exists();
+    let left: Vec<&str> = match size("-journal") {
+        0 if wal == 0 || is_served => Vec::new(),
+        0 => vec!["-wal"],
+        _ => vec!["-journal"],
+    };
+    if !left.is_empty() {
+        // Left behind by a program that ended badly. SQLite would mend it in place; this is done
+        // elsewhere.
+        let mended = folder.join("mended.sqlite");
+        std::fs::copy(path, &mended)?;
+        for ending in left {
+            std::fs::copy(beside(path, ending), beside(&mended, ending))?;
+        }
+        let opened =
+            engine::open_connection(&mended, &source.encryption, &NO_SETTINGS, false, false);
+        return take(opened.map_err(|error| explain(source, error))?, source, to);
+    }
+    let before = stamp(path)?;
+    let open = |how| {
+        let opened = engine::open_read_only(path, &source.encryption, how);
+        opened.map_err(|error| explain(source, error))
+    };
+    // A WAL's index that nobody has made could be made only by writing: then nobody writes, either.
+    let is_immutable = is_wal(&open(ReadOnlyMode::Immutable)?.0)? && !is_served;
+    let how = if is_immutable { ReadOnlyMode::Immutable } else { ReadOnlyMode::Shared };
+    let copied = take(open(how)?, source, to)?;
+    let is_changed = is_immutable && stamp(path)? != before;
+    ensure!(!is_changed, "{name} was written to while it was copied: run it again");
+    Ok(copied)
+}
+
+/// As the header says: an immutable connection knows of no WAL.
+fn is_wal(db: &Connection) -> anyhow::Result<bool> {
+    let sql = "SELECT data FROM sqlite_dbpage WHERE pgno = 1";
+    let page: Vec<u8> = db.query_row(sql, [], |row| row.get(0)).context("the first page")?;
+    Ok(page.get(HEADER_READ_VERSION) == Some(&2))
+}
+
+/// Makes the copy of what is open, under a key of its own.
+fn take(
+    (db, cipher): (Connection, Option<Cipher>),
+    source: &TuneSource,
+    to: &Path,
+) -> anyhow::Result<TuneCopy> {
+    db.busy_timeout(BUSY_TIME)?;
+    // What is encrypted leaves no temporary files.
+    db.execute_batch("PRAGMA temp_store = MEMORY")?;
+    let journal = if is_wal(&db)? { "WAL" } else { "DELETE" };
+    make_like(&source.path, to)?;
+    vacuum_into(&db, to)?;
+    drop(db);
+    let Some(cipher) = cipher else { return Ok(TuneCopy { journal, encryption: None }) };
+    let (copy, _) = engine::open_connection(to, &source.encryption, &NO_SETTINGS, false, false)?;
+    let key = DatabaseKey::generate();
+    sqlite3mc_sys::rekey(&copy, key.as_bytes()).context("a key for the copy")?;
+    let key = key.as_bytes().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+    Ok(TuneCopy { journal, encryption: Some((cipher.to_string(), key)) })
+}
+
+/// Makes an empty file, for SQLite to fill, with the mode of another; its owner may write to it.
+fn make_like(original: &Path, to: &Path) -> anyhow::Result<()> {
+    let mode = original.metadata()?.permissions().mode() & 0o777 | 0o600;
+    let file = File::options().write(true).create_new(true).mode(0o600).open(to)?;
+    Ok(file.set_permissions(Permissions::from_mode(mode))?)
+}
+
+fn vacuum_into(db: &Connection, to: &Path) -> anyhow::Result<()> {
+    let to = to.to_str().context("the folder's name is not UTF-8")?;
+    db.execute("VACUUM INTO ?1", [to]).context("copying with VACUUM INTO")?;
+    Ok(())
+}
+
+fn today(
+    base: &Path,
+    encryption: &CipherAndKey,
+    journal: Option<&str>,
+    set: &[(String, String)],
+) -> anyhow::Result<PragmaSettings> {
+    let db = Connection::open(base)?;
+    if let Some((cipher, key)) = encryption {
+        unlock(&db, cipher, key)?;
+    }
+    if let Some(journal) = journal {
+        db.execute_batch(&format!("PRAGMA journal_mode = {journal}"))?;
+    }
+    // rusqlite sets one; SQLite has none.
+    db.busy_timeout(Duration::ZERO)?;
+    for (name, value) in set {
+        let sql = format!("PRAGMA {name} = {value}");
+        db.execute_batch(&sql).with_context(|| sql.clone())?;
+    }
+    PragmaSettings::read(&db)
+}
+
+/// What nobody can open needs another answer with a key than without.
+fn explain(source: &TuneSource, error: engine::Error) -> anyhow::Error {
+    let is_plain = matches!(source.encryption, FileEncryption::None);
+    match error {
+        engine::Error::WrongKey { .. } if is_plain => anyhow::anyhow!(
+            "{}: not an SQLite database, or an encrypted one: for that, give --key-file or \
+             --passphrase-file",
+            source.path.display()
+        ),
+        error => error.into(),
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+fn stamp(path: &Path) -> anyhow::Result<(u64, SystemTime)> {
+    let metadata = path.metadata()?;
+    Ok((metadata.len(), metadata.modified()?))
+}

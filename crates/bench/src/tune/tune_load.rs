@@ -1,0 +1,181 @@
+//! What a file is put under: operations in SQL, and the cycles in which they are repeated.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::settings::PragmaSettings;
+use crate::sqlite_bench::{
+    BodyLayout, CipherAndKey, LabPlan, LabStatement, LabStep, MailboxTable, SampleValue,
+};
+
+/// Of what the operations are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TuneWorkload {
+    /// 95 % reads.
+    Read,
+    /// 10 % reads.
+    Write,
+    /// 60 % reads.
+    Mixed,
+    /// A mailbox, as the lab has it.
+    Mail,
+    /// A vault of changes: pages of 100 pushed and pulled.
+    Sync,
+}
+
+/// Operations and cycles.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TuneLoad {
+    /// `new` begins after it.
+    pub(crate) rows: i64,
+    pub(crate) body_bytes: usize,
+    pub(crate) samples: BTreeMap<String, Vec<SampleValue>>,
+    pub(crate) operations: BTreeMap<String, Vec<LabStatement>>,
+    pub(crate) clean: Vec<String>,
+    /// The whole mix first, then its parts.
+    pub(crate) phases: Vec<TunePhase>,
+    /// What is done to which table, for the report.
+    pub(crate) about: Vec<String>,
+    /// What could not be done, and why.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What is measured by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TunePhase {
+    /// `mix`, `reads`, `writes`.
+    pub(crate) name: &'static str,
+    pub(crate) cycle: Vec<String>,
+    pub(crate) transaction: usize,
+}
+
+impl TunePhase {
+    pub(crate) fn new(name: &'static str, cycle: Vec<String>, transaction: usize) -> Self {
+        Self { name, cycle, transaction }
+    }
+}
+
+pub(crate) fn statement(sql: impl Into<String>, bind: &[&str]) -> LabStatement {
+    let bind = bind.iter().map(|name| (*name).to_owned()).collect();
+    LabStatement { sql: sql.into(), bind }
+}
+
+impl TuneLoad {
+    /// Every phase for so long, on one connection.
+    pub(crate) fn plan(
+        &self,
+        database: &Path,
+        settings: &PragmaSettings,
+        encryption: &CipherAndKey,
+        seconds: f64,
+    ) -> LabPlan {
+        let steps = self.phases.iter().map(|phase| LabStep {
+            name: phase.name.to_owned(),
+            cycle: phase.cycle.clone(),
+            transaction: phase.transaction,
+            warmup_seconds: seconds / 2.0,
+            seconds,
+        });
+        LabPlan {
+            database: database.to_owned(),
+            cipher: encryption.as_ref().map(|(cipher, _)| cipher.clone()),
+            key: encryption.as_ref().map(|(_, key)| key.clone()),
+            settings: settings.of_connection(),
+            rows: self.rows,
+            body_bytes: self.body_bytes,
+            seed: 7,
+            samples: self.samples.clone(),
+            operations: self.operations.clone(),
+            steps: steps.collect(),
+            clean: self.clean.clone(),
+        }
+    }
+}
+
+/// Messages of a mailbox with their bodies, 35 MB.
+pub(crate) fn mail(path: &Path) -> anyhow::Result<TuneLoad> {
+    let mailbox = MailboxTable { layout: BodyLayout::Last, rows: 10_000, body_bytes: 3_500 };
+    mailbox.make(path, &[], &None)?;
+    let LabPlan { rows, body_bytes, samples, operations, clean, .. } =
+        mailbox.plan(path, &[], &None, Vec::new());
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let mix =
+        ["list", "read", "read", "update", "insert", "read", "list", "update", "read", "delete"];
+    Ok(TuneLoad {
+        rows,
+        body_bytes,
+        samples,
+        operations,
+        clean,
+        phases: vec![
+            TunePhase::new("mix", names(&mix), 1),
+            TunePhase::new("reads", names(&["list", "read", "read"]), 1),
+            TunePhase::new("writes", names(&["insert", "update", "update", "delete"]), 1),
+        ],
+        about: vec![
+            "10,000 messages with bodies of 3,500 bytes: lists of 50, bodies, new messages, \
+                     flags, deletes"
+                .to_owned(),
+        ],
+        notes: Vec::new(),
+    })
+}
+
+/// Messages of a page.
+const PAGE: usize = 100;
+
+/// A vault's messages, as `warren serve` keeps them.
+pub(crate) fn sync(path: &Path) -> anyhow::Result<TuneLoad> {
+    const ROWS: i64 = 50_000;
+    let db = rusqlite::Connection::open(path)?;
+    db.execute_batch(&format!(
+        "CREATE TABLE message (seq INTEGER PRIMARY KEY, timestamp BLOB UNIQUE, content BLOB);
+         INSERT INTO message WITH RECURSIVE n (i) AS
+             (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {ROWS})
+             SELECT i, CAST(printf('%016d', i) AS BLOB), randomblob(300) FROM n;"
+    ))?;
+    let push = "INSERT INTO message VALUES (?1, CAST(printf('%016d', ?1) AS BLOB), ?2) \
+                ON CONFLICT DO NOTHING";
+    let pull = "SELECT seq, timestamp, content FROM message WHERE seq > ? ORDER BY seq LIMIT 100";
+    let operations = [
+        ("push", vec![statement(push, &["new", "body"])]),
+        ("pull", vec![statement(pull, &["row"])]),
+    ];
+    let pushes = vec!["push".to_owned(); PAGE];
+    let mut mix = pushes.clone();
+    mix.push("pull".to_owned());
+    Ok(TuneLoad {
+        rows: ROWS,
+        body_bytes: 300,
+        operations: operations.into_iter().map(|(name, of)| (name.to_owned(), of)).collect(),
+        clean: vec![format!("DELETE FROM message WHERE seq > {ROWS}")],
+        phases: vec![
+            TunePhase::new("mix", mix, PAGE + 1),
+            TunePhase::new("reads", vec!["pull".to_owned()], 1),
+            TunePhase::new("writes", pushes, PAGE),
+        ],
+        about: vec![
+            "50,000 changes of 300 bytes: pages of 100 pushed in a transaction, and pulled"
+                .to_owned(),
+        ],
+        ..TuneLoad::default()
+    })
+}
+
+/// A plain table with an index, to be shaped as any file is.
+pub(crate) fn plain(path: &Path) -> anyhow::Result<()> {
+    let db = rusqlite::Connection::open(path)?;
+    db.execute_batch(
+        "CREATE TABLE entry (id INTEGER PRIMARY KEY, created INTEGER NOT NULL, name TEXT NOT NULL, \
+         note TEXT NOT NULL);
+         INSERT INTO entry WITH RECURSIVE n (i) AS
+             (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+             SELECT i, i * 977 % 100000, 'entry ' || i, hex(randomblob(100)) FROM n;
+         CREATE INDEX entry_created ON entry (created);
+         ANALYZE",
+    )?;
+    Ok(())
+}

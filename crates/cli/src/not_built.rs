@@ -1,0 +1,27 @@
+//! `warren tune` and `warren bench` in a build without the feature `bench`: how to get them.
+
+use clap::{Args, Subcommand};
+
+use crate::output::Printer;
+
+/// Not part of this build.
+#[derive(Args)]
+pub(crate) struct TuneArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    arguments: Vec<String>,
+}
+
+/// Not part of this build.
+#[derive(Subcommand)]
+pub(crate) enum BenchCommand {
+    #[command(external_subcommand)]
+    #[expect(dead_code, reason = "whatever it is, it is not run")]
+    Any(Vec<String>),
+}
+
+pub(crate) fn run<Arguments>(_: Arguments, _: Printer) -> anyhow::Result<()> {
+    anyhow::bail!(
+        "`make run` builds a `warren` without `tune` and `bench`; with them: \
+         `cargo build --profile dist --package cli`, then `target/dist/warren`"
+    )
+}

@@ -1,0 +1,62 @@
+//! File descriptors: how many the system gives, and how many connections that leaves room for.
+
+use anyhow::ensure;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The accounts, the listener, standard streams, the runtime.
+const PROGRAM_COUNT: usize = 64;
+/// An open vault: its file, its WAL and the WAL's index.
+const VAULT_COUNT: usize = 3;
+
+/// How many connections to take: those that were asked for, which must fit, or as many of the
+/// default as do.
+pub(crate) fn connections_that_fit(
+    asked: Option<usize>,
+    default: usize,
+    vaults_max: usize,
+) -> anyhow::Result<usize> {
+    let reserve = PROGRAM_COUNT + VAULT_COUNT * vaults_max;
+    let wanted = asked.unwrap_or(default);
+    let limit = raise_limit(wanted.saturating_add(reserve));
+    // Where the limit is low, vaults are rarely all open; the connections get a quarter of it.
+    let fits = limit.saturating_sub(reserve).max(limit / 4);
+    ensure!(
+        asked.is_none_or(|asked| asked <= fits),
+        "--connections-max {wanted} needs {} file descriptors, and the system gives {limit}: \
+         raise it (`ulimit -n`, systemd's LimitNOFILE), or take {fits}",
+        wanted.saturating_add(reserve)
+    );
+    Ok(wanted.min(fits))
+}
+
+/// Raises the process' own limit towards `wanted`, as far as the system allows; returns the limit.
+pub(crate) fn raise_limit(wanted: usize) -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let count = |limit: Option<u64>| {
+        limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+    };
+    let raised = wanted.min(count(maximum));
+    if count(current) >= raised {
+        return count(current);
+    }
+    let raising = setrlimit(Resource::Nofile, Rlimit { current: Some(raised as u64), maximum });
+    // A sandbox may forbid it: then what there is has to do.
+    if raising.is_ok() { raised } else { count(current) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_fits_or_is_refused() {
+        assert_eq!(connections_that_fit(Some(1), 10, 0).unwrap(), 1);
+        assert_eq!(connections_that_fit(None, 2, 1).unwrap(), 2);
+        let limit = raise_limit(usize::MAX);
+        let fits = connections_that_fit(None, usize::MAX, 10).unwrap();
+        assert_eq!(fits, limit.saturating_sub(94).max(limit / 4));
+        if limit < usize::MAX {
+            connections_that_fit(Some(limit), 10, 10).unwrap_err();
+        }
+    }
+}

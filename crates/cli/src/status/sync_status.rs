@@ -1,0 +1,173 @@
+//! The receipt: how the server stands beside this file, and the account's other devices.
+
+use std::time::Duration;
+
+use protocol::{DeviceInfo, DeviceList};
+use replica::{HttpTransport, Replica, ReplicaStatus, SyncStatus};
+
+use crate::output::time_span::{ago, group_thousands};
+
+/// How long to wait for it: longer, and people wonder what hangs.
+const TIMEOUT: Duration = Duration::from_millis(2_500);
+/// Other devices in the text, those seen last first; `--json` has them all.
+const DEVICES_COUNT_MAX: usize = 10;
+
+/// Asks the server of this file, and remembers what the devices are called. `None` if the file
+/// knows no server.
+pub(crate) fn fetch_device_list(replica: &Replica) -> replica::Result<Option<DeviceList>> {
+    let (Some(server), Some(token)) = (replica.server()?, replica.token()?) else {
+        return Ok(None);
+    };
+    let http = HttpTransport::with_timeout(&server, replica.trusted_roots()?, TIMEOUT);
+    let list: DeviceList = http.get("/v1/clients", &token)?;
+    replica.store_device_names(&list)?;
+    Ok(Some(list))
+}
+
+/// One sentence: `server holds 169,000 of 169,000 changes, sets equal; phone 2 minutes ago, 0
+/// unsent, in step; …`.
+pub(crate) fn describe(status: &ReplicaStatus, list: &DeviceList) -> String {
+    let mut others: Vec<_> = list.clients.iter().filter(|client| !client.current).collect();
+    others.sort_by_key(|client| std::cmp::Reverse(client.seen_ms));
+    let more = others.len().saturating_sub(DEVICES_COUNT_MAX);
+    others.truncate(DEVICES_COUNT_MAX);
+    let mut parts =
+        vec![describe_sides(&SyncStatus::new(status, list), status.uncaptured.is_empty())];
+    parts.extend(others.into_iter().map(|client| device(client, list.now_ms)));
+    if more > 0 {
+        parts.push(format!("and {more} more devices"));
+    }
+    parts.join("; ")
+}
+
+fn device(client: &DeviceInfo, now_ms: u64) -> String {
+    let name = if client.name.is_empty() { &client.client_id } else { &client.name };
+    if client.seen_ms == 0 {
+        return format!("{name} never synced");
+    }
+    let (seen, unsent_count) = (ago(client.seen_ms, now_ms), group_thousands(client.unsent));
+    let fetch = match client.behind {
+        0 => "in step".to_owned(),
+        behind => format!("{} to fetch", group_thousands(behind)),
+    };
+    format!("{name} {seen}, {unsent_count} unsent, {fetch}")
+}
+
+fn describe_sides(receipt: &SyncStatus, is_captured: bool) -> String {
+    let SyncStatus {
+        server_messages_count: held,
+        total_messages_count: known,
+        pending_upload_count,
+        pending_download_count,
+        in_sync,
+    } = *receipt;
+    let (held, known) = (group_thousands(held), group_thousands(known));
+    let verdict = match (in_sync, pending_upload_count, pending_download_count) {
+        (true, ..) => "sets equal",
+        (false, 0, 0) if !is_captured => "a schema has changed: `warren sync` compares its table",
+        (false, 0, 0) => "sets differ: `warren sync` compares them",
+        (false, ..) => "sets not equal yet",
+    };
+    let mut parts = vec![format!("server holds {held} of {known} changes"), verdict.to_owned()];
+    for (count, what) in [(pending_upload_count, "to send"), (pending_download_count, "to fetch")] {
+        if count > 0 {
+            parts.push(format!("{} {what}", group_thousands(count)));
+        }
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use crdt::{Fingerprint, NodeId};
+    use replica::RemoteStatus;
+
+    use super::*;
+
+    const NOW_MS: u64 = 1_795_000_000_000;
+
+    fn status(count: u64, unsent_count: u64, pending_count: u64, cursor: u64) -> ReplicaStatus {
+        let remote = RemoteStatus {
+            server: String::new(),
+            login: String::new(),
+            device_id: String::new(),
+            cursor,
+            last_synced_ms: 0,
+            server_messages_count: 0,
+            in_sync: true,
+            loss: None,
+        };
+        ReplicaStatus {
+            node_id: NodeId(1),
+            tables: Vec::new(),
+            fingerprint: Fingerprint { count, digest: 7 },
+            content_bytes: 0,
+            unsent_count,
+            refused_in_all: 0,
+            set_aside: 0,
+            e2ee: false,
+            pending_count,
+            uncaptured: Vec::new(),
+            remote: Some(remote),
+            visibility_overrides: Vec::new(),
+            schema_conflicts: Vec::new(),
+            missing_tables: Vec::new(),
+            missing_constraints: Vec::new(),
+        }
+    }
+
+    fn client(name: &str, seen_ms: u64, unsent_count: u64, behind: u64) -> DeviceInfo {
+        DeviceInfo {
+            name: name.into(),
+            seen_ms,
+            unsent: unsent_count,
+            behind,
+            ..DeviceInfo::default()
+        }
+    }
+
+    fn list(count: u64, clients: Vec<DeviceInfo>) -> DeviceList {
+        let fingerprint = Some(Fingerprint { count, digest: 7 }.into());
+        DeviceList { clients, cursor: count, fingerprint, now_ms: NOW_MS }
+    }
+
+    #[test]
+    fn the_receipt_says_who_has_what() {
+        let mut clients = vec![
+            client("laptop", NOW_MS - 3 * 86_400_000, 14, 120),
+            client("phone", NOW_MS - 150_000, 0, 0),
+            client("tablet", 0, 0, 169_000),
+            client("this one", NOW_MS, 0, 0),
+        ];
+        clients[3].current = true;
+        assert_eq!(
+            describe(&status(169_000, 0, 0, 169_000), &list(169_000, clients)),
+            "server holds 169,000 of 169,000 changes, sets equal; \
+             phone 2 minutes ago, 0 unsent, in step; \
+             laptop 3 days ago, 14 unsent, 120 to fetch; tablet never synced"
+        );
+    }
+
+    #[test]
+    fn what_is_not_equal_says_why() {
+        let check = |status, expected: &str| {
+            let text = describe(&status, &list(1_000, Vec::new()));
+            assert_eq!(text, format!("server holds 1,000 of {expected}"));
+        };
+        check(status(1_000, 0, 2, 1_000), "1,002 changes, sets not equal yet, 2 to send");
+        check(status(1_001, 1, 2, 995), "1,003 changes, sets not equal yet, 3 to send, 5 to fetch");
+        check(status(995, 0, 0, 995), "1,000 changes, sets not equal yet, 5 to fetch");
+        let differ = "1,000 changes, sets differ: `warren sync` compares them";
+        check(status(1_001, 0, 0, 1_000), differ);
+        let rebuilt = ReplicaStatus { uncaptured: vec!["t".into()], ..status(1_000, 0, 0, 1_000) };
+        check(rebuilt, "1,000 changes, a schema has changed: `warren sync` compares its table");
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        let clients = (1..=13).map(|seen| client("x", NOW_MS - seen, 0, 0)).collect();
+        let text = describe(&status(1, 0, 0, 1), &list(1, clients));
+        assert_eq!(text.matches("; x ").count(), 10);
+        assert!(text.ends_with("; and 3 more devices"), "{text}");
+    }
+}

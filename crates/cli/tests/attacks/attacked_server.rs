@@ -1,0 +1,103 @@
+//! The server that is attacked.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::raw_client::{RawHttpClient, address};
+
+pub(crate) const ADMIN: &str = "the-operators-token-of-this-test";
+
+/// A running `warren serve` with open registration; it ends with this value.
+pub(crate) struct AttackedServer {
+    child: Child,
+    pub(crate) port: u16,
+    /// Of the gateway for Actual's apps.
+    pub(crate) gateway_port: u16,
+    _folder: TempDir,
+}
+
+/// The binary of these tests, or an older one beside which it is set.
+fn warren() -> PathBuf {
+    let other = std::env::var_os("WARREN_ATTACKED").map(PathBuf::from);
+    other.unwrap_or(env!("CARGO_BIN_EXE_warren").into())
+}
+
+/// Whether its room for bodies and answers can be set.
+pub(crate) fn knows_room() -> bool {
+    let help = Command::new(warren()).args(["serve", "--help"]).output().unwrap();
+    String::from_utf8_lossy(&help.stdout).contains("--memory-mib")
+}
+
+impl AttackedServer {
+    pub(crate) fn start(options: &[&str]) -> Self {
+        // Some attacks open thousands of connections.
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("admin.txt");
+        fs::write(&token, format!("{ADMIN}\n")).unwrap();
+        let mut command = Command::new(warren());
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--actual", "127.0.0.1:0", "--json"])
+            .args(["--open-registration", "--log", "error", "--admin-token-file"])
+            .arg(token)
+            .arg("--data")
+            .arg(folder.path().join("data"))
+            .args(options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
+        let port = |name: &str| {
+            let (_, port) = said[name].as_str().unwrap().rsplit_once(':').unwrap();
+            port.parse().unwrap()
+        };
+        let (port, gateway_port) = (port("address"), port("actual"));
+        Self { child, port, gateway_port, _folder: folder }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.port)
+    }
+
+    pub(crate) fn gateway(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.gateway_port)
+    }
+
+    /// Ends it, and with it what attackers wait for.
+    pub(crate) fn end(&self) {
+        let id = i32::try_from(self.child.id()).unwrap();
+        kill_process(Pid::from_raw(id).unwrap(), Signal::KILL).unwrap();
+    }
+
+    /// Accounts that there are.
+    pub(crate) fn accounts_count(&self) -> u64 {
+        let mut operator = RawHttpClient::new(address(1), self.address());
+        let overview = operator.ask("GET", "/v1/admin/overview", ADMIN, &Value::Null).unwrap();
+        overview.1["accounts"].as_u64().unwrap()
+    }
+
+    /// The most memory that it has had, in MiB.
+    pub(crate) fn memory_high_mib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
+    }
+}
+
+impl Drop for AttackedServer {
+    fn drop(&mut self) {
+        // It may have ended already.
+        drop(self.child.kill());
+        self.child.wait().unwrap();
+    }
+}

@@ -1,0 +1,237 @@
+//! End-to-end encryption with the shipped binary: what the server and the wire get to see.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::cutting_proxy::CuttingProxy;
+use crate::fixture::{SyncFixture, check_equal, check_sync_refused, files_below, sync};
+use crate::processes::{CommandOutput, json, sql, warren};
+
+/// A table's and a column's name, and values of every kind of write.
+const MARKERS: [&str; 6] = [
+    "MarkerTableQX",
+    "MarkerColumnQX",
+    "marker-before-track-QX",
+    "marker-inserted-QX",
+    "marker-updated-QX",
+    "marker-of-the-clone-QX",
+];
+
+struct E2eeFixture {
+    place: SyncFixture,
+    a: String,
+    b: String,
+    /// What passed between the devices and the server.
+    traffic: Vec<u8>,
+}
+
+/// Two devices that sync edits to and fro; `track` has these flags.
+fn session(flags: &[&str]) -> E2eeFixture {
+    let place = SyncFixture::new();
+    let server = place.serve();
+    let proxy = CuttingProxy::recording(&server.address);
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    sql(
+        &a,
+        "CREATE TABLE MarkerTableQX (id INTEGER PRIMARY KEY, MarkerColumnQX TEXT);
+         INSERT INTO MarkerTableQX VALUES (1, 'marker-before-track-QX'), (2, 'x')",
+    );
+    let tracked = json(&[&["track", &a, "--all"], flags].concat());
+    place.sign_in("sync", &a, &proxy.address);
+    let phrase = tracked["phrase"].as_str().map(|phrase| place.write("phrase.txt", phrase));
+    let mut clone = [&["clone", &b], &place.first_time(&proxy.address)[..]].concat();
+    if let Some(file) = &phrase {
+        clone.extend(["--phrase-file", file]);
+    }
+    json(&clone);
+    sql(
+        &a,
+        "INSERT INTO MarkerTableQX VALUES (3, 'marker-inserted-QX');
+         UPDATE MarkerTableQX SET MarkerColumnQX = 'marker-updated-QX' WHERE id = 2;
+         DELETE FROM MarkerTableQX WHERE id = 1",
+    );
+    sync(&a);
+    sync(&b);
+    sql(&b, "INSERT INTO MarkerTableQX VALUES (4, 'marker-of-the-clone-QX')");
+    sync(&b);
+    sync(&a);
+    assert_eq!(check_equal(&a, &b).len(), 3);
+    let traffic = proxy.recorded();
+    server.stop();
+    E2eeFixture { place, a, b, traffic }
+}
+
+fn found(bytes: &[u8]) -> Vec<&'static str> {
+    let holds =
+        |marker: &&str| bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
+    MARKERS.into_iter().filter(holds).collect()
+}
+
+#[test]
+fn no_marker_is_on_the_wire_or_on_the_servers_disk() {
+    let E2eeFixture { place, a, traffic, .. } = session(&["--e2ee"]);
+    assert!(traffic.len() > 2_000, "{} bytes passed", traffic.len());
+    assert_eq!(found(&traffic), [""; 0]);
+    let files = files_below(Path::new(&place.data));
+    assert!(files.len() >= 2);
+    for file in files {
+        assert_eq!(found(&fs::read(&file).unwrap()), [""; 0], "{}", file.display());
+    }
+    // Neither does the phrase leave the device.
+    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let words: Vec<_> = phrase.split(' ').collect();
+    let pair = words[..2].join(" ");
+    assert!(!traffic.windows(pair.len()).any(|window| window == pair.as_bytes()));
+    // Even with the vault's key, which the account's password gives, there is nothing to read.
+    let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
+    assert_eq!(vault["verified"], true, "{vault}");
+    assert_eq!(json(&["status", &a])["sealed"], true);
+}
+
+#[test]
+fn without_encryption_the_wire_shows_every_marker() {
+    let E2eeFixture { place: _place, a, b, traffic } = session(&[]);
+    assert_eq!(found(&traffic), MARKERS);
+    assert_eq!(json(&["status", &b])["sealed"], false);
+    warren(&["phrase", &a, "--json"]).refused("no_phrase");
+}
+
+/// A file that synced in plain, and everything that belongs to it.
+#[test]
+fn an_account_in_plain_turns_to_encryption() {
+    let place = SyncFixture::new();
+    let server = place.serve();
+    let first_time = place.first_time(&server.address);
+    let (a, b) = (place.at("a.db"), place.at("b.db"));
+    let rows = "INSERT INTO MarkerTableQX VALUES (1, 'one'), (2, 'two'), (3, 'three')";
+    sql(&a, &format!("CREATE TABLE MarkerTableQX (id INTEGER PRIMARY KEY, x TEXT); {rows}"));
+    warren(&["track", &a, "--all"]).succeeded();
+    warren(&[&["sync", &a][..], &first_time].concat()).succeeded();
+    warren(&[&["clone", &b][..], &first_time].concat()).succeeded();
+    let said = warren(&["track", &a, "--all", "--e2ee"]).succeeded().stdout;
+    assert!(said.contains("RECOVERY PHRASE") && said.contains("in plain until the next sync"));
+    sql(&a, "INSERT INTO MarkerTableQX VALUES (77, 'made in between')");
+    assert_eq!(json(&["sync", &a])["equal"], true);
+    assert_eq!(json(&["status", &a])["sealed"], true);
+
+    check_sync_refused(&b, "sealed");
+    let wrong = place.write("wrong.txt", &format!("{}art", "abandon ".repeat(23)));
+    warren(&["sync", &b, "--json", "--phrase-file", &wrong]).refused("wrong_phrase");
+    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let right = place.write("right.txt", &phrase);
+    assert_eq!(json(&["sync", &b, "--phrase-file", &right])["equal"], true);
+    assert_eq!(check_equal(&a, &b).len(), 4);
+    // A device that was made in between has nothing to do with the plain messages.
+    let c = place.at("c.db");
+    let clone = [&["clone", &c, "--json", "--phrase-file", &right], &first_time[..]].concat();
+    warren(&clone).succeeded();
+    assert_eq!(check_equal(&a, &c).len(), 4);
+    // Nobody is left who reads those: a sync has removed them.
+    assert_eq!(json(&["sync", &a])["equal"], true);
+    server.stop();
+    let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
+    assert_eq!(vault["count"], 0, "{vault}");
+    assert!(vault["children"][0]["count"].as_u64() > Some(4), "{vault}");
+}
+
+/// The server is lost, and restored from a backup of the time before the account was turned. One
+/// device is still in plain and goes on, one has turned the account, one has followed; each has an
+/// edit that is not sent.
+#[test]
+fn an_account_is_encrypted_again_after_its_server_was_restored() {
+    let place = SyncFixture::new();
+    let server = place.serve();
+    let (url, address) = (server.address.clone(), server.host_and_port().to_owned());
+    let first_time = place.first_time(&url);
+    let [a, b, c, d] = ["a.db", "b.db", "c.db", "d.db"].map(|name| place.at(name));
+    sql(&a, "CREATE TABLE t (id TEXT PRIMARY KEY, x); INSERT INTO t VALUES ('first', 'by a')");
+    warren(&["track", &a, "--all"]).succeeded();
+    warren(&[&["sync", &a][..], &first_time].concat()).succeeded();
+    for clone in [&b, &c] {
+        warren(&[&["clone", clone][..], &first_time].concat()).succeeded();
+    }
+    let backup = place.at("backup");
+    json(&["backup", &backup, "--data", &place.data]);
+    let insert = |file: &str, id: &str| sql(file, &format!("INSERT INTO t VALUES ('{id}', 1)"));
+    warren(&["track", &a, "--all", "--e2ee"]).succeeded();
+    assert_eq!(json(&["sync", &a])["equal"], true);
+    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let phrase = place.write("phrase.txt", &phrase);
+    assert_eq!(json(&["sync", &b, "--phrase-file", &phrase])["equal"], true);
+    insert(&a, "sealed by a");
+    insert(&b, "sealed by b");
+    sync(&a);
+    sync(&b);
+    server.stop();
+    fs::remove_dir_all(&place.data).unwrap();
+    json(&["restore", &backup, "--data", &place.data]);
+
+    let server = place.serve_at(&address);
+    insert(&c, "plain by c");
+    assert_eq!(json(&["sync", &c])["equal"], true);
+    insert(&c, "unsent by c");
+    insert(&a, "unsent by a");
+    insert(&b, "unsent by b");
+    for sealed in [&a, &b] {
+        check_sync_refused(sealed, "account_plain");
+    }
+    // As that error says.
+    warren(&["track", &a, "--all", "--e2ee"]).succeeded();
+    let report = json(&["sync", &a]);
+    assert_eq!((&report["equal"], &report["received"]), (&json!(true), &json!(1)), "{report}");
+    // The others follow: the one that is sealed by itself, the other with the phrase.
+    assert_eq!(json(&["sync", &b])["equal"], true);
+    check_sync_refused(&c, "sealed");
+    assert_eq!(json(&["sync", &c, "--phrase-file", &phrase])["equal"], true);
+    for file in [&a, &b, &a, &b, &c] {
+        let report = json(&["sync", file]);
+        let refused = &report["refused"]["timestamps"];
+        assert_eq!((&report["equal"], refused), (&json!(true), &json!([])), "{report}");
+    }
+    warren(&[&["clone", &d, "--json", "--phrase-file", &phrase], &first_time[..]].concat())
+        .succeeded();
+    let rows = check_equal(&a, &b);
+    assert_eq!(rows.len(), 7, "{rows:?}");
+    assert_eq!((check_equal(&a, &c), check_equal(&a, &d)), (rows.clone(), rows));
+    server.stop();
+    let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
+    assert_eq!(vault["count"], 0, "nothing is left in plain: {vault}");
+}
+
+#[test]
+fn the_phrase_is_shown_once_and_again_on_request() {
+    let place = SyncFixture::new();
+    let a = place.at("a.db");
+    sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    let CommandOutput { stdout, .. } = warren(&["track", &a, "--all", "--e2ee"]).succeeded();
+    let phrase = warren(&["phrase", &a]).succeeded().stdout;
+    assert_eq!(phrase.split_whitespace().count(), 24);
+    let first: Vec<_> = phrase.split_whitespace().take(4).collect();
+    assert!(stdout.contains("RECOVERY PHRASE") && stdout.contains(&first.join(" ")), "{stdout}");
+    let again = warren(&["track", &a, "--all", "--e2ee"]).succeeded().stdout;
+    assert!(!again.contains("RECOVERY PHRASE") && !again.contains(&first.join(" ")), "{again}");
+    assert_eq!(warren(&["phrase", &a]).succeeded().stdout, phrase);
+}
+
+#[test]
+fn a_device_says_which_phrase_it_lacks() {
+    let E2eeFixture { place, a, .. } = session(&["--e2ee"]);
+    let server = place.serve();
+    let c = place.at("c.db");
+    let clone = [&["clone", &c, "--json"], &place.first_time(&server.address)[..]].concat();
+    warren(&clone).refused("sealed");
+    check_sync_refused(&c, "sealed");
+    let mistyped = place.write("mistyped.txt", &"abandon ".repeat(24));
+    warren(&["sync", &c, "--json", "--phrase-file", &mistyped]).refused("invalid_phrase");
+    let wrong = place.write("wrong.txt", &format!("{}art", "abandon ".repeat(23)));
+    warren(&["sync", &c, "--json", "--phrase-file", &wrong]).refused("wrong_phrase");
+    assert_eq!(sql(&c, "SELECT count(*) FROM sqlite_schema WHERE name = 'MarkerTableQX'"), "0");
+    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let right = place.write("right.txt", &phrase);
+    let report: Value = json(&["sync", &c, "--phrase-file", &right]);
+    assert_eq!((&report["equal"], &report["sent"]), (&json!(true), &json!(0)), "{report}");
+    assert_eq!(sql(&c, "SELECT count(*) FROM MarkerTableQX"), "3");
+    server.stop();
+}

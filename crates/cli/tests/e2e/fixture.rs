@@ -1,0 +1,213 @@
+//! A folder with a server's data and some devices' files, and what is compared between them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use accounts::{Accounts, KdfCost, Login, Password, UnlockedAccount};
+use engine::{Databases, EngineLimits};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::processes::{self, ServeProcess, json, sql, warren};
+
+/// The operator's token.
+pub(crate) const ADMIN: &str = "the-operators-token";
+pub(crate) const PASSWORD: &str = "a pass-phrase of ada's own";
+
+/// The sample database of the issue, beside the repository.
+pub(crate) const CHINOOK: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/chinook.sqlite");
+/// What is in it.
+pub(crate) const CHINOOK_TABLES: usize = 11;
+pub(crate) const CHINOOK_ROWS: usize = 15_607;
+
+/// Where measuring is done: temporary files that stay over a restart, so not in memory (FHS 3.0, 5.15).
+pub(crate) const DISK: &str = "/var/tmp";
+
+/// A folder with the account `ada` in its `data`.
+pub(crate) struct SyncFixture {
+    folder: TempDir,
+    /// Where the server's data is.
+    pub(crate) data: String,
+    /// A file with ada's password.
+    pub(crate) password: String,
+}
+
+impl SyncFixture {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (data, password) = (at("data"), at("password.txt"));
+        fs::write(&password, format!("{PASSWORD}\n")).unwrap();
+        let place = Self { folder, data, password };
+        let added = place.operator(&["account", "add", "ada"]);
+        assert_eq!(added["login"], "ada");
+        place
+    }
+
+    /// A file's path.
+    pub(crate) fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// A file with this first line.
+    pub(crate) fn write(&self, name: &str, line: &str) -> String {
+        let path = self.at(name);
+        fs::write(&path, format!("{line}\n")).unwrap();
+        path
+    }
+
+    /// A copy of the sample database, writable.
+    pub(crate) fn chinook(&self, name: &str) -> String {
+        let path = self.at(name);
+        fs::write(&path, fs::read(CHINOOK).unwrap()).unwrap();
+        path
+    }
+
+    pub(crate) fn serve(&self) -> ServeProcess {
+        ServeProcess::start(&self.data, &[])
+    }
+
+    /// At an address that devices know already.
+    pub(crate) fn serve_at(&self, address: &str) -> ServeProcess {
+        let data = &self.data;
+        let serve = ["serve", "--listen", address, "--json", "--log", "error", "--data", data];
+        ServeProcess::new(processes::start(&serve))
+    }
+
+    /// `warren …` on the data directory, with ada's password.
+    #[track_caller]
+    pub(crate) fn operator(&self, command: &[&str]) -> Value {
+        json(&[command, &["--data", &self.data, "--password-file", &self.password]].concat())
+    }
+
+    /// `warren sync` or `clone` for the first time.
+    #[track_caller]
+    pub(crate) fn sign_in(&self, command: &str, file: &str, address: &str) -> Value {
+        json(&[&[command, file], &self.first_time(address)[..]].concat())
+    }
+
+    /// What the first `sync` or `clone` of a file is told.
+    pub(crate) fn first_time<'a>(&'a self, address: &'a str) -> [&'a str; 6] {
+        ["--server", address, "--login", "ada", "--password-file", &self.password]
+    }
+
+    /// Asserts that the vault holds this many messages and that its fingerprint is theirs.
+    #[track_caller]
+    pub(crate) fn check_vault(&self, count: u64) {
+        let vault = self.operator(&["inspect", "--login", "ada", "--verify"]);
+        assert_eq!((&vault["count"], &vault["verified"]), (&json!(count), &json!(true)), "{vault}");
+        assert_eq!((&vault["cursor"], &vault["cipher"]), (&json!(count), &json!("chacha20")));
+    }
+
+    /// Ada's account with her vault's key, which no command shows.
+    pub(crate) fn unlock(&self, password: &str) -> UnlockedAccount {
+        let databases = Databases::start(EngineLimits::default()).unwrap();
+        let accounts = Accounts::open(&databases, Path::new(&self.data), KdfCost::DEFAULT).unwrap();
+        let login = Login::parse("ada").unwrap();
+        let password = Password::parse(password.to_owned()).unwrap();
+        accounts.unlock(&login, &password).unwrap()
+    }
+}
+
+/// `warren sync` of a file that knows its server.
+#[track_caller]
+pub(crate) fn sync(file: &str) -> Value {
+    let report = json(&["sync", file]);
+    check_report(&report);
+    report
+}
+
+/// Asserts that both sides are equal, and that they did not have to show each other everything for it: a repair
+/// would hide what was lost on the way.
+#[track_caller]
+pub(crate) fn check_report(report: &Value) {
+    assert_eq!((&report["equal"], &report["repaired"]), (&json!(true), &json!(false)), "{report}");
+}
+
+#[track_caller]
+pub(crate) fn track_all(file: &str) -> Value {
+    json(&["track", file, "--all"])
+}
+
+/// Every row of every table of the user's, with the values' storage classes, in an order of its
+/// own.
+pub(crate) fn rows(file: &str) -> Vec<String> {
+    let selects = sql(
+        file,
+        "SELECT 'SELECT ' || quote(name) || (
+             SELECT group_concat(' || ''|'' || quote(\"' || c.name || '\")', '')
+             FROM (SELECT name FROM pragma_table_info(t.name) ORDER BY cid) c
+         ) || ' FROM \"' || name || '\";'
+         FROM sqlite_schema t
+         WHERE type = 'table' AND name NOT LIKE 'warren\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+    );
+    let mut rows: Vec<String> = sql(file, &selects).lines().map(str::to_owned).collect();
+    rows.sort();
+    rows
+}
+
+/// Asserts that two files hold the same rows, and that none refers to a row that is not there.
+#[track_caller]
+pub(crate) fn check_equal(a: &str, b: &str) -> Vec<String> {
+    let (of_a, of_b) = (rows(a), rows(b));
+    if let Some((a, b)) = of_a.iter().zip(&of_b).find(|(a, b)| a != b) {
+        panic!("rows differ, first here:\n{a}\n{b}");
+    }
+    assert_eq!(of_a.len(), of_b.len());
+    for file in [a, b] {
+        assert_eq!(sql(file, "PRAGMA foreign_key_check; PRAGMA integrity_check;"), "ok");
+    }
+    of_a
+}
+
+/// Asserts that a file has nothing left to send.
+#[track_caller]
+pub(crate) fn check_all_sent(file: &str) -> Value {
+    let status = json(&["status", file]);
+    assert_eq!((&status["unsent"], &status["noted"]), (&json!(0), &json!(0)), "{status}");
+    status
+}
+
+/// The secret of a file's device.
+pub(crate) fn token(file: &str) -> String {
+    sql(file, "SELECT value FROM warren_meta WHERE key = 'token'")
+}
+
+/// `warren client list` of a file.
+pub(crate) fn clients(file: &str) -> Vec<Value> {
+    let list = json(&["client", "list", file]);
+    list["clients"].as_array().unwrap().clone()
+}
+
+/// The code with which `warren sync` is refused.
+#[track_caller]
+pub(crate) fn check_sync_refused(file: &str, code: &str) {
+    warren(&["sync", file, "--json"]).refused(code);
+}
+
+/// A file with one table of this many rows, tracked; another program wrote them before or after.
+pub(crate) fn entries(file: &str, ids: std::ops::Range<u64>) {
+    let (start, end) = (ids.start, ids.end);
+    processes::sql(
+        file,
+        &format!(
+            "INSERT INTO entry WITH RECURSIVE n(i) AS (SELECT {start} UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {end})
+             SELECT i, 'entry number ' || i, i / 8.0 FROM n"
+        ),
+    );
+}
+
+/// Every file below a folder, whatever its name.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}

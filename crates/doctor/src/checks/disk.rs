@@ -1,0 +1,107 @@
+//! The disks: what kind the file is on, and whether there is room to vacuum.
+
+use crate::file_environment::FileEnvironment;
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::format_bytes;
+use crate::report::CheckResults;
+
+/// Who vacuums less finds room.
+const FILE_BYTES_MIN: u64 = 1_000_000;
+
+pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
+    if let Some(kind) = environment.file_system.as_deref().filter(|_| environment.is_networked()) {
+        let what = format!("the file is on a network file system, {kind}");
+        let fix = "Move the file to a local disk, and let one server answer for it.";
+        let finding = DoctorFinding::new("network_file_system", what, Fix::Advice(fix.to_owned()))
+            .evidence(format!("the mount that holds it is of type {kind}"))
+            .field("file_system", kind)
+            .cost("Locks may not hold between machines: two writers then spoil the file.");
+        log.add(finding);
+    }
+    let size = environment.stamp.bytes;
+    if size < FILE_BYTES_MIN {
+        return;
+    }
+    let (size_text, needed) = (format_bytes(size), 2 * size);
+    if let Some(free) = environment.free_bytes.filter(|free| *free < needed) {
+        let what = format!(
+            "{} are free on the file's disk; VACUUM may need {}",
+            format_bytes(free),
+            format_bytes(needed)
+        );
+        let fix = "Make room on that disk; or VACUUM INTO a file on another one.";
+        let finding = DoctorFinding::new("disk_too_small", what, Fix::Advice(fix.to_owned()))
+            .evidence(format!("the file has {size_text}; its journal or WAL may become as large"))
+            .field("free_bytes", free)
+            .field("needed_bytes", needed)
+            .cost(
+                "A VACUUM, or a large transaction, would fail with \"database or disk is full\".",
+            );
+        log.add(finding);
+    }
+    if let Some(temp) = environment.temp.as_ref().filter(|temp| temp.free_bytes < size) {
+        let (free, place) = (format_bytes(temp.free_bytes), temp.path.display());
+        let whose = if temp.is_told { ", as the program says" } else { ", as this is called" };
+        let what = format!("{free} are free in {place}; VACUUM may need {size_text}");
+        let directory =
+            environment.path.parent().unwrap_or(&environment.path).display().to_string();
+        let fix = format!("export SQLITE_TMPDIR={}", crate::schema::quote_for_shell(&directory));
+        let finding = DoctorFinding::new("temp_too_small", what, Fix::Shell(fix))
+            .evidence(format!("{place} is where SQLite puts temporary files{whose}"))
+            .field("temp_directory", place.to_string())
+            .field("free_bytes", temp.free_bytes)
+            .field("needed_bytes", size)
+            .cost("VACUUM and the building of a large index would fail there.");
+        log.add(finding);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file_environment::TempSpace;
+
+    fn codes(change: impl FnOnce(&mut FileEnvironment)) -> Vec<&'static str> {
+        let mut environment = FileEnvironment::sample(10_000_000);
+        change(&mut environment);
+        let mut log = CheckResults::default();
+        check(&environment, &mut log);
+        log.findings.iter().map(|finding| finding.code).collect()
+    }
+
+    #[test]
+    fn network_file_systems_are_found() {
+        assert_eq!(
+            codes(|environment| environment.file_system = Some("nfs4".into())),
+            ["network_file_system"]
+        );
+        assert!(codes(|environment| environment.file_system = Some("ext4".into())).is_empty());
+    }
+
+    #[test]
+    fn disks_without_room_for_vacuum_are_found() {
+        let temp = |free_bytes| Some(TempSpace { path: "/tmp".into(), free_bytes, is_told: false });
+        assert_eq!(
+            codes(|environment| environment.free_bytes = Some(19_999_999)),
+            ["disk_too_small"]
+        );
+        assert_eq!(codes(|environment| environment.temp = temp(9_999_999)), ["temp_too_small"]);
+        let mut environment = FileEnvironment::sample(10_000_000);
+        environment.temp = Some(TempSpace { path: "/tmp".into(), free_bytes: 1, is_told: true });
+        let mut log = CheckResults::default();
+        check(&environment, &mut log);
+        let evidence = &log.findings[0].evidence[0];
+        assert!(evidence.ends_with("temporary files, as the program says"), "{evidence}");
+        let enough = codes(|environment| {
+            environment.free_bytes = Some(20_000_000);
+            environment.temp = temp(10_000_000);
+        });
+        assert!(enough.is_empty());
+        assert!(
+            codes(
+                |environment| (environment.stamp.bytes, environment.free_bytes) = (1_000, Some(0))
+            )
+            .is_empty()
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! What is advised for one query, as a finding.
+
+use super::candidate::CandidateIndex;
+use super::planner::candidate_name;
+use super::query_cost::{IndexTrial, QueryCost};
+use crate::finding::{DoctorFinding, Fix};
+use crate::format::format_bytes;
+use crate::opened_file::OpenedFile;
+
+/// What is advised for a query.
+#[derive(Default)]
+pub(super) struct QueryAdvice {
+    /// The plan, a line each.
+    pub(super) before: Vec<String>,
+    /// The plan with the indexes, under their names as candidates.
+    pub(super) after: Vec<String>,
+    /// None, if none helps.
+    pub(super) indexes: Vec<CandidateIndex>,
+    /// What it takes without them and with them, if it could be run.
+    pub(super) effect: Option<(QueryCost, IndexTrial)>,
+    /// Indexes that the planner would take, but that save nothing.
+    pub(super) useless: Option<(Vec<CandidateIndex>, QueryCost, IndexTrial)>,
+}
+
+impl QueryAdvice {
+    pub(super) fn finding(&self, subject: &OpenedFile, sql: &str) -> DoctorFinding {
+        if !self.indexes.is_empty() {
+            return self.missing(subject, sql);
+        }
+        let what = "a query reads a whole table or sorts, and no index that was tried helps";
+        let finding = with_plan("query_scans", what, sql, &self.before);
+        let finding = finding.cost("Its time grows with the table.");
+        match &self.useless {
+            Some((indexes, before, tried)) => {
+                let create: Vec<String> = statements(subject, indexes);
+                finding.evidence(format!("{} {}", create.join(" "), text(*before, tried)))
+            }
+            None => finding,
+        }
+    }
+
+    fn missing(&self, subject: &OpenedFile, sql: &str) -> DoctorFinding {
+        let mut after = self.after.clone();
+        for (index, candidate) in self.indexes.iter().enumerate() {
+            let (from, to) = (candidate_name(index), candidate.name(subject));
+            for line in &mut after {
+                *line = line.replace(&from, &to);
+            }
+        }
+        let create = statements(subject, &self.indexes);
+        let what = "a query would use an index that is not there";
+        let mut finding = with_plan("query_index_missing", what, sql, &self.before)
+            .evidence(format!("with it:  {}", after.join("; ")))
+            .field("plan_after", after)
+            .field("indexes", create.clone())
+            .cost(
+                "It reads whole tables, or sorts, each time; the index costs room and each write.",
+            );
+        let mut fix = create;
+        if let Some((before, tried)) = &self.effect {
+            finding = finding
+                .evidence(text(*before, tried))
+                .field("measured_before_us", before.us)
+                .field("measured_after_us", tried.taken.us)
+                .field("steps_before", before.steps)
+                .field("steps_after", tried.taken.steps)
+                .field("index_bytes", tried.index_bytes);
+            if tried.needs_analyze {
+                let mut analyze: Vec<String> =
+                    self.indexes.iter().map(CandidateIndex::analyze).collect();
+                analyze.dedup();
+                fix.extend(analyze);
+            }
+        }
+        if self.indexes.iter().any(|index| index.rows.is_some()) {
+            finding = finding.evidence(PARTIAL);
+        }
+        finding.mend(Fix::Sql(fix.join("\n")))
+    }
+}
+
+/// What a partial index is for.
+pub(super) const PARTIAL: &str =
+    "It has a part of the rows: it serves a query in which the value stands as such, no parameter.";
+
+/// What makes the indexes.
+pub(super) fn statements(subject: &OpenedFile, indexes: &[CandidateIndex]) -> Vec<String> {
+    indexes.iter().map(|index| index.create(&index.name(subject))).collect()
+}
+
+fn text(before: QueryCost, tried: &IndexTrial) -> String {
+    let (before, after) = (milliseconds(before.us), milliseconds(tried.taken.us));
+    let size = format_bytes(tried.index_bytes);
+    format!("measured in memory: {before} without it, {after} with it; it takes {size}")
+}
+
+pub(super) fn milliseconds(us: f64) -> String {
+    let ms = us / 1_000.0;
+    if ms < 1.0 { format!("{ms:.3} ms") } else { format!("{ms:.1} ms") }
+}
+
+fn with_plan(code: &'static str, what: &str, sql: &str, before: &[String]) -> DoctorFinding {
+    let advice = "Ask for fewer rows, or by a column. Tried were indexes on up to three columns in \
+                  every order, on expressions, orders and LIKEs as the query has them, and, where \
+                  the query could be run, covering and partial ones.";
+    DoctorFinding::new(code, what, Fix::Advice(advice.to_owned()))
+        .evidence(sql.trim())
+        .evidence(format!("now:      {}", before.join("; ")))
+        .field("query", sql)
+        .field("plan", before.to_vec())
+}

@@ -1,0 +1,60 @@
+//! Which other processes have a database open, and what they do with it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::processes::{ProcessInfo, processes_with_open};
+use crate::sqlite_locks::{LockedInode, SqliteLock, held_locks};
+
+/// A process that has a database open.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileHolder {
+    /// Which.
+    #[serde(flatten)]
+    pub process: ProcessInfo,
+    /// It reads a snapshot just now: the WAL cannot be started anew.
+    pub reads: bool,
+    /// It has a transaction open that writes.
+    pub writes: bool,
+}
+
+impl fmt::Display for FileHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.process.display_name())?;
+        match (self.writes, self.reads) {
+            (true, _) => f.write_str(", which writes"),
+            (_, true) => f.write_str(", which reads"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// All processes but this one that have the database or its `-shm` file open. Of other users', and of
+/// those that hide their memory (as `warren serve`), all but root see those that have locks.
+pub fn file_holders(database: &Path) -> Vec<FileHolder> {
+    let mut shm = database.as_os_str().to_owned();
+    shm.push("-shm");
+    let shm = Path::new(&shm);
+    let mut processes = processes_with_open(database).processes;
+    processes.extend(processes_with_open(shm).processes);
+    processes.sort_by_key(|process| process.pid);
+    processes.dedup();
+    let pids: Vec<i32> = processes.iter().map(|process| process.pid).collect();
+    let locks = LockedInode::from_path(database)
+        .map(|main| held_locks(main, LockedInode::from_path(shm), &pids));
+    let locks = locks.unwrap_or_default();
+    // In the order of their numbers, each once.
+    let unseen: BTreeSet<i32> = locks.iter().map(|held| held.pid).collect();
+    let unseen = unseen.into_iter().filter(|pid| *pid > 0 && !pids.contains(pid));
+    processes.extend(unseen.map(ProcessInfo::from_pid));
+    let holder = |process: ProcessInfo| {
+        let has = |is_it: fn(SqliteLock) -> bool| {
+            locks.iter().any(|held| held.pid == process.pid && is_it(held.lock))
+        };
+        FileHolder { reads: has(SqliteLock::reads), writes: has(SqliteLock::is_exclusive), process }
+    };
+    processes.into_iter().map(holder).collect()
+}

@@ -1,0 +1,365 @@
+//! A file that is examined: open, its schema read, its trees sampled.
+//!
+//! # How it is opened, and why that is safe
+//! Nobody has the file open: on an *overlay*, without any lock. There a hot journal is rolled back
+//! and a WAL is read as the next program would do it, and whatever that writes stays in memory; at
+//! the end it is seen whether somebody wrote meanwhile. Somebody has: with SQLite's own locks, and
+//! the WAL's index (`-shm`) opened read-only. A WAL without a `-shm` file is of a program that keeps
+//! the index to itself: that is an overlay, too.
+//!
+//! # Invariants
+//! - Of a file in use, page 1 decides about the way of opening, as an immutable connection sees it.
+//! - A statement keeps its snapshot no longer than `HOLD_TIME_*`: writers of a rollback-journal
+//!   database wait for readers, and a WAL cannot start anew while one reads.
+//!
+//! # Not here
+//! - The checks → `checks.rs`.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Duration;
+
+use engine::{Cipher, FileEncryption, ReadOnlyMode};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::ExamineOptions;
+use crate::btree_page::{BtreePage, MalformedPage};
+use crate::btree_sample::{SampleRng, TreeSample};
+use crate::check_error::CheckError;
+use crate::checks;
+use crate::database_header::{DatabaseHeader, version_text};
+use crate::error::{Error, Result, sqlite};
+use crate::file_environment::FileEnvironment;
+use crate::opening::{how, open, why_closed};
+use crate::report::{CheckResults, FileSummary};
+use crate::schema::{self, DatabaseSchema, TableSchema};
+use crate::settings::ConnectionSettings;
+use crate::time_limit::ExaminationBudget;
+use crate::workload::QueryLog;
+
+/// How long one statement may keep a rollback-journal database's writers waiting.
+const HOLD_TIME_ROLLBACK: Duration = Duration::from_millis(250);
+/// How long one statement may keep a WAL from starting anew.
+const HOLD_TIME_WAL: Duration = Duration::from_secs(2);
+/// Of the budget, for samples of the trees.
+const SAMPLE_SHARE: u32 = 4;
+/// Random ways into each tree: first for all, then for the larger.
+const PATHS_FIRST: usize = 8;
+const PATHS_MAX: usize = 128;
+/// Ways in one transaction.
+const PATHS_AT_ONCE: usize = 16;
+
+/// The open file.
+pub(crate) struct OpenedFile {
+    pub(crate) db: Connection,
+    pub(crate) encryption: FileEncryption,
+    pub(crate) cipher: Option<Cipher>,
+    pub(crate) open_mode: ReadOnlyMode,
+    pub(crate) environment: FileEnvironment,
+    pub(crate) header: DatabaseHeader,
+    pub(crate) schema: DatabaseSchema,
+    /// By root page; those for which there was time.
+    pub(crate) samples: BTreeMap<u32, TreeSample>,
+    /// Modules of virtual tables that this SQLite has.
+    pub(crate) modules: BTreeSet<String>,
+    /// Collations that it has not, and that order by bytes here.
+    pub(crate) stand_ins: BTreeSet<String>,
+    /// Pages of trees that were read.
+    pub(crate) pages_read: RefCell<HashSet<u32>>,
+    /// Pages that the samples could not read.
+    pub(crate) broken: Vec<(u32, CheckError)>,
+    pub(crate) time_limit: ExaminationBudget,
+    pub(crate) queries: Vec<String>,
+    pub(crate) workload: Option<QueryLog>,
+    pub(crate) settings: Option<ConnectionSettings>,
+}
+
+impl OpenedFile {
+    /// Opens the file; or says what is known of one that cannot be opened without harm.
+    pub(crate) fn open(
+        environment: FileEnvironment,
+        encryption: &FileEncryption,
+        options: &ExamineOptions,
+        budget: &ExaminationBudget,
+        log: &mut CheckResults,
+    ) -> Result<Result<Self, FileSummary>> {
+        if let Some(why) = why_closed(&environment, budget) {
+            log.add_skipped("the content", why);
+            return Ok(Err(FileSummary::from_environment(&environment)));
+        }
+        let how = if environment.may_be_in_use() {
+            let (db, _) = open(&environment, encryption, ReadOnlyMode::Immutable, budget)?;
+            let is_wal = read_header(&db).ok().or_else(|| environment.header.clone());
+            how(&environment, is_wal.map_or(environment.has_wal_content(), |header| header.is_wal))
+        } else {
+            ReadOnlyMode::Overlay
+        };
+        let (db, cipher) = open(&environment, encryption, how, budget)?;
+        let header = read_header(&db);
+        let header = match header {
+            Ok(header) => header,
+            Err(trouble) => {
+                checks::report_unreadable(&trouble, &environment, log);
+                return Ok(Err(FileSummary {
+                    cipher: Some(cipher_name(cipher)),
+                    ..FileSummary::from_environment(&environment)
+                }));
+            }
+        };
+        let mut subject = Self {
+            db,
+            encryption: encryption.clone(),
+            cipher,
+            open_mode: how,
+            environment,
+            header,
+            schema: DatabaseSchema::default(),
+            samples: BTreeMap::new(),
+            modules: BTreeSet::new(),
+            stand_ins: BTreeSet::new(),
+            pages_read: RefCell::default(),
+            broken: Vec::new(),
+            time_limit: budget.clone(),
+            queries: options.queries.clone(),
+            workload: options.workload.clone(),
+            settings: options.settings.clone(),
+        };
+        match schema::read(&subject.db, budget) {
+            Ok(schema) => subject.schema = schema,
+            Err(error) => {
+                checks::report_unreadable_schema(&error.into(), &subject.environment, log);
+            }
+        }
+        if subject.schema.unread_count > 0 {
+            let (unread, read) = (subject.schema.unread_count, subject.schema.tables.len());
+            log.add_skipped(
+                format!("{unread} of {} tables", unread + read),
+                checks::TIME_LIMIT_REACHED,
+            );
+        }
+        subject.look_what_is_unknown().map_err(sqlite("collations and modules"))?;
+        for sql in &subject.queries {
+            // Alone first: its error then has the query as it was given.
+            let prepared = subject.db.prepare(sql);
+            let prepared = prepared.and_then(|_| subject.db.prepare(&format!("EXPLAIN {sql}")));
+            prepared.map_err(|source| Error::InvalidQuery { sql: sql.clone(), source })?;
+        }
+        subject.sample(log);
+        Ok(Ok(subject))
+    }
+
+    /// Sees what the file uses and this SQLite has not.
+    fn look_what_is_unknown(&mut self) -> rusqlite::Result<()> {
+        // The file's own connection has stand-ins already.
+        let plain = Connection::open_in_memory()?;
+        self.modules = names(&plain, MODULES)?;
+        let collations = names(&plain, COLLATIONS)?;
+        self.stand_ins = self.schema.collations();
+        self.stand_ins.retain(|name| !collations.contains(&name.to_ascii_lowercase()));
+        Ok(())
+    }
+
+    /// One page's bytes.
+    pub(crate) fn page_bytes(&self, number: u32) -> Result<Vec<u8>, CheckError> {
+        let bytes = read_page(&self.db, number)?;
+        Ok(bytes.ok_or(MalformedPage { page: number, what: "not in the file" })?)
+    }
+
+    /// One page, as a page of a B-tree.
+    pub(crate) fn page(&self, number: u32) -> Result<BtreePage, CheckError> {
+        let usable = self.header.page_size - u32::from(self.header.reserved_size);
+        let bytes = self.page_bytes(number)?;
+        self.pages_read.borrow_mut().insert(number);
+        Ok(BtreePage::parse(number, bytes, usable.try_into().expect("pages are small"))?)
+    }
+
+    /// Gives the next statement its time: at most `wish`, and less where somebody waits for it.
+    /// Returns that time.
+    pub(crate) fn grant_time(&self, wish: Duration) -> Duration {
+        let hold = match self.open_mode {
+            ReadOnlyMode::Immutable | ReadOnlyMode::Overlay => Duration::MAX,
+            ReadOnlyMode::Shared if self.header.is_wal => HOLD_TIME_WAL,
+            ReadOnlyMode::Shared => HOLD_TIME_ROLLBACK,
+        };
+        let time = wish.min(hold).min(self.time_limit.left());
+        self.time_limit.limit(time);
+        time
+    }
+
+    /// Runs a statement that writes, to memory: on an overlay.
+    pub(crate) fn write(&self, sql: &str) -> Result<(), CheckError> {
+        self.db.execute_batch("PRAGMA query_only = OFF")?;
+        let written = self.db.execute_batch(sql);
+        self.db.execute_batch("PRAGMA query_only = ON")?;
+        Ok(written?)
+    }
+
+    /// All rows of a query, which is a short one.
+    pub(crate) fn rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        row: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        self.grant_time(Duration::MAX);
+        schema::rows(&self.db, sql, parameters, row)
+    }
+
+    /// Pages in the file, those of its WAL included.
+    pub(crate) fn pages_count(&self) -> u64 {
+        let count = self.db.query_row("PRAGMA page_count", [], |row| row.get::<_, u32>(0));
+        count.map_or(self.environment.stamp.bytes / u64::from(self.header.page_size), u64::from)
+    }
+
+    /// Bytes of all pages.
+    pub(crate) fn pages_bytes(&self) -> u64 {
+        self.pages_count() * u64::from(self.header.page_size)
+    }
+
+    /// Tables of the user's own, not of SQLite's or of a virtual table's.
+    pub(crate) fn user_tables(&self) -> impl Iterator<Item = &TableSchema> {
+        self.schema.tables.iter().filter(|table| !table.is_internal)
+    }
+
+    /// What is known of a tree that a sample reached.
+    pub(crate) fn sample_of(&self, root: u32) -> Option<&TreeSample> {
+        self.samples.get(&root).filter(|sample| sample.leaves_seen() > 0)
+    }
+
+    /// Ends the examination.
+    pub(crate) fn finish(self, log: &mut CheckResults) -> FileSummary {
+        let mut about = FileSummary::from_environment(&self.environment);
+        about.page_bytes = Some(self.header.page_size);
+        about.pages_count = Some(self.pages_count());
+        about.free_pages_count = Some(self.header.free_pages_count.into());
+        about.journal = Some(if self.header.is_wal { "wal" } else { "rollback" });
+        about.cipher = Some(cipher_name(self.cipher));
+        about.sqlite_version = Some(version_text(self.header.sqlite_version));
+        about.tables_count = Some(self.user_tables().count());
+        about.indexes_count = Some(self.user_tables().map(|table| table.indexes.len()).sum());
+        about.opened = Some(match self.open_mode {
+            ReadOnlyMode::Immutable => "immutable",
+            ReadOnlyMode::Overlay => "overlay",
+            ReadOnlyMode::Shared => "shared",
+        });
+        about.changed = self.environment.has_changed();
+        if about.changed && self.open_mode == ReadOnlyMode::Overlay {
+            // Read without locks while somebody wrote: what looks broken may be half of each.
+            log.discard_page_faults();
+            log.add_skipped("integrity", "somebody wrote to the file meanwhile: run it again");
+        }
+        about
+    }
+
+    /// Trees in two rounds, so that none of many is left out for the sake of one.
+    fn sample(&mut self, log: &mut CheckResults) {
+        let roots: Vec<u32> = self.schema.tables.iter().flat_map(TableSchema::roots).collect();
+        let end = self.time_limit.elapsed() + self.time_limit.left() / SAMPLE_SHARE;
+        let mut random = SampleRng::from_seed(0);
+        for ways in [PATHS_FIRST, PATHS_MAX] {
+            for root in &roots {
+                if self.time_limit.elapsed() >= end {
+                    break;
+                }
+                if let Err(error) = self.sample_tree(*root, ways, &mut random) {
+                    self.samples.remove(root);
+                    self.broken.push((*root, error));
+                }
+            }
+        }
+        let missed = roots.len() - self.samples.len() - self.broken.len();
+        if missed > 0 {
+            log.add_skipped(
+                "sizes",
+                format!("no time to sample {missed} of {} trees", roots.len()),
+            );
+        }
+    }
+
+    fn sample_tree(
+        &mut self,
+        root: u32,
+        ways: usize,
+        random: &mut SampleRng,
+    ) -> Result<(), CheckError> {
+        if self.broken.iter().any(|(broken, _)| *broken == root) {
+            return Ok(());
+        }
+        self.grant_time(Duration::MAX);
+        let mut sample = match self.samples.remove(&root) {
+            Some(sample) => sample,
+            None => self.in_snapshot(|| TreeSample::from_root(root, &|page| self.page(page)))?,
+        };
+        while !sample.is_whole && sample.leaves_seen() < ways {
+            self.grant_time(Duration::MAX);
+            self.in_snapshot(|| {
+                for _ in 0..PATHS_AT_ONCE.min(ways - sample.leaves_seen()) {
+                    sample.add_random_path(root, &|page| self.page(page), random)?;
+                }
+                Ok(())
+            })?;
+        }
+        self.samples.insert(root, sample);
+        Ok(())
+    }
+
+    /// Looks at some more leaves of a tree, others for another seed. Returns how many.
+    pub(crate) fn sample_more_leaves(&self, root: u32, seed: u64) -> Result<u64, CheckError> {
+        let (mut random, mut more) = (SampleRng::from_seed(seed), TreeSample::default());
+        self.grant_time(Duration::MAX);
+        self.in_snapshot(|| {
+            for _ in 0..PATHS_AT_ONCE {
+                more.add_random_path(root, &|page| self.page(page), &mut random)?;
+            }
+            Ok(())
+        })?;
+        Ok(more.leaves_seen().try_into().unwrap_or(0))
+    }
+
+    /// Several reads of one state of the file.
+    pub(crate) fn in_snapshot<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, CheckError>,
+    ) -> Result<T, CheckError> {
+        self.db.execute_batch("BEGIN")?;
+        let result = work();
+        self.db.execute_batch("ROLLBACK")?;
+        result
+    }
+}
+
+impl FileSummary {
+    /// From outside.
+    fn from_environment(environment: &FileEnvironment) -> Self {
+        Self {
+            path: environment.path.display().to_string(),
+            file_bytes: environment.stamp.bytes,
+            wal_bytes: environment.wal.as_ref().map(|wal| wal.bytes),
+            file_system: environment.file_system.clone(),
+            processes: environment.users.processes.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+const COLLATIONS: &str = "SELECT lower(name) FROM pragma_collation_list";
+const MODULES: &str = "SELECT lower(name) FROM pragma_module_list";
+
+fn names(db: &Connection, sql: &str) -> rusqlite::Result<BTreeSet<String>> {
+    db.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
+fn read_header(db: &Connection) -> Result<DatabaseHeader, CheckError> {
+    let page = read_page(db, 1)?.and_then(|page| DatabaseHeader::parse(&page));
+    Ok(page.ok_or(MalformedPage { page: 1, what: "no header of a database" })?)
+}
+
+/// A page's bytes, as SQLite has them: decrypted, and of the WAL where it is newer there.
+fn read_page(db: &Connection, number: u32) -> rusqlite::Result<Option<Vec<u8>>> {
+    let mut statement = db.prepare_cached("SELECT data FROM sqlite_dbpage WHERE pgno = ?1")?;
+    statement.query_row([number], |row| row.get(0)).optional()
+}
+
+pub(crate) fn cipher_name(cipher: Option<Cipher>) -> &'static str {
+    cipher.map_or("none", Cipher::name)
+}

@@ -1,0 +1,75 @@
+//! The doctor's time: how much of it there is, and the one place that reads the clock.
+//!
+//! # Invariants
+//! - A statement that runs when the time is over is interrupted (`ExaminationBudget::limit`), by
+//!   SQLite's progress handler: also inside `quick_check` and sorts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+/// How many instructions of SQLite's virtual machine go between two looks at the clock: some tens
+/// of microseconds.
+const INSTRUCTIONS_BETWEEN_LOOKS: i32 = 1_000;
+
+#[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Lets this time pass: between two looks at the locks of other processes, who tell nobody when
+/// they let go.
+pub(crate) fn pause(time: Duration) {
+    let until = now() + time;
+    while let Some(left) = until.checked_duration_since(now()).filter(|left| !left.is_zero()) {
+        std::thread::park_timeout(left);
+    }
+}
+
+/// The time that one examination may take.
+#[derive(Clone)]
+pub(crate) struct ExaminationBudget {
+    started: Instant,
+    total: Duration,
+    /// When the running statement must end, in microseconds from the start.
+    deadline_us: Arc<AtomicU64>,
+}
+
+impl ExaminationBudget {
+    pub(crate) fn new(total: Duration) -> Self {
+        let deadline_us = Arc::new(AtomicU64::new(micros(total)));
+        Self { started: now(), total, deadline_us }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        now() - self.started
+    }
+
+    pub(crate) fn left(&self) -> Duration {
+        self.total.saturating_sub(self.elapsed())
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left().is_zero()
+    }
+
+    /// From here on, the statements of the connection that `guard` was called with may run so long,
+    /// and never past the budget.
+    pub(crate) fn limit(&self, time: Duration) {
+        let deadline = (self.elapsed() + time).min(self.total);
+        self.deadline_us.store(micros(deadline), Ordering::Relaxed);
+    }
+
+    /// Interrupts this connection's statements at the limit.
+    pub(crate) fn guard(&self, db: &mut Connection) -> rusqlite::Result<()> {
+        let (started, deadline) = (self.started, Arc::clone(&self.deadline_us));
+        let is_over = move || micros(now() - started) >= deadline.load(Ordering::Relaxed);
+        db.progress_handler(INSTRUCTIONS_BETWEEN_LOOKS, Some(is_over))
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,176 @@
+//! A folder of files, and what the doctor says of them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use doctor::{
+    DoctorFinding, DoctorReport, ExamineOptions, Fix, FixSelection, Severity, examine, fix,
+    undo_fix,
+};
+use engine::FileEncryption;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+/// A folder for one test.
+pub(crate) struct DoctorFixture(TempDir);
+
+impl DoctorFixture {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A file that these statements make.
+    pub(crate) fn make(&self, name: &str, sql: &str) -> PathBuf {
+        let path = self.at(name);
+        sql_on(&path, sql);
+        path
+    }
+}
+
+/// A fault that a file can have by itself.
+pub(crate) struct FaultCase {
+    pub(crate) code: &'static str,
+    /// Makes the file.
+    pub(crate) fault: fn(&Path),
+    /// Makes one as like it as can be, without the fault.
+    pub(crate) control: fn(&Path),
+    /// Asserts the evidence.
+    pub(crate) check: fn(&DoctorFinding),
+}
+
+impl FaultCase {
+    /// The fault is found, its fix does what it says, and the control has no fault.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        let fixture = DoctorFixture::new();
+        let (path, control) = (fixture.at(self.code), fixture.at(&format!("no-{}", self.code)));
+        (self.fault)(&path);
+        let finding = the(&report(&path), self.code);
+        assert!(!finding.what.is_empty() && !finding.evidence.is_empty(), "{finding:?}");
+        assert!(!finding.fields.is_empty(), "{finding:?}");
+        (self.check)(&finding);
+        self.check_fix(&path, &finding);
+        mend(&path, &finding.mend);
+        if !matches!(finding.mend, Fix::Advice(_)) {
+            let left = report(&path);
+            assert!(!codes(&left).contains(&self.code), "{}: {left:#?}", self.code);
+            assert!(left.integrity.is_complete, "{left:#?}");
+        }
+
+        (self.control)(&control);
+        let report = report(&control);
+        assert!(!codes(&report).contains(&self.code), "{}: {report:#?}", self.code);
+        let gravest = report.severity();
+        assert!(gravest < Some(Severity::Error), "{}: {report:#?}", self.code);
+        assert!(report.integrity.is_complete, "{report:#?}");
+    }
+}
+
+impl FaultCase {
+    /// `fix` does the same, and can be taken back.
+    #[track_caller]
+    fn check_fix(&self, path: &Path, finding: &DoctorFinding) {
+        let options = ExamineOptions::default();
+        let wanted = FixSelection::Code(self.code.to_owned());
+        let fix = |is_dry_run| fix(path, &FileEncryption::None, &options, &wanted, is_dry_run);
+        let before = std::fs::read(path).unwrap();
+        if finding.fix.is_none() {
+            assert_eq!(fix(false).unwrap_err().code(), "not_fixable", "{}", self.code);
+            return;
+        }
+        let dry = fix(true).unwrap();
+        assert!(dry.is_rehearsed && !dry.is_done && dry.undo.is_none(), "{dry:#?}");
+        assert!(std::fs::read(path).unwrap() == before, "{}", self.code);
+
+        let fixed = fix(false).unwrap();
+        assert!(fixed.is_done && !codes(&fixed.report).contains(&self.code), "{fixed:#?}");
+        assert_eq!(fixed.bytes_after, dry.bytes_after, "{}", self.code);
+        assert!(undo_fix(path).unwrap() == fixed.undo.unwrap());
+        assert!(std::fs::read(path).unwrap() == before, "{}", self.code);
+        assert_eq!(undo_fix(path).unwrap_err().code(), "no_undo");
+    }
+}
+
+/// Does what a finding says, if that can be executed. Then the file is whole, and its views work.
+#[track_caller]
+pub(crate) fn mend(path: &Path, mend: &Fix) {
+    match mend {
+        Fix::Advice(_) => return,
+        Fix::Sql(sql) => sql_on(path, sql),
+        Fix::Shell(line) => {
+            let done = Command::new("sh").args(["-ec", line]).output().unwrap();
+            assert!(done.status.success(), "{line}: {done:?}");
+        }
+    }
+    let db = Connection::open(path).unwrap();
+    let integrity: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(integrity, "ok", "{mend:?}");
+    let mut views = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").unwrap();
+    for view in views.query_map([], |row| row.get::<_, String>(0)).unwrap() {
+        db.prepare(&format!("SELECT * FROM \"{}\"", view.unwrap())).unwrap();
+    }
+}
+
+/// Runs statements, and closes the file.
+pub(crate) fn sql_on(path: &Path, sql: &str) {
+    let db = Connection::open(path).unwrap();
+    db.execute_batch(sql).unwrap_or_else(|error| panic!("{error}: {sql}"));
+    db.close().unwrap();
+}
+
+/// What the doctor says of a file that is not encrypted.
+pub(crate) fn report(path: &Path) -> DoctorReport {
+    examine(path, &FileEncryption::None, &ExamineOptions::default()).unwrap()
+}
+
+/// The one finding of this code.
+#[track_caller]
+pub(crate) fn the(report: &DoctorReport, code: &str) -> DoctorFinding {
+    let mut found = report.findings.iter().filter(|finding| finding.code == code);
+    let finding = found.next().unwrap_or_else(|| panic!("no {code}: {report:#?}"));
+    assert!(found.next().is_none(), "twice: {report:#?}");
+    finding.clone()
+}
+
+/// The codes that were found, in order.
+pub(crate) fn codes(report: &DoctorReport) -> Vec<&'static str> {
+    report.findings.iter().map(|finding| finding.code).collect()
+}
+
+/// SQLite's shell, with a file open, until it is dropped.
+pub(crate) struct SqliteShell(Child);
+
+impl SqliteShell {
+    /// Returns when these statements have run.
+    pub(crate) fn start(path: &Path, sql: &str) -> Self {
+        let mut shell = Command::new("sqlite3");
+        shell.args(["-batch", "-bail"]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = Self(shell.spawn().unwrap());
+        shell.run(sql);
+        shell
+    }
+
+    pub(crate) fn run(&mut self, sql: &str) {
+        let input = self.0.stdin.as_mut().unwrap();
+        writeln!(input, "{sql}\n.print ready").unwrap();
+        let mut lines = BufReader::new(self.0.stdout.as_mut().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap() == "ready"), "the shell ended at {sql}");
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for SqliteShell {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}

@@ -1,0 +1,110 @@
+//! A database's file written anew, and put in its place while nobody has it open.
+//!
+//! The copy is made while writes and reads go on; if one of them wrote, the copy is of no use any
+//! more and goes. Then, for some milliseconds, this has the writer's turn, the flushers' turn and
+//! all readers, and the file for itself.
+//!
+//! # Invariants
+//! - Nothing was committed between the beginning of the copy and the swap.
+//! - After the swap the writer and all readers have the file open that has the name then, or the
+//!   database is poisoned.
+//!
+//! # Not here
+//! - Why the swap needs all of this → `replace_file.rs`.
+
+use rusqlite::Connection;
+
+use crate::clock;
+use crate::compact_copy::{CompactCopy, OpenParams};
+use crate::error::{Error, Result};
+use crate::maintenance::PageCounts;
+use crate::readers::SNAPSHOT_AGE_MAX;
+use crate::replace_file::{self, DirectoryLock, ExclusiveLock};
+
+use super::Database;
+
+/// What the file was when the copy was begun.
+#[derive(Clone, Copy)]
+pub(super) struct FileVersion {
+    pub(super) batches: u64,
+    /// For the writer's connection: what other connections have written.
+    data_version: i64,
+}
+
+/// The flushers' turn: nothing of the WAL is being flushed.
+pub(super) struct FlushPause<'a>(pub(super) &'a Database);
+
+impl Drop for FlushPause<'_> {
+    fn drop(&mut self) {
+        if self.0.flushes.unschedule() {
+            let database = self.0.this.upgrade().expect("who maintains it holds it");
+            self.0.context.flush_queue.push(database);
+        }
+    }
+}
+
+impl Database {
+    /// Makes a compact copy of what `db` reads, while everybody goes on.
+    pub(super) fn compact(
+        &self,
+        db: &Connection,
+        batches: u64,
+    ) -> Result<(CompactCopy, FileVersion)> {
+        let data_version = self.data_version()?;
+        let original =
+            OpenParams { path: &self.path, encryption: &self.encryption, cipher: self.cipher };
+        match CompactCopy::make(db, original, |copy| self.interrupt(copy, batches)) {
+            Ok(copy) => Ok((copy, FileVersion { batches, data_version })),
+            // Another connection wrote between the copy and its comparison.
+            Err(Error::CopyDiffers { .. }) if self.data_version()? != data_version => {
+                Err(Error::Busy)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The writer's: it changes when another connection has written.
+    fn data_version(&self) -> Result<i64> {
+        let _turn = self.pause_writer().ok_or(Error::Busy)?;
+        let slot = self.writer();
+        replace_file::data_version(slot.as_ref().ok_or(Error::Closed)?.connection())
+    }
+
+    /// Puts the copy in the file's place, if nothing was written since. Returns the new file's
+    /// pages.
+    pub(super) fn replace_file(&self, copy: CompactCopy, seen: FileVersion) -> Result<PageCounts> {
+        let _pass = self.checkpoint_guard().ok_or(Error::Busy)?;
+        // First: a pass may be long, and the turn must be short.
+        let _passes = self.checkpoints.suspend().ok_or(Error::Closed)?;
+        let _turn = self.pause_writer().ok_or(Error::Busy)?;
+        let _flushes = self.flushes.try_schedule().then(|| FlushPause(self)).ok_or(Error::Busy)?;
+        self.check_unpoisoned()?;
+        let _held = self.pause_readers();
+        if !self.readers.close_idle() {
+            // A long read has the old file, and keeps it.
+            return Err(Error::Busy);
+        }
+        let mut slot = self.writer();
+        let writer = slot.as_ref().ok_or(Error::Closed)?;
+        let directory = DirectoryLock::exclusive(&self.path, clock::now() + SNAPSHOT_AGE_MAX)?;
+        // None is opened any more; one that was open for a moment is closed by then.
+        let alone = ExclusiveLock::acquire(writer.connection(), clock::now() + SNAPSHOT_AGE_MAX)?;
+        if self.is_preempted(seen.batches) || alone.data_version()? != seen.data_version {
+            return Err(Error::Busy);
+        }
+        alone.empty_wal()?;
+        let replaced = alone.replace_by(copy, &directory);
+        // It still has locks on the old file, which may have kept its name.
+        drop(slot.take());
+        drop(directory);
+        match self.open_writer() {
+            Ok(writer) => *slot = Some(writer),
+            Err(error) => {
+                self.poison(format!("opening after compaction: {error}"));
+                return Err(error);
+            }
+        }
+        replaced?;
+        self.measure_on(slot.as_ref().expect("just opened").connection())
+    }
+}

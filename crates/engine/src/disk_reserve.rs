@@ -1,0 +1,166 @@
+//! Room on the disk that is kept for the moment when there is none left.
+//!
+//! On a full disk even what would make room fails: a checkpoint needs some for the pages that it
+//! moves, a deletion for its own frames. So a file of some megabytes is kept, and removed when a
+//! write finds the disk full. While it is gone, whoever stores new data should refuse to
+//! ([`crate::Databases::is_disk_full`]), so that the room serves what it was kept for. It is made
+//! anew once there is twice as much room as it takes.
+//!
+//! # Not here
+//! - Who notices that the disk is full → `database/recover.rs`. Who looks for room →
+//!   `scheduler.rs`.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::compact_copy::free_bytes;
+use crate::error::{Error, Result, io};
+use crate::replace_file::{directory_of, remove_if_there};
+
+/// The file is written in pieces of so many bytes, each the same: random, so that no file system
+/// compresses them, and longer than what one compresses at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// So many times the reserve's size must be free before it is made anew.
+const ROOM_FACTOR: u64 = 2;
+
+#[derive(Default)]
+pub(crate) struct DiskReserve {
+    file: Mutex<Option<ReserveFile>>,
+    is_released: AtomicBool,
+}
+
+#[derive(Clone)]
+struct ReserveFile {
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl DiskReserve {
+    /// Keeps so many bytes in that file from here on. Without room for them, the disk counts as
+    /// full from the beginning: `false`.
+    pub(crate) fn allocate(&self, path: PathBuf, bytes: u64) -> Result<bool> {
+        let file = ReserveFile { path, bytes };
+        let has_room = file.is_whole() || file.has_free_space()?;
+        if has_room {
+            file.make()?;
+        }
+        *self.lock() = Some(file);
+        self.is_released.store(!has_room, Ordering::Release);
+        Ok(has_room)
+    }
+
+    /// Gives the room away. `true`: this call did, and the caller is to have it refilled.
+    pub(crate) fn release(&self) -> bool {
+        let file = self.lock();
+        let Some(file) = &*file else { return false };
+        if self.is_released.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        if let Err(error) = remove_if_there(&file.path) {
+            tracing::error!(%error, "the reserve for a full disk");
+        }
+        tracing::error!(path = %file.path.display(), "the disk is full: the reserve is given away");
+        true
+    }
+
+    /// Keeps the room again, if there is enough. `false`: to be tried again.
+    pub(crate) fn refill(&self) -> bool {
+        let file = self.lock();
+        let Some(file) = &*file else { return true };
+        match file.has_free_space().and_then(|has_room| if has_room { file.make() } else { Ok(()) })
+        {
+            Ok(()) if file.is_whole() => {
+                self.is_released.store(false, Ordering::Release);
+                tracing::info!(path = %file.path.display(), "there is room on the disk again");
+                true
+            }
+            Ok(()) => false,
+            Err(error) => {
+                tracing::warn!(%error, "the reserve for a full disk");
+                false
+            }
+        }
+    }
+
+    /// Whether the room was given away and is not back.
+    pub(crate) fn is_released(&self) -> bool {
+        self.is_released.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<ReserveFile>> {
+        self.file.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+impl ReserveFile {
+    fn is_whole(&self) -> bool {
+        self.path.metadata().is_ok_and(|metadata| metadata.len() == self.bytes)
+    }
+
+    fn has_free_space(&self) -> Result<bool> {
+        Ok(free_bytes(directory_of(&self.path))? >= self.bytes.saturating_mul(ROOM_FACTOR))
+    }
+
+    /// Makes the file, on the disk, unless it is whole. One that cannot be finished is removed.
+    fn make(&self) -> Result<()> {
+        if self.is_whole() {
+            return Ok(());
+        }
+        self.write().inspect_err(|_| drop(fs::remove_file(&self.path)))
+    }
+
+    fn write(&self) -> Result<()> {
+        let mut piece = vec![0; PIECE_BYTES];
+        let random = |error: getrandom::Error| Error::Io {
+            path: self.path.clone(),
+            source: std::io::Error::other(error.to_string()),
+        };
+        getrandom::fill(&mut piece).map_err(random)?;
+        let write = || -> std::io::Result<()> {
+            let mut file = File::create(&self.path)?;
+            let mut left = self.bytes;
+            while left > 0 {
+                let count = usize::try_from(left).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES));
+                file.write_all(&piece[..count])?;
+                left -= count as u64;
+            }
+            // Some file systems look for room only now.
+            file.sync_all()
+        };
+        write().map_err(io(&self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reserve_is_kept_given_away_once_and_refilled() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("reserve");
+        let reserve = DiskReserve::default();
+        assert!(!reserve.release(), "none is kept");
+        assert!(reserve.allocate(path.clone(), 3_000_000).unwrap());
+        assert_eq!(path.metadata().unwrap().len(), 3_000_000);
+        assert!(reserve.release());
+        assert!(!path.exists() && reserve.is_released());
+        assert!(!reserve.release(), "it is gone already");
+        assert!(reserve.refill());
+        assert!(path.exists() && !reserve.is_released());
+    }
+
+    #[test]
+    fn a_disk_without_room_for_it_counts_as_full() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("reserve");
+        let reserve = DiskReserve::default();
+        assert!(!reserve.allocate(path.clone(), u64::MAX).unwrap());
+        assert!(reserve.is_released() && !path.exists());
+        assert!(!reserve.refill());
+    }
+}

@@ -1,0 +1,45 @@
+//! What kind of file system holds a file.
+
+use std::path::{Path, PathBuf};
+
+/// The type of the file system that holds `path`, as Linux names it (`ext4`, `nfs4`, …): that of
+/// the mount whose point is the longest prefix of it.
+pub fn fs_type(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
+    kind_in(&mounts, &path)
+}
+
+/// Of two mounts on one point, the later covers the earlier.
+fn kind_in(mounts: &str, path: &Path) -> Option<String> {
+    let mounts = mounts.lines().filter_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        Some((unescape(fields.next()?), fields.next()?))
+    });
+    let holding = mounts.filter(|(point, _)| path.starts_with(point));
+    let best = holding.max_by_key(|(point, _)| point.as_os_str().len());
+    best.map(|(_, kind)| kind.to_owned())
+}
+
+/// Spaces, tabs, newlines and backslashes of a mount point are octal numbers there.
+fn unescape(point: &str) -> PathBuf {
+    let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+    let plain = escapes.iter().fold(point.to_owned(), |text, (from, to)| text.replace(from, to));
+    plain.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_and_latest_mount_point_counts() {
+        let mounts = "/dev/vda / ext4 rw 0 0\nserver:/x /srv nfs4 rw 0 0\n\
+                      a /srv/my\\040disk xfs rw 0 0\nb /srv/my\\040disk 9p rw 0 0\n";
+        let kind = |path| kind_in(mounts, Path::new(path));
+        assert_eq!(kind("/var/a.db").as_deref(), Some("ext4"));
+        assert_eq!(kind("/srv/a.db").as_deref(), Some("nfs4"));
+        assert_eq!(kind("/srv/my disk/a.db").as_deref(), Some("9p"));
+        assert_eq!(kind("/srvx/a.db").as_deref(), Some("ext4"));
+    }
+}

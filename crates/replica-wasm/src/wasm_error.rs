@@ -1,0 +1,67 @@
+//! Errors as JavaScript has them: an `Error` with a `code`.
+
+use js_sys::{Error, Reflect};
+use sqlite_wasm_vfs::sahpool::OpfsSAHError;
+use wasm_bindgen::JsValue;
+
+/// Why something was not done.
+#[derive(Debug)]
+pub struct WasmError {
+    code: &'static str,
+    message: String,
+}
+
+pub(crate) type Result<T, E = WasmError> = std::result::Result<T, E>;
+
+impl WasmError {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl From<WasmError> for JsValue {
+    fn from(failure: WasmError) -> Self {
+        let error = Error::new(&failure.message);
+        // An object that was just made takes a member.
+        drop(Reflect::set(&error, &"code".into(), &failure.code.into()));
+        error.into()
+    }
+}
+
+impl From<replica::Error> for WasmError {
+    fn from(error: replica::Error) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+impl From<rusqlite::Error> for WasmError {
+    fn from(error: rusqlite::Error) -> Self {
+        replica::Error::from(error).into()
+    }
+}
+
+impl From<OpfsSAHError> for WasmError {
+    fn from(error: OpfsSAHError) -> Self {
+        let code = match &error {
+            OpfsSAHError::NotSupported => "storage_unavailable",
+            OpfsSAHError::Opfs { message, .. } => opfs_code(message),
+            _ => "storage_failed",
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// By the name of the browser's exception, which begins its message.
+fn opfs_code(message: &str) -> &'static str {
+    let has = |name| message.contains(name);
+    if has("NoModificationAllowedError") || has("InvalidStateError") {
+        // Another worker has the file, or had it a moment ago.
+        "storage_busy"
+    } else if has("QuotaExceededError") {
+        "storage_full"
+    } else if has("SecurityError") || has("NotAllowedError") || has("TypeError") {
+        "storage_unavailable"
+    } else {
+        "storage_failed"
+    }
+}

@@ -1,0 +1,77 @@
+//! SQLite's values and messages' values, each as the other.
+
+use crdt::{LargeValue, Value};
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+/// A value to bind.
+pub(crate) struct BoundValue<'a>(pub(crate) &'a Value);
+
+impl ToSql for BoundValue<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            // What was erased is there as a row is there whose cell nobody filled in.
+            Value::Null | Value::Erased => ValueRef::Null,
+            Value::Integer(integer) => ValueRef::Integer(*integer),
+            Value::Real(real) => ValueRef::Real(*real),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::TextBytes(text) => ValueRef::Text(text),
+            Value::Blob(blob) => ValueRef::Blob(blob),
+            Value::Large(_) => {
+                return Err(rusqlite::Error::ToSqlConversionFailure(
+                    "only the whole of a value can be bound".into(),
+                ));
+            }
+        }))
+    }
+}
+
+/// `count` values of a row, from column `first` on.
+pub(crate) fn read(
+    row: &rusqlite::Row<'_>,
+    first: usize,
+    count: usize,
+) -> rusqlite::Result<Vec<Value>> {
+    (first..first + count).map(|column| read_one(row, column)).collect()
+}
+
+/// A value as an SQL literal, for people.
+pub(crate) fn to_literal(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Integer(integer) => integer.to_string(),
+        Value::Real(real) if real.is_nan() => "NULL".to_owned(),
+        // Larger than any real, which SQLite reads as infinity.
+        Value::Real(real) if real.is_infinite() => {
+            format!("{}9e999", if *real < 0.0 { "-" } else { "" })
+        }
+        Value::Real(real) => format!("{real:?}"),
+        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        Value::TextBytes(text) => format!("CAST({} AS TEXT)", hex(text)),
+        Value::Blob(blob) => hex(blob),
+        Value::Erased => "'(erased)'".to_owned(),
+        Value::Large(LargeValue { is_text, length, .. }) => {
+            format!("'({} of {length} bytes)'", if *is_text { "TEXT" } else { "BLOB" })
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("x'{}'", digits.concat())
+}
+
+/// A key as SQL literals, for people.
+pub(crate) fn key_to_literals(key: &[Value]) -> String {
+    key.iter().map(to_literal).collect::<Vec<_>>().join(", ")
+}
+
+fn read_one(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(integer) => Value::Integer(integer),
+        ValueRef::Real(real) => Value::Real(real),
+        ValueRef::Text(text) => Value::from_text_bytes(text),
+        ValueRef::Blob(blob) => Value::Blob(blob.to_vec()),
+    })
+}

@@ -1,0 +1,253 @@
+//! Tracking: what begins and ends it.
+//!
+//! # Invariants
+//! - Rows that were there before lose to every tracked change: they are timestamped as the
+//!   baseline.
+//! - Untracking everything leaves no trace: the user's schema is as it was.
+//!
+//! # Not here
+//! - What keeps it right when the schema changes → `schema_change.rs`.
+
+use crdt::{BackfillClock, CellWrite, Change, Fingerprint, RowState, Value};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::{Error, Result};
+use crate::message_log::MessageLog;
+use crate::meta::{self, ReplicaMetaKey};
+use crate::row_state::{self, NameResolver, RowId};
+use crate::sql_value::read;
+use crate::tracked_table::{
+    self, CapturedColumn, DeclaredColumn, DeclaredTable, TrackedTable, quote,
+};
+use crate::{materialize, triggers, value_chunks};
+
+/// What tracking a table found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackingResult {
+    /// The table.
+    pub table: String,
+    /// Rows that were there.
+    pub rows: u64,
+    /// Whether it was tracked before.
+    pub was_tracked: bool,
+    /// Whether SQLite counts its keys: of two devices that give one key to two new rows, the second
+    /// to send gives its row another.
+    pub has_auto_key: bool,
+}
+
+/// Begins to track a table: triggers, and its present rows as the baseline.
+pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<TrackingResult> {
+    let name = &declared.name;
+    let id = NameResolver::new(db)?.table(name)?;
+    let counts = tracked_table::is_rowid_alias(db, name)?;
+    let sql = "SELECT tracked FROM warren_table WHERE id = ?1";
+    if db.query_row(sql, [id], |row| row.get::<_, bool>(0))? {
+        return Ok(TrackingResult {
+            table: name.clone(),
+            rows: 0,
+            was_tracked: true,
+            has_auto_key: counts,
+        });
+    }
+    record_columns(db, id, declared)?;
+    // The declared name is what other devices see, also where they wrote it in another case.
+    let sql = "UPDATE warren_table SET tracked = 1, announce = 1, name = ?2 WHERE id = ?1";
+    db.execute(sql, (id, name))?;
+    let table = find(db, id)?;
+    triggers::install(db, &table)?;
+    // What other devices sent of this table before it was tracked here is to be shown.
+    materialize::mark_table_dirty(db, id)?;
+    let rows = add_backfill(db, &table)?;
+    Ok(TrackingResult { table: name.clone(), rows, was_tracked: false, has_auto_key: counts })
+}
+
+/// A tracked table, as it is noted now.
+pub(crate) fn find(db: &Connection, id: i64) -> Result<TrackedTable> {
+    let tables = TrackedTable::all(db)?;
+    Ok(tables.into_iter().find(|table| table.id == id).expect("it is tracked"))
+}
+
+fn record_columns(db: &Connection, table: i64, declared: &DeclaredTable) -> Result<()> {
+    for (place, column) in declared.captured().enumerate() {
+        record_column(db, table, column, Some(place))?;
+    }
+    for column in declared.key() {
+        record_column(db, table, column, None)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn record_column(
+    db: &Connection,
+    table: i64,
+    column: &DeclaredColumn,
+    place: Option<usize>,
+) -> Result<()> {
+    let place = place.map(|place| i64::try_from(place).expect("at most 500 columns"));
+    let key_place = (column.key_position > 0).then_some(column.key_position);
+    let sql = "INSERT INTO warren_column (table_id, name, place, key_place) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (table_id, name) DO UPDATE
+               SET name = excluded.name, place = excluded.place, key_place = excluded.key_place";
+    db.prepare_cached(sql)?.execute((table, &column.name, place, key_place))?;
+    Ok(())
+}
+
+/// Makes a baseline message for each row whose values nobody knows yet; returns how many rows the
+/// table has.
+fn add_backfill(db: &Connection, table: &TrackedTable) -> Result<u64> {
+    let mut names = NameResolver::new(db)?;
+    let mut baseline = BaselineWriter::open(db)?;
+    let mut rows = 0;
+    for_each_row(db, table, &[], |key, values, _| {
+        rows += 1;
+        let id = RowId::new(table.id, &key);
+        let known = row_state::load(db, &id)?;
+        if let Some(row) = &known
+            && row.is_live()
+            && is_known(&mut names, table, row, &values)?
+        {
+            return row_state::note_shown(db, &id);
+        }
+        if !table.foreign_keys.is_empty() {
+            // It may refer to a row that was deleted, which is visible then.
+            row_state::mark_dirty(db, &id, false)?;
+        }
+        let cells = table.columns.iter().zip(values).collect();
+        baseline.add(table, known.unwrap_or_default(), key, cells)
+    })?;
+    baseline.close()?;
+    Ok(rows)
+}
+
+/// Makes messages of what was in a table before anything noted it: no edit, and older than all.
+pub(crate) struct BaselineWriter<'a> {
+    log: MessageLog<'a>,
+    baseline: BackfillClock,
+    fingerprint: Fingerprint,
+}
+
+impl<'a> BaselineWriter<'a> {
+    pub(crate) fn open(db: &'a Connection) -> Result<Self> {
+        let baseline = BackfillClock {
+            next: meta::number(db, ReplicaMetaKey::BackfillNext)?,
+            node_id: meta::node_id(db)?,
+        };
+        Ok(Self { log: MessageLog::open(db)?, baseline, fingerprint: meta::fingerprint(db)? })
+    }
+
+    /// Adds these cells of a row to the log and to what is known of the row.
+    pub(crate) fn add(
+        &mut self,
+        table: &TrackedTable,
+        mut row: RowState,
+        key: Vec<Value>,
+        cells: Vec<(&CapturedColumn, Value)>,
+    ) -> Result<()> {
+        let full = || Error::Untrackable {
+            table: table.name.clone(),
+            reason: "the baseline is full".into(),
+        };
+        let Self { log, baseline, fingerprint } = self;
+        let id = RowId::new(table.id, &key);
+        let columns: Vec<_> = cells.iter().map(|(column, _)| column.id).collect();
+        let cells =
+            cells.into_iter().map(|(column, value)| CellWrite::new(&column.name, value)).collect();
+        // Its author may never have seen what other devices sent.
+        let mut change =
+            Change::Write { table: table.name.clone(), key, cells, replaced_tombstone: None };
+        for part in value_chunks::extract_chunks(log.db, &mut change)? {
+            value_chunks::add(log, baseline.next_timestamp().ok_or_else(full)?, part, fingerprint)?;
+        }
+        let timestamp = baseline.next_timestamp().ok_or_else(full)?;
+        row.write(timestamp);
+        for column in columns {
+            row.write_cell(column, timestamp);
+        }
+        log.add_local(timestamp, &change, fingerprint)?;
+        row_state::save(log.db, &id, &row)
+    }
+
+    pub(crate) fn close(self) -> Result<()> {
+        let Self { log, baseline, fingerprint } = self;
+        meta::set_number(log.db, ReplicaMetaKey::BackfillNext, baseline.next)?;
+        meta::set_fingerprint(log.db, &fingerprint)
+    }
+}
+
+/// Whether the state has these values of the captured columns.
+fn is_known(
+    names: &mut NameResolver<'_>,
+    table: &TrackedTable,
+    row: &RowState,
+    values: &[Value],
+) -> Result<bool> {
+    let known = row_state::values(names, row)?;
+    let mut pairs = table.columns.iter().zip(values);
+    Ok(pairs.all(|(column, value)| {
+        value_chunks::is_same_value(value, known.get(&column.id).unwrap_or(&Value::Null))
+    }))
+}
+
+/// Visits each row that has a name: its key, its captured columns, and the values of these SQL
+/// expressions.
+pub(crate) fn for_each_row(
+    db: &Connection,
+    table: &TrackedTable,
+    expressions: &[String],
+    mut visit: impl FnMut(Vec<Value>, Vec<Value>, Vec<Value>) -> Result<()>,
+) -> Result<()> {
+    let columns = std::iter::once(table.column_list()).chain(expressions.iter().cloned());
+    let sql = format!(
+        "SELECT {} FROM {} WHERE {}",
+        columns.collect::<Vec<_>>().join(", "),
+        quote(&table.name),
+        table.key_not_null_sql("")
+    );
+    let mut statement = db.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (key_count, count) = (table.key.len(), table.columns.len());
+        let key = read(row, 0, key_count)?;
+        let values = read(row, key_count, count)?;
+        visit(key, values, read(row, key_count + count, expressions.len())?)?;
+    }
+    Ok(())
+}
+
+/// Stops tracking one table; its messages and state stay, in case it is tracked again.
+pub(crate) fn untrack(db: &Connection, name: &str) -> Result<()> {
+    let sql = "SELECT id, name FROM warren_table WHERE name = ?1 AND tracked = 1";
+    let found = db.query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let not_tracked =
+        || Error::Untrackable { table: name.into(), reason: "it is not tracked".into() };
+    let (id, name): (i64, String) = found.ok_or_else(not_tracked)?;
+    triggers::remove(db, &name)?;
+    db.execute("UPDATE warren_table SET tracked = 0, announce = 0 WHERE id = ?1", [id])?;
+    db.execute(
+        "UPDATE warren_column SET place = NULL, key_place = NULL, fill = NULL WHERE table_id = ?1",
+        [id],
+    )?;
+    for table in ["warren_outbox", "warren_unsettled", "warren_exception", "warren_counted"] {
+        db.execute(&format!("DELETE FROM {table} WHERE table_id = ?1"), [id])?;
+    }
+    Ok(())
+}
+
+/// Takes everything of Warren's out of the file.
+pub(crate) fn remove_all(db: &Connection) -> Result<()> {
+    let names = db
+        .prepare("SELECT name FROM warren_table WHERE tracked = 1")?
+        .query_map([], |row| row.get::<_, String>(0))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for name in names {
+        triggers::remove(db, &name)?;
+    }
+    let ours = db
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'warren\\_%' ESCAPE '\\'")?
+        .query_map([], |row| row.get::<_, String>(0))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for table in ours {
+        db.execute_batch(&format!("DROP TABLE {}", quote(&table)))?;
+    }
+    Ok(())
+}

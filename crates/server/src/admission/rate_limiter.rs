@@ -1,0 +1,376 @@
+//! Slows those down who guess passwords, and nobody else.
+//!
+//! Failures are counted for each login and network together, so a stranger's guesses cost the
+//! account's owner nothing; and for each network over all logins. The first few are free. Past them
+//! attempts are slowed: they are made one after the other, in the order of `fair_semaphore.rs`,
+//! with a pause after each that fails, 1 s, 2 s, 4 s … 15 min. Failures are forgiven one by one as
+//! time passes, so that what counts against an attacker's patience does not count against an
+//! office's yearly typos.
+//!
+//! An attempt that is not slowed counts as a failure when it begins, and is taken back when it
+//! succeeds; so a hundred at once get no further than a hundred in a row. One that ends untried,
+//! because whoever made it went away or waited too long, is taken back for the login, but not for
+//! the network: waiting in everybody's way is not free. One that is slowed is in nobody's way, and
+//! counts when it fails.
+//!
+//! A network that an account has been used from, by password or by a device's token, is *known* to
+//! it. There others' failures at other logins slow nobody, and the pause is always the same,
+//! [`KNOWN_PAUSE`].
+//!
+//! The counts are in memory only. A restart forgives, and so does a flood of attempts from
+//! [`KEYS_COUNT_MAX`] networks; each costs the attacker a hash to wait for.
+//!
+//! # Invariants
+//! - At most [`KEYS_COUNT_MAX`] entries of each kind are remembered.
+//! - No lock is held between the beginning of an attempt and its end.
+//! - A clock that was set back makes nobody wait longer than 15 min.
+//! - A login without an account is counted like any other, so a refusal does not tell.
+//! - What is taken back had been counted: no attempt makes failures disappear by ending.
+//!
+//! # Not here
+//! - In which order passwords are hashed, who waits for whom, and when a pause is over →
+//!   `fair_semaphore.rs`.
+
+use std::hash::Hash;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use accounts::Login;
+use lru::LruCache;
+
+use crate::admission::fair_semaphore::AttemptLane;
+use crate::admission::peer_network::{AdmissionGroup, PeerNetwork};
+
+/// About 15 MB of each kind if all are in use.
+const KEYS_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero");
+
+/// After a wrong password from a network that the account knows, past the free ones.
+pub(crate) const KNOWN_PAUSE: Duration = Duration::from_millis(1_500);
+/// After a wrong password for a login that has failed before, from any network that it does not
+/// know.
+const ELSEWHERE_PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_FIRST_MS: u64 = 1_000;
+const PAUSE_MS_MAX: u64 = 15 * 60 * 1_000;
+/// 2¹⁰ s is the first pause over the longest, so more failures than that past the free ones change
+/// nothing.
+const DOUBLINGS_MAX: u64 = 10;
+
+/// How many failures are free, and how long until one is forgiven.
+#[derive(Clone, Copy)]
+pub(crate) struct RateLimit {
+    free_count: u64,
+    forgive_ms: u64,
+}
+
+impl RateLimit {
+    /// Of one login from one network: 15 attempts at first, whatever the pattern, and then 96 a
+    /// day.
+    const PER_LOGIN: Self = Self { free_count: 5, forgive_ms: 15 * 60 * 1_000 };
+    /// Of all logins from one network, which many people may share.
+    pub(crate) const PER_NETWORK: Self = Self { free_count: 20, forgive_ms: 60 * 1_000 };
+    /// Accounts that one network registers: a class in a computer room, but not a dictionary.
+    pub(crate) const PER_REGISTRAR: Self = Self { free_count: 60, forgive_ms: 20 * 1_000 };
+
+    /// Of so many clients together.
+    fn times(self, clients_count: usize) -> Self {
+        let times = u64::try_from(clients_count).expect("a small number");
+        Self { free_count: self.free_count * times, forgive_ms: self.forgive_ms / times }
+    }
+}
+
+/// The attempt is refused: how long to wait before the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many failed attempts; try again in {retry_after_s} s")]
+pub struct TooManyAttempts {
+    pub retry_after_s: u64,
+}
+
+/// The failures that are not yet forgiven, and when the last attempt began.
+#[derive(Clone, Copy, Default)]
+struct FailureCount {
+    all_forgiven_ms: u64,
+    last_ms: u64,
+}
+
+/// A login, `None` for a secret that is no account's; and where it is tried from.
+pub(crate) type AttemptKey = (Option<Login>, PeerNetwork);
+
+pub(crate) struct RateLimiter {
+    per_network: RateLimit,
+    counts: Mutex<FailureCounts>,
+}
+
+struct FailureCounts {
+    by_login: LruCache<AttemptKey, FailureCount>,
+    /// Of each network, and of those that it is part of.
+    by_network: LruCache<PeerNetwork, FailureCount>,
+    known: LruCache<AttemptKey, ()>,
+}
+
+/// An attempt. Dropped untried, it counts against its network alone, if it was not slowed and the
+/// account does not know the network.
+#[must_use]
+pub(crate) struct LoginAttempt {
+    throttle: Arc<RateLimiter>,
+    pub(crate) origin: AttemptKey,
+    begun_ms: u64,
+    /// Whether the account has been used from this network before.
+    pub(crate) is_known: bool,
+    /// Whether there were more failures than are free.
+    pub(crate) is_slowed: bool,
+    /// Of this login from this network, before this attempt.
+    pub(crate) failures_count: u64,
+    /// In which others wait for it.
+    pub(crate) lanes: Vec<AttemptLane>,
+    is_over: bool,
+}
+
+impl RateLimiter {
+    pub(crate) fn new(per_network: RateLimit) -> Arc<Self> {
+        let counts = FailureCounts {
+            by_login: LruCache::sparse(KEYS_COUNT_MAX),
+            by_network: LruCache::sparse(KEYS_COUNT_MAX),
+            known: LruCache::sparse(KEYS_COUNT_MAX),
+        };
+        Arc::new(Self { per_network, counts: Mutex::new(counts) })
+    }
+
+    /// Begins an attempt. Without a login it is one at a secret that is no account's, and counts
+    /// against the network alone.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        login: Option<&Login>,
+        network: PeerNetwork,
+        now_ms: u64,
+    ) -> LoginAttempt {
+        let origin = (login.cloned(), network);
+        let mut counts = self.counts();
+        let is_known = counts.known.get(&origin).is_some();
+        let of_login = look_up(&mut counts.by_login, &origin, RateLimit::PER_LOGIN, now_ms);
+        let failures_count = of_login.count(RateLimit::PER_LOGIN, now_ms);
+        let slow = counts.slow(&origin, is_known, self.per_network, now_ms);
+        let mut lanes: Vec<_> = slow.into_iter().map(|(lane, _)| lane).collect();
+        let is_slowed = !lanes.is_empty();
+        if !is_slowed {
+            counts.add_to_login(&origin, now_ms);
+            if !is_known {
+                counts.add_to_network(network, self.per_network, now_ms);
+            }
+        }
+        drop(counts);
+        // Who has failed before waits for others like them, and for nobody's first attempt.
+        let elsewhere = login.filter(|_| !is_known && failures_count > 0);
+        lanes.extend(elsewhere.cloned().map(AttemptLane::Elsewhere));
+        let (throttle, begun_ms, is_over) = (Arc::clone(self), now_ms, false);
+        LoginAttempt {
+            throttle,
+            origin,
+            begun_ms,
+            is_known,
+            is_slowed,
+            failures_count,
+            lanes,
+            is_over,
+        }
+    }
+
+    /// Counts something that is not to be done without end, or refuses it.
+    pub(crate) fn count(&self, network: PeerNetwork, now_ms: u64) -> Result<(), TooManyAttempts> {
+        let mut counts = self.counts();
+        let pauses = network.distinct_groups().map(|(group, clients_count)| {
+            let limit = self.per_network.times(clients_count);
+            look_up(&mut counts.by_network, &group, limit, now_ms).pause_ms(limit, now_ms)
+        });
+        let pause_ms = pauses.max().unwrap_or_default();
+        if pause_ms > 0 {
+            return Err(TooManyAttempts { retry_after_s: pause_ms.div_ceil(1_000) });
+        }
+        counts.add_to_network(network, self.per_network, now_ms);
+        Ok(())
+    }
+
+    /// Notes that an account was used from here.
+    pub(crate) fn record_known_network(&self, login: &Login, network: PeerNetwork) {
+        let origin = (Some(login.clone()), network);
+        self.counts().known.put(origin, ());
+    }
+
+    fn counts(&self) -> MutexGuard<'_, FailureCounts> {
+        self.counts.lock().expect("no code panics while it holds this lock")
+    }
+}
+
+impl FailureCounts {
+    /// The lanes of an origin that has failed more often than is free, or of which a network has;
+    /// each with its pause after a failure of now.
+    fn slow(
+        &mut self,
+        origin: &AttemptKey,
+        is_known: bool,
+        per_network: RateLimit,
+        now_ms: u64,
+    ) -> Vec<(AttemptLane, Duration)> {
+        let (login, network) = origin;
+        let mut slow = Vec::new();
+        let of_login = look_up(&mut self.by_login, origin, RateLimit::PER_LOGIN, now_ms);
+        let by_network = network.distinct_groups().map(|(group, clients_count)| {
+            let limit = per_network.times(clients_count);
+            let failures = look_up(&mut self.by_network, &group, limit, now_ms);
+            (group, failures.pause_after(limit, now_ms))
+        });
+        let by_network = by_network.filter_map(|(group, pause)| Some((group, pause?)));
+        let by_network: Vec<_> = by_network.collect();
+        let is_slowed = match login {
+            Some(_) => of_login.is_slowed(RateLimit::PER_LOGIN, now_ms),
+            None => is_known && !by_network.is_empty(),
+        };
+        if is_slowed {
+            let pause = of_login.pause_after(RateLimit::PER_LOGIN, now_ms);
+            let pause = pause.filter(|_| !is_known).unwrap_or(KNOWN_PAUSE);
+            slow.push((AttemptLane::Here(login.clone(), *network), pause));
+        }
+        if !is_known {
+            let lane = |group| match login {
+                Some(_) => AttemptLane::Network(group),
+                None => AttemptLane::Here(None, group),
+            };
+            slow.extend(by_network.into_iter().map(|(group, pause)| (lane(group), pause)));
+        }
+        slow
+    }
+
+    fn add_to_network(&mut self, network: PeerNetwork, per_network: RateLimit, now_ms: u64) {
+        for (group, clients_count) in network.distinct_groups() {
+            let limit = per_network.times(clients_count);
+            let failures = look_up(&mut self.by_network, &group, limit, now_ms);
+            self.by_network.put(group, failures.plus_one(limit, now_ms));
+        }
+    }
+
+    /// Counts nothing for a secret that is no account's.
+    fn add_to_login(&mut self, origin: &AttemptKey, now_ms: u64) {
+        if let (Some(_), _) = origin {
+            let failures = look_up(&mut self.by_login, origin, RateLimit::PER_LOGIN, now_ms);
+            self.by_login.put(origin.clone(), failures.plus_one(RateLimit::PER_LOGIN, now_ms));
+        }
+    }
+}
+
+impl LoginAttempt {
+    /// It was right. The login is forgiven everything that it failed from here; the network only
+    /// this attempt, or a password of one's own would be a licence to guess others'.
+    pub(crate) fn succeed(mut self) {
+        self.is_over = true;
+        let mut counts = self.throttle.counts();
+        counts.by_login.pop(&self.origin);
+        self.take_back_network(&mut counts);
+        counts.known.put(self.origin.clone(), ());
+    }
+
+    /// It could not be tried, and that is the server's fault: nothing is counted.
+    pub(crate) fn cancel(self) {
+        self.take_back_network(&mut self.throttle.counts());
+    }
+
+    /// It was wrong: what was not counted when it began is counted now. Returns the lanes in which
+    /// nobody may follow for a while.
+    pub(crate) fn fail(mut self) -> Vec<(AttemptLane, Duration)> {
+        self.is_over = true;
+        let (_, network) = &self.origin;
+        let (per_network, now_ms) = (self.throttle.per_network, self.begun_ms);
+        let mut counts = self.throttle.counts();
+        if self.is_known || self.is_slowed {
+            counts.add_to_network(*network, per_network, now_ms);
+        }
+        if self.is_slowed {
+            counts.add_to_login(&self.origin, now_ms);
+        }
+        let mut pauses = counts.slow(&self.origin, self.is_known, per_network, now_ms);
+        let elsewhere = self.lanes.iter().filter(|lane| matches!(lane, AttemptLane::Elsewhere(_)));
+        pauses.extend(elsewhere.map(|lane| (lane.clone(), ELSEWHERE_PAUSE)));
+        pauses
+    }
+
+    /// What was counted when it began.
+    fn take_back_network(&self, counts: &mut FailureCounts) {
+        if self.is_known || self.is_slowed {
+            return;
+        }
+        let (_, network) = &self.origin;
+        for (group, clients_count) in network.distinct_groups() {
+            if let Some(failures) = counts.by_network.get_mut(&group) {
+                failures.take_one_back(self.throttle.per_network.times(clients_count));
+            }
+        }
+    }
+}
+
+impl Drop for LoginAttempt {
+    fn drop(&mut self) {
+        if self.is_over || self.is_slowed {
+            return;
+        }
+        if let Some(of_login) = self.throttle.counts().by_login.get_mut(&self.origin) {
+            of_login.take_one_back(RateLimit::PER_LOGIN);
+        }
+    }
+}
+
+/// The present failures of a key. What a clock set back has put into the future is corrected for
+/// good, or the wait would begin again at each look.
+fn look_up<K: Hash + Eq>(
+    failures: &mut LruCache<K, FailureCount>,
+    key: &K,
+    limit: RateLimit,
+    now_ms: u64,
+) -> FailureCount {
+    let Some(failures) = failures.get_mut(key) else { return FailureCount::default() };
+    *failures = failures.as_of(limit, now_ms);
+    *failures
+}
+
+impl FailureCount {
+    /// The same, with no more failures than make a difference, and none in the future.
+    fn as_of(self, limit: RateLimit, now_ms: u64) -> Self {
+        let count_max = limit.free_count + DOUBLINGS_MAX;
+        Self {
+            all_forgiven_ms: self.all_forgiven_ms.min(now_ms + count_max * limit.forgive_ms),
+            last_ms: self.last_ms.min(now_ms),
+        }
+    }
+
+    fn count(self, limit: RateLimit, now_ms: u64) -> u64 {
+        self.all_forgiven_ms.saturating_sub(now_ms).div_ceil(limit.forgive_ms)
+    }
+
+    fn is_slowed(self, limit: RateLimit, now_ms: u64) -> bool {
+        self.count(limit, now_ms) >= limit.free_count
+    }
+
+    /// The pause after a failure, if there were more than are free.
+    fn pause_after(self, limit: RateLimit, now_ms: u64) -> Option<Duration> {
+        let doublings = self.count(limit, now_ms).checked_sub(limit.free_count)?;
+        let pause_ms = (PAUSE_FIRST_MS << doublings.min(DOUBLINGS_MAX)).min(PAUSE_MS_MAX);
+        Some(Duration::from_millis(pause_ms))
+    }
+
+    /// What is left of that pause.
+    fn pause_ms(self, limit: RateLimit, now_ms: u64) -> u64 {
+        let pause = self.pause_after(limit, now_ms).unwrap_or_default();
+        let pause_ms = u64::try_from(pause.as_millis()).expect("at most 15 min");
+        pause_ms.saturating_sub(now_ms - self.last_ms)
+    }
+
+    fn plus_one(self, limit: RateLimit, now_ms: u64) -> Self {
+        let all_forgiven_ms = self.all_forgiven_ms.max(now_ms) + limit.forgive_ms;
+        Self { all_forgiven_ms, last_ms: now_ms }.as_of(limit, now_ms)
+    }
+
+    fn take_one_back(&mut self, limit: RateLimit) {
+        self.all_forgiven_ms = self.all_forgiven_ms.saturating_sub(limit.forgive_ms);
+    }
+}
+
+#[cfg(test)]
+mod tests;

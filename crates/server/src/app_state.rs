@@ -1,0 +1,195 @@
+//! What every handler shares: the accounts, the vaults, the settings, and where blocking work goes.
+//!
+//! # Invariants
+//! - Async tasks never touch a file or hash a password: that runs on blocking threads, passwords on
+//!   ones that everything else goes before.
+//! - At one time as many sets are compared as there are cores, and as many passwords hashed but
+//!   one.
+
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use accounts::{AccountId, Accounts, DeviceSession};
+use engine::Databases;
+use protocol::ErrorCode;
+use sync_store::{DataDirLock, PostgresDatabase, Quota, VaultFiles, Vaults};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::spawn_blocking;
+
+use crate::admission::connections::ConnectionLimiter;
+use crate::admission::fair_semaphore::{FairPermit, FairSemaphore, PermitRequest};
+use crate::admission::hosts::AllowedHosts;
+use crate::admission::logins::LoginAdmission;
+use crate::admission::memory::{MemoryBudget, MemoryOwner, MemoryReservation};
+use crate::admission::proxies::TrustedProxies;
+use crate::config::Config;
+use crate::error::{ApiError, OverloadError, Result};
+use crate::metrics::Metrics;
+use crate::site::StaticSite;
+use crate::subscribers::Subscribers;
+use crate::tls::TlsReloader;
+use crate::vault_sizes::VaultSizeCache;
+
+/// What is kept free on the disk of the data directory: enough for the checkpoint of a long WAL.
+const RESERVE_BYTES: u64 = 16 << 20;
+
+/// Of passwords that are hashed, as `nice` has it: a third of what other threads get where there are
+/// not enough cores for all.
+#[cfg(target_os = "linux")]
+const PRIORITY_ASIDE: i32 = 5;
+
+pub(crate) struct AppState {
+    pub(crate) config: Config,
+    pub(crate) accounts: Accounts,
+    pub(crate) databases: Arc<Databases>,
+    pub(crate) vaults: Vaults,
+    pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) metrics: Metrics,
+    pub(crate) vault_sizes: VaultSizeCache,
+    /// One turn, for maintenance that the operator asks for.
+    pub(crate) maintenance_permits: Arc<Semaphore>,
+    pub(crate) site: StaticSite,
+    pub(crate) logins: LoginAdmission,
+    /// On all listeners together.
+    pub(crate) connections: ConnectionLimiter,
+    pub(crate) proxies: TrustedProxies,
+    /// Of all listeners, if they speak TLS.
+    pub(crate) tls: Option<Arc<TlsReloader>>,
+    memory: MemoryBudget,
+    reconcile_permits: Arc<FairSemaphore<AccountId>>,
+    /// Last: given back when all else is closed.
+    _lock: DataDirLock,
+}
+
+impl AppState {
+    /// `postgres` has the vaults, if the configuration names one.
+    pub(crate) fn open(config: Config, postgres: Option<PostgresDatabase>) -> Result<Self> {
+        let tls = config.tls.clone().map(TlsReloader::load).transpose()?.map(Arc::new);
+        let lock = DataDirLock::acquire(&config.data, "warren serve")?;
+        let databases = Arc::new(Databases::start(config.databases)?);
+        databases.reserve_disk_space(config.data.join("reserve"), RESERVE_BYTES)?;
+        let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
+        let accounts = accounts.with_devices_max(config.limits.devices_max);
+        let files = || {
+            let files = VaultFiles::new(Arc::clone(&databases), config.data.clone());
+            files.with_repair(config.repair_gateway_state)
+        };
+        let vaults = postgres.map_or_else(|| Vaults::Files(files()), Vaults::Postgres);
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let (of_account, of_all) = (config.account_subscribers_max, config.subscribers_max());
+        Ok(Self {
+            subscribers: Arc::new(Subscribers::new(of_account, of_all)),
+            metrics: Metrics::new(),
+            vault_sizes: VaultSizeCache::default(),
+            maintenance_permits: Arc::new(Semaphore::new(1)),
+            site: StaticSite::new(config.site),
+            // Where there are several cores, one has none of it.
+            logins: LoginAdmission::new((cores - 1).max(1)),
+            connections: ConnectionLimiter::new(config.connections_max),
+            proxies: TrustedProxies::new(config.trusted_proxies.clone()),
+            tls,
+            memory: MemoryBudget::new(config.memory_bytes_max),
+            reconcile_permits: FairSemaphore::new(cores, "too many comparisons are under way"),
+            config,
+            accounts,
+            databases,
+            vaults,
+            _lock: lock,
+        })
+    }
+
+    /// A turn to compare sets; it ends when it is dropped.
+    pub(crate) async fn reconcile_permit(
+        &self,
+        account: AccountId,
+    ) -> Result<FairPermit<AccountId>, ApiError> {
+        Ok(self.reconcile_permits.acquire(PermitRequest::known(account)).await?)
+    }
+
+    /// An empty room in memory.
+    pub(crate) fn memory_reservation(&self, holder: MemoryOwner) -> MemoryReservation {
+        self.memory.reservation(holder)
+    }
+
+    /// Under which names a listener at this address is asked.
+    pub(crate) fn hosts(&self, listen: SocketAddr) -> Arc<AllowedHosts> {
+        Arc::new(AllowedHosts::new(&self.config.hosts, listen.ip()))
+    }
+
+    /// Refuses what stores new data in the vaults' files while the disk is full: what room there is
+    /// belongs to checkpoints and deletions.
+    pub(crate) fn check_disk(&self) -> Result<(), ApiError> {
+        if self.is_disk_full() { Err(ApiError::from_code(ErrorCode::DiskFull)) } else { Ok(()) }
+    }
+
+    pub(crate) fn is_disk_full(&self) -> bool {
+        matches!(self.vaults, Vaults::Files(_)) && self.databases.is_disk_full()
+    }
+
+    /// How much the vault of a device's account may hold.
+    pub(crate) fn quota(&self, session: &DeviceSession) -> Quota {
+        let (own, default) = (session.limits, self.config.limits);
+        Quota {
+            messages_max: own.messages_max.unwrap_or(default.messages_max),
+            bytes_max: own.bytes_max.unwrap_or(default.bytes_max),
+        }
+    }
+}
+
+/// Runs work that reads files or takes more than a moment.
+pub(crate) async fn blocking<T, F>(work: F) -> Result<T, ApiError>
+where
+    F: FnOnce() -> Result<T, ApiError> + Send + 'static,
+    T: Send + 'static,
+{
+    run_blocking(work).await?
+}
+
+/// Runs work that keeps a core busy for a moment, and that everything else goes before: on a thread
+/// of its own, since no thread may take its priority back.
+pub(crate) async fn run_low_priority<T, F>(work: F) -> Result<T, OverloadError>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let (send, receive) = oneshot::channel();
+    let runtime = Handle::current();
+    let run = move || {
+        let _entered = runtime.enter();
+        // Of the thread alone.
+        #[cfg(target_os = "linux")]
+        if let Err(error) = rustix::process::setpriority_process(None, PRIORITY_ASIDE) {
+            tracing::debug!(%error, "lowering a thread's priority");
+        }
+        // Who asked may have gone.
+        drop(send.send(catch_unwind(AssertUnwindSafe(work))));
+    };
+    let spawned = thread::Builder::new().name("aside".into()).spawn(run);
+    spawned.map_err(|error| {
+        tracing::warn!(%error, "starting a thread");
+        OverloadError::Busy("too many threads are under way")
+    })?;
+    match receive.await {
+        Ok(Ok(result)) => Ok(result),
+        // Caught by the router's outermost layer, like any handler's panic.
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(_stopped) => Err(OverloadError::Stopping),
+    }
+}
+
+/// [`blocking`], whatever the work returns.
+pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T, OverloadError>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match spawn_blocking(work).await {
+        Ok(result) => Ok(result),
+        // Caught by the router's outermost layer, like any handler's panic.
+        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+        Err(_cancelled) => Err(OverloadError::Stopping),
+    }
+}

@@ -1,0 +1,33 @@
+//! An answer's body that is made while it is sent.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use bytes::Bytes;
+use hyper::body::Frame;
+use tokio::sync::mpsc;
+
+/// The body of what is received, until the channel is closed.
+pub fn body_from_channel(receiver: mpsc::Receiver<Result<Bytes, StreamAborted>>) -> Body {
+    Body::new(ChannelBody(receiver))
+}
+
+struct ChannelBody(mpsc::Receiver<Result<Bytes, StreamAborted>>);
+
+impl hyper::body::Body for ChannelBody {
+    type Data = Bytes;
+    type Error = StreamAborted;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StreamAborted>>> {
+        self.0.poll_recv(context).map(|next| next.map(|page| page.map(Frame::data)))
+    }
+}
+
+/// Tells hyper to close the connection before the end of the body.
+#[derive(Debug, thiserror::Error)]
+#[error("the stream broke off")]
+pub struct StreamAborted;

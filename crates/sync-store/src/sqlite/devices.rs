@@ -1,0 +1,124 @@
+//! A vault's table of devices.
+
+use accounts::DeviceId;
+use crdt::NodeId;
+use rusqlite::{Connection, params};
+
+use crate::device::{DeviceActivity, VaultDevice};
+use crate::error::Result;
+use crate::sqlite::schema::to_column;
+
+/// How long a device's `last_seen_ms` may lag behind when nothing else about it changes: a device
+/// that asks every second should not cost a write every second.
+const SEEN_LAG_MS_MAX: u64 = 60_000;
+
+pub(crate) fn add(db: &Connection, device: &VaultDevice) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO client (id, name, node, cursor, unsent, seen_ms, created_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute(params![
+        device.id.as_str(),
+        device.name,
+        device.node_id.map(node_column),
+        to_column(device.cursor),
+        to_column(device.unsent_count),
+        to_column(device.last_seen_ms),
+        to_column(device.created_ms)
+    ])?;
+    Ok(())
+}
+
+fn node_column(node: NodeId) -> i64 {
+    node.0.cast_signed()
+}
+
+pub(crate) fn list(db: &Connection) -> Result<Vec<VaultDevice>> {
+    let mut statement = db.prepare_cached(
+        "SELECT id, name, node, cursor, unsent, seen_ms, created_ms FROM client
+         ORDER BY created_ms, id",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(VaultDevice {
+            id: row.get::<_, String>(0)?.parse().expect("only `add` writes ids"),
+            name: row.get(1)?,
+            node_id: row.get::<_, Option<i64>>(2)?.map(|node| NodeId(node.cast_unsigned())),
+            cursor: row.get::<_, i64>(3)?.cast_unsigned(),
+            unsent_count: row.get::<_, i64>(4)?.cast_unsigned(),
+            last_seen_ms: row.get::<_, i64>(5)?.cast_unsigned(),
+            created_ms: row.get::<_, i64>(6)?.cast_unsigned(),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(crate) fn remove(db: &Connection, ids: &[DeviceId]) -> Result<()> {
+    let mut statement = db.prepare_cached("DELETE FROM client WHERE id = ?1")?;
+    for id in ids {
+        statement.execute([id.as_str()])?;
+    }
+    Ok(())
+}
+
+/// The device has sent messages, of which some were new. If it had all that was there before, it
+/// has all that is there after. Unless it says how many it has yet to send, those that it sent are
+/// so many fewer.
+pub(crate) fn record_push(
+    db: &Connection,
+    seen: &DeviceActivity,
+    sent: u64,
+    before: u64,
+    after: u64,
+) -> Result<()> {
+    db.prepare_cached(
+        "UPDATE client SET seen_ms = ?2, cursor = iif(cursor = ?3, ?4, cursor),
+             unsent = coalesce(?7, max(unsent - ?6, 0))
+         WHERE id = ?1 AND (seen_ms + ?5 <= ?2 OR ?3 <> ?4 OR max(unsent, coalesce(?7, 0)) > 0)",
+    )?
+    .execute(params![
+        seen.device.as_str(),
+        to_column(seen.now_ms),
+        to_column(before),
+        to_column(after),
+        to_column(SEEN_LAG_MS_MAX),
+        to_column(sent),
+        seen.unsent_count.map(to_column)
+    ])?;
+    Ok(())
+}
+
+/// The device says that it has everything up to `cursor`.
+pub(crate) fn record_pull(db: &Connection, seen: &DeviceActivity, cursor: u64) -> Result<()> {
+    db.prepare_cached(
+        "UPDATE client SET seen_ms = ?2, cursor = ?3, node = coalesce(?4, node),
+             unsent = coalesce(?5, unsent)
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        seen.device.as_str(),
+        to_column(seen.now_ms),
+        to_column(cursor),
+        seen.node_id.map(node_column),
+        seen.unsent_count.map(to_column)
+    ])?;
+    Ok(())
+}
+
+/// Whether [`record_pull`] would change anything that matters. That a device has synced since a
+/// repair does: what the vault has lost is looked for on those that have not.
+pub(crate) fn is_stale(db: &Connection, seen: &DeviceActivity, cursor: u64) -> Result<bool> {
+    let mut statement = db.prepare_cached(
+        "SELECT 1 FROM client WHERE id = ?1
+         AND (cursor <> ?3 OR seen_ms + ?4 <= ?2 OR node IS NOT coalesce(?5, node)
+              OR unsent <> coalesce(?6, unsent)
+              OR seen_ms <= (SELECT repaired_ms FROM vault))",
+    )?;
+    Ok(statement.exists(params![
+        seen.device.as_str(),
+        to_column(seen.now_ms),
+        to_column(cursor),
+        to_column(SEEN_LAG_MS_MAX),
+        seen.node_id.map(node_column),
+        seen.unsent_count.map(to_column)
+    ])?)
+}

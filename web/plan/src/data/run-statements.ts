@@ -1,0 +1,18 @@
+/**
+ * Runs the statements of a step. In one transaction: all of it, or nothing.
+ */
+import type { WarrenDatabase } from "@warren/client";
+import type { BatchStatement } from "./undo.js";
+
+export async function runStatements(
+  db: WarrenDatabase,
+  statements: readonly BatchStatement[],
+): Promise<void> {
+  const wanted = statements.filter((statement) => statement.rows.length > 0);
+  if (wanted.length === 0) return;
+  // So that what is deleted is found under "Recently deleted", also if it was never synced.
+  if (wanted.some(({ sql }) => sql.startsWith("DELETE"))) await db.record();
+  await db.transaction(async (tx) => {
+    for (const statement of wanted) await tx.executeMany(statement.sql, statement.rows);
+  });
+}

@@ -1,0 +1,174 @@
+/**
+ * The recovery phrase: shown, to be written down, and asked for on the next device. A new one is
+ * shown until some of its words were typed back.
+ */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { isUnconfirmed } from "../sync/confirmation.js";
+import { errorText } from "../sync/error-texts.js";
+import { Dialog, Field, Problem } from "../ui/dialog.js";
+import { saveFile } from "../ui/files.js";
+import { useStatus, useTask } from "../ui/hooks.js";
+import { Icon } from "../ui/icons.js";
+import type { DialogCloseProps } from "./dialogs.js";
+import { WordsCheck } from "./words-check.js";
+
+export function PhraseDialog({ onClose }: DialogCloseProps): JSX.Element {
+  const { db } = useApp();
+  const [isNew] = useState(() => isUnconfirmed(db));
+  const [isWritten, setWritten] = useState(false);
+  return (
+    <Dialog
+      title="Your recovery phrase"
+      onClose={isNew ? undefined : onClose}
+      testId="phrase"
+      footer={
+        !isWritten && (
+          <button
+            type="button"
+            class="button button-primary"
+            onClick={isNew ? () => setWritten(true) : onClose}
+          >
+            {isNew ? "I have written it down" : "Done"}
+          </button>
+        )
+      }
+    >
+      {isWritten ? (
+        <WordsCheck
+          why="Type three of the words, to see that your note is right."
+          action="Go on"
+          onPassed={onClose}
+          onBack={() => setWritten(false)}
+        />
+      ) : (
+        <Words />
+      )}
+    </Dialog>
+  );
+}
+
+function Words(): JSX.Element {
+  const { db, toast } = useApp();
+  const [words, setWords] = useState<string>();
+  const task = useTask();
+  useEffect(() => task.run(async () => setWords(await db.phrase())), []);
+  const copy = (): void =>
+    task.run(async () => {
+      await navigator.clipboard.writeText(words ?? "");
+      toast({ text: "Copied" });
+    });
+  return (
+    <>
+      <p>
+        These 24 words, in this order, open your items on another device. Keep them where only you
+        find them. <strong>Nobody can recover them for you</strong>, not even the server.
+      </p>
+      <Problem text={errorText(task.error)} />
+      <ol class="words" data-testid="words" translate={false}>
+        {words?.split(" ").map((word, index) => (
+          <li key={index}>{word}</li>
+        ))}
+      </ol>
+      <div class="button-row">
+        <button type="button" class="button" disabled={words === undefined} onClick={copy}>
+          <Icon name="copy" size={18} />
+          Copy
+        </button>
+        <button
+          type="button"
+          class="button"
+          disabled={words === undefined}
+          onClick={() => saveFile("plan-recovery-phrase.txt", "text/plain", `${words ?? ""}\n`)}
+        >
+          <Icon name="download" size={18} />
+          Download
+        </button>
+      </div>
+    </>
+  );
+}
+
+export function EnterPhraseDialog({ onClose }: DialogCloseProps): JSX.Element {
+  const { db, toast } = useApp();
+  const { sync } = useStatus(db);
+  const [words, setWords] = useState("");
+  const task = useTask();
+  const isWrong = sync.phase === "failed" && sync.error.code === "wrong_phrase";
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    task.run(async () => {
+      await db.usePhrase(normalWords(words));
+      // Only what the server has says whether they are the right ones.
+      await db.sync();
+      toast({ text: "Your items are here" });
+      onClose();
+    });
+  };
+  const before =
+    isWrong && !task.isBusy ? "This is not the phrase your items are encrypted with." : undefined;
+  return (
+    <Dialog title="Enter your recovery phrase" onClose={onClose} size="small" testId="enter-phrase">
+      <p>
+        Your items are encrypted from end to end. Enter the 24 words you wrote down when you made
+        the account, or look them up on a device that has your items: Settings, Recovery phrase.
+      </p>
+      <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
+        <Problem text={errorText(task.error) ?? before} />
+        <PhraseField words={words} onInput={setWords} />
+        <div class="button-row button-row-end">
+          <button type="button" class="button button-quiet" onClick={onClose}>
+            Later
+          </button>
+          <button
+            type="submit"
+            class="button button-primary"
+            disabled={task.isBusy || wordsCount(words) === 0}
+          >
+            {task.isBusy ? "Checking…" : "Open my items"}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface PhraseFieldProps {
+  readonly words: string;
+  readonly onInput: (words: string) => void;
+}
+
+export function PhraseField({ words, onInput }: PhraseFieldProps): JSX.Element {
+  return (
+    <Field label="Recovery phrase" hint={`${wordsCount(words)} of 24 words`}>
+      {({ id, hint }) => (
+        <textarea
+          id={id}
+          aria-describedby={hint}
+          class="phrase-input"
+          rows={4}
+          required
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          value={words}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** One space between two words; without the numbers of a list. */
+export function normalWords(words: string): string {
+  return words
+    .split(/[\s\d.,:;()–-]+/)
+    .filter((word) => word !== "")
+    .join(" ");
+}
+
+function wordsCount(words: string): number {
+  const normal = normalWords(words);
+  return normal === "" ? 0 : normal.split(" ").length;
+}

@@ -1,0 +1,86 @@
+/**
+ * What stands where a view has no items: what it is for, and what to do next.
+ */
+import type { JSX } from "preact";
+import { useApp } from "../app-context.js";
+import type { PlanView } from "../data/views.js";
+import { Icon, type IconName } from "../ui/icons.js";
+
+interface EmptyStateText {
+  readonly icon: IconName;
+  readonly title: string;
+  readonly text: string;
+}
+
+function textOf(view: PlanView): EmptyStateText {
+  switch (view.kind) {
+    case "today":
+      return {
+        icon: "check",
+        title: "Nothing due today",
+        text: "What is due today, or overdue, shows up here.",
+      };
+    case "upcoming":
+      return {
+        icon: "upcoming",
+        title: "Nothing ahead",
+        text: "Give an item a due date and it waits here for its day.",
+      };
+    case "all":
+      return {
+        icon: "all",
+        title: "Nothing to do yet",
+        text: "Type your first item above. It is kept on this device, and you need no account.",
+      };
+    case "none":
+      return {
+        icon: "none",
+        title: "No strays",
+        text: "Items whose list was deleted elsewhere show up here.",
+      };
+    case "list":
+      return {
+        icon: "check",
+        title: "This list is empty",
+        text: "Type above to add an item, or drag one here from another list.",
+      };
+    case "search":
+      return {
+        icon: "search",
+        title: "Nothing found",
+        text: "Every word has to be in an item’s title or note.",
+      };
+  }
+}
+
+export function EmptyView({ view }: { readonly view: PlanView }): JSX.Element {
+  const app = useApp();
+  // Somebody who has no list yet has just come.
+  const isFirst = app.lists.length === 0 && view.kind !== "search";
+  const { icon, title, text } = textOf(isFirst ? { kind: "all" } : view);
+  return (
+    <div class="empty">
+      <span class="empty-icon">
+        <Icon name={icon} size={28} />
+      </span>
+      <h2>{title}</h2>
+      <p>{text}</p>
+      {isFirst && (
+        <p class="empty-actions">
+          <button type="button" class="button" onClick={() => app.openDialog({ kind: "import" })}>
+            <Icon name="upload" size={18} />
+            Import a file
+          </button>
+          <button
+            type="button"
+            class="button"
+            onClick={() => app.openDialog({ kind: "account", mode: "signIn" })}
+          >
+            <Icon name="user" size={18} />
+            Sign in
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,220 @@
+/**
+ * How the database stands, in the words of the screen: a short label for the pill, a sentence or
+ * two, and what the user can do about it. Pure: the status goes in, texts come out.
+ */
+import type { ErrorInfo, SyncProgress, ServerLoss, DatabaseStatus } from "@warren/client";
+import { describeAgo } from "../data/dates.js";
+
+export type StatusTone = "quiet" | "ok" | "busy" | "warn" | "bad";
+export type SyncRemedy = "signUp" | "signIn" | "phrase" | "begin" | "retry" | "export";
+
+export interface SyncIndicator {
+  readonly tone: StatusTone;
+  readonly label: string;
+  readonly detail: string;
+  /** 0 to 1, where it is known. */
+  readonly fraction?: number;
+  readonly remedy?: SyncRemedy;
+}
+
+/** `login`: whose items these are, also while nobody is signed in. */
+export function syncIndicator(
+  status: DatabaseStatus,
+  nowMs: number,
+  login?: string,
+): SyncIndicator {
+  const sync = status.sync;
+  switch (sync.phase) {
+    case "local":
+      return localStanding(status, login);
+    case "inStep":
+      if (status.serverLoss !== undefined) return lossStanding(status.serverLoss, nowMs);
+      return {
+        tone: "ok",
+        label: "In step",
+        detail: `The server has everything${ago(status, nowMs)}.`,
+      };
+    case "pending":
+      return { tone: "busy", label: "Saving…", detail: "Changes are about to be sent." };
+    case "syncing":
+      return syncing(sync.progress);
+    case "offline":
+      return {
+        tone: "warn",
+        label: status.unsent === 0 ? "Offline" : `Offline, ${count(status.unsent)} unsent`,
+        detail: `The server cannot be reached. You can go on: ${
+          status.unsent === 0 ? "what you change" : `${changes(status.unsent)}`
+        } will be sent when it is back.`,
+        remedy: "retry",
+      };
+    case "failed":
+      return failed(sync.error, status);
+  }
+}
+
+/** Names that are shown of the devices that may have what the server has lost. */
+const DEVICES_NAMED_MAX = 3;
+
+function lossStanding(
+  { atMs, count: lost, devicesAway }: ServerLoss,
+  nowMs: number,
+): SyncIndicator {
+  const what = lost === undefined ? "an unknown number of changes" : changes(lost);
+  const names = devicesAway.slice(0, DEVICES_NAMED_MAX);
+  const more = devicesAway.length - names.length;
+  const named = [...names, ...(more > 0 ? [`${count(more)} more`] : [])].join(", ");
+  const nobody =
+    lost === undefined
+      ? "Open Plan on each device that may have changes which others lack."
+      : "All devices that the server knows have synced since, and none of them had these.";
+  const who =
+    devicesAway.length === 0
+      ? nobody
+      : `Devices that have not synced since may have them: ${named}. Open Plan there.`;
+  return {
+    tone: "warn",
+    label: "Changes missing",
+    detail: `A damaged disk has cost the server ${what} (${describeAgo(atMs, nowMs)}). ${who}`,
+  };
+}
+
+function localStanding(status: DatabaseStatus, login: string | undefined): SyncIndicator {
+  if (login !== undefined) {
+    return {
+      tone: "warn",
+      label: "Signed out",
+      detail: `The items of ${login} stay on this device. Sign in to sync them again.`,
+      remedy: "signIn",
+    };
+  }
+  if (status.storage === "memory") {
+    return {
+      tone: "warn",
+      label: "Not saved",
+      detail:
+        "This browser gives no lasting storage here (a private window?). What you enter is gone " +
+        "when you close the last tab. With an account it is kept on the server.",
+      remedy: "signUp",
+    };
+  }
+  return {
+    tone: "quiet",
+    label: "On this device only",
+    detail:
+      "Your items are saved on this device. With an account they are on your other devices, too.",
+    remedy: "signUp",
+  };
+}
+
+function syncing(progress: SyncProgress | undefined): SyncIndicator {
+  const detail = "Changes go back and forth.";
+  if (progress?.stage === "applied") {
+    return { tone: "busy", label: `Sorting in ${count(progress.done)}`, detail };
+  }
+  if (progress === undefined || progress.total === 0) {
+    return { tone: "busy", label: "Syncing…", detail };
+  }
+  return {
+    tone: "busy",
+    label: `Syncing ${count(progress.done)} / ${count(progress.total)}`,
+    detail: progress.stage === "sent" ? "Your changes are being sent." : "Items are arriving.",
+    fraction: Math.min(1, progress.done / progress.total),
+  };
+}
+
+/** What a code means to people, and what they can do. */
+function failed(error: ErrorInfo, status: DatabaseStatus): SyncIndicator {
+  const unsent = status.unsent === 0 ? "" : ` ${changes(status.unsent)} wait here, none is lost.`;
+  const bad = (label: string, detail: string, remedy?: SyncRemedy): SyncIndicator => ({
+    tone: "bad",
+    label,
+    detail: detail + unsent,
+    ...(remedy === undefined ? {} : { remedy }),
+  });
+  switch (error.code) {
+    case "invalid_token":
+      return bad(
+        "Signed out",
+        "This device was signed out, so it no longer syncs. Your items stay here. Sign in to " +
+          "sync them again, with the new password if it was changed.",
+        "signIn",
+      );
+    case "wrong_password":
+      return bad("Sign in again", "The password was changed. Sign in with the new one.", "signIn");
+    case "sealed":
+      return bad(
+        "Recovery phrase needed",
+        "Your items are encrypted from end to end. Enter the recovery phrase to read them here.",
+        "phrase",
+      );
+    case "wrong_phrase":
+    case "already_sealed":
+      return bad(
+        "Wrong recovery phrase",
+        "The phrase on this device is not the one your items are encrypted with.",
+        "phrase",
+      );
+    case "new_account":
+      return bad(
+        "Not synced yet",
+        "This account has no items yet. Say whether it is new, before anything is sent.",
+        "begin",
+      );
+    case "account_plain":
+      return bad(
+        "Not your account?",
+        "The server says that this account is not encrypted from end to end, but your items here " +
+          "are. Nothing was sent.",
+        "retry",
+      );
+    case "unproved_phrase":
+      return bad(
+        "Nothing opens yet",
+        "There is nothing on the server yet that your recovery phrase opens. Open Plan on the " +
+          "device that made it.",
+        "begin",
+      );
+    case "quota_exceeded":
+      return bad(
+        "Account is full",
+        `The server takes no more: ${error.message}. Ask its operator for more room.`,
+        "retry",
+      );
+    case "storage_full":
+      return bad(
+        "This device is full",
+        "There is no room left to save on this device. Free some; to be safe, export your items.",
+        "export",
+      );
+    case "clock_drift":
+      return bad(
+        "Check the clock",
+        "This device’s clock is wrong. Set it right, then try again.",
+        "retry",
+      );
+    default:
+      return bad("Sync failed", `${sentence(error.message)} (${error.code})`, "retry");
+  }
+}
+
+function ago(status: DatabaseStatus, nowMs: number): string {
+  return status.syncedMs === undefined ? "" : `, as of ${describeAgo(status.syncedMs, nowMs)}`;
+}
+
+export function count(value: number): string {
+  return value.toLocaleString("en");
+}
+
+/** "1 item", "2 items". */
+export function counted(value: number, one: string, several = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : several}`;
+}
+
+function changes(value: number): string {
+  return counted(value, "change");
+}
+
+function sentence(text: string): string {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+}

@@ -1,0 +1,85 @@
+/** Transactions that a tab holds open: how long, and what is left of them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { RpcMethodName, RpcParams } from "../../client/src/rpc-methods.js";
+import { openReplicaFile } from "../../client/src/replica-file.js";
+import { createMutex } from "../../client/src/mutex.js";
+import type { RpcCallOf } from "../../client/src/tab-messages.js";
+import {
+  TRANSACTION_IDLE_MS_MAX,
+  createStatementRunner,
+  type StatementRunner,
+} from "../../client/src/statement-runner.js";
+import { fakeClock, type FakeClock } from "./clock.js";
+import { engine } from "./sqlite.js";
+
+let number = 0;
+
+function call<K extends RpcMethodName>(name: K, given: RpcParams<K>): RpcCallOf<K> {
+  number += 1;
+  return { kind: "call", tab: "tab", number, settled: 0, again: false, name, given };
+}
+
+interface StatementScene {
+  readonly runs: StatementRunner;
+  readonly clock: FakeClock;
+  readonly count: () => Promise<number>;
+}
+
+async function scene(): Promise<StatementScene> {
+  const clock = fakeClock();
+  const file = await openReplicaFile(engine(":memory:"), "plan", undefined, true);
+  file.run("CREATE TABLE t (a)", []);
+  const parts = {
+    file,
+    clock,
+    turns: createMutex(10),
+    isAlive: () => true,
+    wrote: () => undefined,
+  };
+  const runs = createStatementRunner(parts);
+  const read = call("run", { sql: "SELECT count(*) AS n FROM t", parameters: [] });
+  return { runs, clock, count: async () => (await runs.run(read)).numbers[0] ?? -1 };
+}
+
+const insert = (transaction: number): RpcCallOf<"runIn"> =>
+  call("runIn", { sql: "INSERT INTO t VALUES (1)", parameters: [], transaction });
+
+test("a transaction that is silent for too long is rolled back", async () => {
+  const { runs, clock, count } = await scene();
+  const begin = call("begin", undefined);
+  await runs.begin(begin);
+  runs.runIn(insert(begin.number));
+  const waiting = count();
+  await clock.pass(TRANSACTION_IDLE_MS_MAX - 1);
+  runs.runIn(insert(begin.number));
+  await clock.pass(TRANSACTION_IDLE_MS_MAX);
+  assert.equal(await waiting, 0);
+  assert.throws(() => runs.runIn(insert(begin.number)), { code: "transaction_ended" });
+  const commit = call("commit", { transaction: begin.number });
+  assert.throws(() => runs.commit(commit), { code: "transaction_ended" });
+});
+
+test("one that SQLite rolled back is over, and others have their turn", async () => {
+  const { runs, clock, count } = await scene();
+  const begin = call("begin", undefined);
+  await runs.begin(begin);
+  const sql = "INSERT OR ROLLBACK INTO t SELECT NULL WHERE 0; ROLLBACK";
+  runs.runIn(call("runIn", { sql, parameters: [], transaction: begin.number }));
+  assert.throws(() => runs.runIn(insert(begin.number)), { code: "transaction_ended" });
+  assert.equal(await count(), 0);
+  assert.deepEqual(clock.due(), []);
+});
+
+test("so many calls wait, and no more", async () => {
+  const { runs, count } = await scene();
+  const begin = call("begin", undefined);
+  await runs.begin(begin);
+  const waiting = Array.from({ length: 10 }, count);
+  await assert.rejects(count(), { code: "busy" });
+  runs.rollback(call("rollback", { transaction: begin.number }));
+  assert.deepEqual(
+    await Promise.all(waiting),
+    Array.from({ length: 10 }, () => 0),
+  );
+});

@@ -1,0 +1,116 @@
+//! Cargo, and what it compiles for the tests: `cargo test --no-run`, once for all of them.
+//!
+//! # Invariants
+//! - Always the whole workspace's features, whatever is wanted: no crate is compiled twice.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::test_jobs::TestJob;
+
+/// A file that cargo made.
+pub(crate) struct CargoArtifact {
+    /// The package's folder.
+    folder: PathBuf,
+    /// `lib`, `bin`, `test`, …
+    kind: String,
+    name: String,
+    is_test: bool,
+    /// The first of its files, or the program.
+    pub(crate) path: PathBuf,
+}
+
+/// Cargo as if it were started by hand: build scripts look at what `cargo run` has told this program about
+/// itself, so `ring` would be compiled anew in each clone, and after each build by hand.
+pub(crate) fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(root);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_") {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
+}
+
+/// Runs `cargo ARGS…`, which compiles, and returns what it made.
+pub(crate) fn compile(root: &Path, args: &[&str]) -> Result<Vec<CargoArtifact>> {
+    let mut cargo = cargo(root);
+    cargo.args(args).args(["--locked", "--message-format"]);
+    let mut child = cargo
+        .arg("json-render-diagnostics")
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start cargo")?;
+    let messages = BufReader::new(child.stdout.take().context("stdout is piped")?);
+    let mut made = Vec::new();
+    for line in messages.lines() {
+        let message = serde_json::from_str(&line?).context("cargo's messages")?;
+        made.extend(artifact(&message));
+    }
+    ensure!(child.wait()?.success(), "`cargo {}` failed", args.join(" "));
+    Ok(made)
+}
+
+fn artifact(message: &Value) -> Option<CargoArtifact> {
+    let target = &message["target"];
+    let path = message["executable"].as_str().or_else(|| message["filenames"][0].as_str())?;
+    Some(CargoArtifact {
+        folder: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
+        kind: target["kind"][0].as_str()?.to_owned(),
+        name: target["name"].as_str()?.to_owned(),
+        is_test: message["profile"]["test"].as_bool()?,
+        path: path.into(),
+    })
+}
+
+/// All test programs of the workspace and `warren`; `only` is one integration test's name.
+pub(crate) fn compile_tests(root: &Path, only: Option<&str>) -> Result<Vec<CargoArtifact>> {
+    let only: Vec<&str> = only.into_iter().flat_map(|name| ["--test", name]).collect();
+    compile(root, &[&["test", "--no-run", "--workspace"], &only[..]].concat())
+}
+
+/// The binary among them.
+pub(crate) fn warren(made: &[CargoArtifact]) -> Result<&Path> {
+    let mut binaries = made.iter().filter(|one| one.kind == "bin" && !one.is_test);
+    let warren = binaries.find(|one| one.name == "warren").context("cargo made no `warren`")?;
+    Ok(&warren.path)
+}
+
+/// Crates whose tests need what a disk does: flushes beside other work, files that are not in memory.
+const ABOUT_DISK: &[&str] = &["bench", "engine"];
+
+/// The test programs, and the examples in the documentation.
+pub(crate) fn jobs(root: &Path, made: &[CargoArtifact]) -> Vec<TestJob> {
+    let tests = made.iter().filter(|one| one.is_test);
+    let mut jobs: Vec<TestJob> = tests.map(|test| test.job(root)).collect();
+    let mut documented = cargo(root);
+    documented.args(["test", "--locked", "--workspace", "--doc", "--no-fail-fast"]);
+    let name = "examples in the documentation".to_owned();
+    jobs.push(TestJob { name, command: documented, is_about_disk: false, has_named_tests: false });
+    jobs
+}
+
+impl CargoArtifact {
+    /// As cargo would run it, but for the format of what it says, which is not stable in Rust:
+    /// `RUSTC_BOOTSTRAP` lets the pinned compiler's libtest use it.
+    fn job(&self, root: &Path) -> TestJob {
+        let package = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        let is_unit = self.kind != "test";
+        let name =
+            if is_unit { package.clone().into_owned() } else { format!("{package} {}", self.name) };
+        let mut command = Command::new(&self.path);
+        command.args(["-Zunstable-options", "--format=json", "--report-time"]);
+        command.current_dir(&self.folder).env("RUSTC_BOOTSTRAP", "1");
+        command.env("CARGO_MANIFEST_DIR", &self.folder);
+        // Hundreds of the processes that they start are Node with the same megabytes of script.
+        command.env("NODE_COMPILE_CACHE", root.join("target/tmp/node"));
+        let is_about_disk = ABOUT_DISK.contains(&package.as_ref());
+        TestJob { name, command, is_about_disk, has_named_tests: true }
+    }
+}

@@ -1,0 +1,29 @@
+//! `cargo xtask faults|attacks [--long] [NAME…]`: the tests that break file operations and lose
+//! power, and those that attack a server; `cargo xtask fuzz`.
+//!
+//! The short forms are part of `cargo xtask ci test`. In the long form the first breaks every
+//! operation of every scenario and makes some thousand images, which takes hours on two cores; the
+//! second takes a quarter of an hour, and prints what an honest user measures meanwhile.
+
+mod fuzz;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::cargo_artifacts::cargo;
+
+/// Runs one of them, by the name of the test program.
+pub(crate) fn run(root: &Path, suite: &str, args: &[&str]) -> Result<bool> {
+    if suite == "fuzz" {
+        return fuzz::run(root, args);
+    }
+    let (flags, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| **arg == "--long");
+    let mut cargo = cargo(root);
+    cargo.args(["test", "--locked", "--package", "cli", "--test", suite, "--"]);
+    cargo.args(["--nocapture", "--test-threads", "1"]).args(names);
+    if !flags.is_empty() {
+        cargo.env(format!("WARREN_{}", suite.to_uppercase()), "long");
+    }
+    Ok(cargo.status().context("cannot start cargo")?.success())
+}

@@ -1,0 +1,366 @@
+//! Test programs, a few at once: what failed, what passed only when it was tried again, and what was
+//! slowest.
+//!
+//! A program reports in lines of JSON, as libtest does
+//! (`--format json`, <https://github.com/rust-lang/rust/issues/49359>); `web/tests/reporter.mjs` does
+//! the same for Node. Other lines are shown if something failed.
+//!
+//! # Invariants
+//! - Each test has a limit of its own, [`TEST_TIME_MAX`]. What exceeds it, or kills its program, costs
+//!   itself: the other tests of that program run in another process.
+//! - A test that failed runs again when all programs have ended, alone, at most [`RETRIES_COUNT`] times.
+//!   If it passes then, it is reported as flaky and does not fail the run.
+//! - A program that ends badly without a failed test counts as one failure, named after it.
+
+mod test_program;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fmt::{self, Display, Formatter};
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::sync::mpsc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use self::test_program::ProgramRun;
+use crate::{now, print_line};
+
+/// Programs that run at one time: most wait, for disks, servers and browsers, a part of theirs.
+const JOBS_COUNT_MAX: usize = 2;
+
+/// How long a test may take: eight times what the slowest takes on an idle machine.
+const TEST_TIME_MAX: Duration = Duration::from_mins(8);
+
+/// How often a failed test is tried again, if nothing else is asked for.
+const RETRIES_COUNT: u32 = 2;
+
+/// How long to wait before the first retry. Each further one waits twice as long.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// With more failures than this, none is tried again: so many have a cause.
+const RETRIED_COUNT_MAX: usize = 20;
+
+/// Those that take longest, first: else others are long done when they end.
+const LONG: &[&str] = &[
+    "cli e2e",
+    "cli actual",
+    "cli faults",
+    "cli attacks",
+    "replica it",
+    "engine it",
+    "web plan-screens",
+    "web bundlers",
+    "web plan-large",
+];
+
+/// Lines of a program that wait to be read, and those that are kept.
+const LINES_COUNT_MAX: usize = 10_000;
+
+/// How many of the slowest tests are named in the end.
+const SLOWEST_COUNT: usize = 30;
+
+/// How much of the output of a failure is repeated in the end.
+const OUTPUT_LINES_COUNT: usize = 12;
+
+/// Below this much room in memory, temporary files go to the disk: a whole run holds half of it at most,
+/// when the tests of large first syncs run.
+const MEMORY_BYTES_MIN: u64 = 4 << 30;
+
+/// A program that tests.
+pub(crate) struct TestJob {
+    pub(crate) name: String,
+    pub(crate) command: Command,
+    /// Whether it is about the disk, so that its temporary files belong there.
+    pub(crate) is_about_disk: bool,
+    /// Whether its tests can be listed, and run one by one (libtest). Else it runs again as a whole.
+    pub(crate) has_named_tests: bool,
+}
+
+impl TestJob {
+    /// The command for the named tests; for all of them if none is named.
+    fn command(&self, tests: &[&str]) -> Command {
+        let mut command = Command::new(self.command.get_program());
+        command.args(self.command.get_args());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        if let Some(folder) = self.command.get_current_dir() {
+            command.current_dir(folder);
+        }
+        if !tests.is_empty() {
+            command.arg("--exact").args(tests);
+        }
+        command
+    }
+}
+
+/// What became of tests.
+#[derive(Default, Debug)]
+pub(crate) struct TestReport {
+    passed_count: usize,
+    failed: Vec<TestFailure>,
+    /// Failures of tests that passed when they were tried again. They count as passed, too.
+    flaky: Vec<TestFailure>,
+    /// With the seconds that each took.
+    durations: Vec<(f64, String)>,
+}
+
+/// A test or a step that failed.
+#[derive(PartialEq, Clone, Debug)]
+pub(crate) struct TestFailure {
+    /// With the name of its job, and a note in brackets if it did not end by itself.
+    name: String,
+    /// Its name in its program, if it can run alone.
+    test: Option<String>,
+    /// The first of its output.
+    output: String,
+}
+
+impl TestFailure {
+    pub(crate) fn new(name: String, test: Option<String>, output: &str) -> Self {
+        let lines: Vec<_> = output.lines().take(OUTPUT_LINES_COUNT).collect();
+        Self { name, test, output: lines.join("\n") }
+    }
+}
+
+/// Splits the arguments of a command into its names and what comes before them: `[--retries N] [NAME…]`.
+pub(crate) fn retries<'a>(args: &'a [&'a str]) -> Result<(&'a [&'a str], u32)> {
+    match args {
+        ["--retries", count, names @ ..] => {
+            Ok((names, count.parse().context("--retries takes a number")?))
+        }
+        ["--retries"] => anyhow::bail!("--retries takes a number"),
+        names => Ok((names, RETRIES_COUNT)),
+    }
+}
+
+/// How test programs are run.
+struct JobRunner {
+    test_time_max: Duration,
+    retries_count: u32,
+    retry_delay: Duration,
+}
+
+/// Runs them, and those tests that failed again, `retries_count` times at most.
+pub(crate) fn run(jobs: Vec<TestJob>, retries_count: u32) -> Result<TestReport> {
+    test_program::end_with_signals()?;
+    let runner =
+        JobRunner { test_time_max: TEST_TIME_MAX, retries_count, retry_delay: RETRY_DELAY };
+    runner.run(jobs)
+}
+
+impl JobRunner {
+    fn run(&self, mut jobs: Vec<TestJob>) -> Result<TestReport> {
+        jobs.sort_by_key(|job| {
+            LONG.iter().position(|name| *name == job.name).unwrap_or(LONG.len())
+        });
+        let memory = folder_in_memory()?;
+        if let Some(folder) = &memory {
+            for job in jobs.iter_mut().filter(|job| !job.is_about_disk) {
+                job.command.env("TMPDIR", folder.path());
+            }
+        }
+        let waiting = Mutex::new(VecDeque::from(jobs));
+        let ended = Mutex::new(Vec::new());
+        // Its guard ends here: in the loop's own condition it would live as long as the job runs.
+        let next = || lock(&waiting).pop_front();
+        let work = || -> Result<()> {
+            while let Some(job) = next() {
+                let report = self.run_job(&job)?;
+                lock(&ended).push((job, report));
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..JOBS_COUNT_MAX).map(|_| scope.spawn(work)).collect();
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().expect("a worker does not panic"))
+        })?;
+        let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let failed_count = ended.iter().map(|(_, report)| report.failed.len()).sum::<usize>();
+        let mut sum = TestReport::default();
+        for (job, report) in &mut ended {
+            if failed_count <= RETRIED_COUNT_MAX {
+                self.retry(job, report)?;
+            }
+            sum.add(std::mem::take(report));
+        }
+        Ok(sum)
+    }
+
+    /// Runs a program, again and again with the tests that a process which died has left, until none is.
+    fn run_job(&self, job: &TestJob) -> Result<TestReport> {
+        let start = now();
+        let mut report = TestReport::default();
+        let mut left: Option<Vec<String>> = None;
+        loop {
+            let tests: Vec<&str> = left.iter().flatten().map(String::as_str).collect();
+            let ran = test_program::run(job, &tests, self.test_time_max)?;
+            // Without any, the next process would come no further.
+            let is_last = ran.is_complete || !job.has_named_tests || ran.ended.is_empty();
+            if !is_last {
+                let tests = left.map_or_else(|| test_program::list(job), Ok)?;
+                left = Some(tests.into_iter().filter(|test| !ran.ended.contains(test)).collect());
+            }
+            report.add(ran.into());
+            if is_last || left.as_ref().is_some_and(Vec::is_empty) {
+                break;
+            }
+        }
+        let counts = format!("{} passed, {} failed", report.passed_count, report.failed.len());
+        print_line(format_args!(
+            "{}: {counts} in {:.1} s",
+            job.name,
+            start.elapsed().as_secs_f64()
+        ))?;
+        Ok(report)
+    }
+
+    /// Tries what failed again.
+    fn retry(&self, job: &TestJob, report: &mut TestReport) -> Result<()> {
+        for tried in 0..self.retries_count {
+            if report.failed.is_empty() {
+                break;
+            }
+            // Nobody unparks this thread.
+            thread::park_timeout(self.retry_delay * 2_u32.pow(tried));
+            if job.has_named_tests && report.failed.iter().all(|failure| failure.test.is_some()) {
+                for failure in std::mem::take(&mut report.failed) {
+                    self.retry_test(job, failure, report)?;
+                }
+            } else {
+                let again = test_program::run(job, &[], self.test_time_max)?;
+                if again.is_passed() {
+                    let flaky = std::mem::take(&mut report.failed);
+                    *report = TestReport { flaky, ..again.into() };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn retry_test(
+        &self,
+        job: &TestJob,
+        failure: TestFailure,
+        report: &mut TestReport,
+    ) -> Result<()> {
+        print_line(format_args!("trying again: {}", failure.name))?;
+        let test: Vec<&str> = failure.test.as_deref().into_iter().collect();
+        let again = test_program::run(job, &test, self.test_time_max)?;
+        if again.is_passed() {
+            report.passed_count += again.passed_count;
+            report.flaky.push(failure);
+        } else {
+            report.failed.push(failure);
+        }
+        Ok(())
+    }
+}
+
+impl Display for TestFailure {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "FAILED {}\n{}", self.name, self.output)
+    }
+}
+
+impl ProgramRun {
+    fn is_passed(&self) -> bool {
+        self.failed.is_empty() && self.passed_count > 0
+    }
+}
+
+impl From<ProgramRun> for TestReport {
+    fn from(ran: ProgramRun) -> Self {
+        let ProgramRun { passed_count, failed, durations, .. } = ran;
+        Self { passed_count, failed, flaky: Vec::new(), durations }
+    }
+}
+
+impl TestReport {
+    fn add(&mut self, other: Self) {
+        self.passed_count += other.passed_count;
+        self.failed.extend(other.failed);
+        self.flaky.extend(other.flaky);
+        self.durations.extend(other.durations);
+    }
+
+    pub(crate) fn is_passed(&self) -> bool {
+        self.failed.is_empty()
+    }
+
+    /// Prints what took longest, what was flaky, and last what failed, `steps` among it: where one looks
+    /// first, and what is kept of long logs. The last line is `N passed, N failed`.
+    pub(crate) fn print(mut self, steps: &[TestFailure]) -> Result<()> {
+        self.durations.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+        if !self.durations.is_empty() {
+            print_line(format_args!("the slowest of {} tests:", self.durations.len()))?;
+        }
+        for (seconds, test) in self.durations.iter().take(SLOWEST_COUNT) {
+            print_line(format_args!("{seconds:8.1} s  {test}"))?;
+        }
+        for TestFailure { name, output, .. } in &self.flaky {
+            print_line(format_args!("FLAKY {name}: it failed once with\n{output}"))?;
+        }
+        steps.iter().chain(&self.failed).try_for_each(print_line)?;
+        let names = |failures: &[TestFailure]| {
+            failures.iter().map(|failure| failure.name.as_str()).collect::<Vec<_>>().join("; ")
+        };
+        let lists = [("flaky", &self.flaky[..]), ("failed steps", steps), ("failed", &self.failed)];
+        for (what, failures) in lists.into_iter().filter(|(_, failures)| !failures.is_empty()) {
+            print_line(format_args!("{what}: {}", names(failures)))?;
+        }
+        print_line(format_args!("{} passed, {} failed", self.passed_count, self.failed.len()))
+    }
+}
+
+/// A folder for temporary files that no disk has to flush, where there is room for one. What a process
+/// that is killed leaves behind is the same there: the difference is a power loss, which no test makes.
+fn folder_in_memory() -> Result<Option<TempDir>> {
+    const SHARED_MEMORY: &str = "/dev/shm";
+    let df = Command::new("df").args(["--block-size=1", "--output=avail", SHARED_MEMORY]).output();
+    let available = df.ok().and_then(|df| {
+        let text = String::from_utf8(df.stdout).ok()?;
+        text.lines().nth(1)?.trim().parse::<u64>().ok()
+    });
+    if available.is_none_or(|bytes| bytes < MEMORY_BYTES_MIN) {
+        return Ok(None);
+    }
+    // PostgreSQL runs as a user of its own.
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("warren-tests-").permissions(Permissions::from_mode(0o755));
+    Ok(Some(folder.tempdir_in(SHARED_MEMORY)?))
+}
+
+/// The lines of a program, as they come; one that prints more than is read waits.
+pub(crate) fn lines(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
+    thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if sender.send(text).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    receiver
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

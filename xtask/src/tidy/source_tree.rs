@@ -1,0 +1,102 @@
+//! The files that git knows or would add, in memory.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::rust_lexer::{self, SourceLine};
+
+#[derive(Debug)]
+pub(super) struct SourceFile {
+    /// Relative to the repository's root, with `/`.
+    pub(super) path: String,
+    /// Bytes that are not UTF-8 are replaced: text inside binary fixtures is checked too.
+    pub(super) text: String,
+}
+
+#[derive(Debug)]
+pub(super) struct SourceTree {
+    pub(super) files: Vec<SourceFile>,
+}
+
+impl SourceFile {
+    pub(super) fn is_rust(&self) -> bool {
+        Path::new(&self.path).extension().is_some_and(|extension| extension == "rs")
+    }
+
+    pub(super) fn is_markdown(&self) -> bool {
+        Path::new(&self.path).extension().is_some_and(|extension| extension == "md")
+    }
+
+    pub(super) fn rust_lines(&self) -> Vec<SourceLine> {
+        rust_lexer::lines(&self.text)
+    }
+
+    /// The lines as in an editor: counted from 1.
+    pub(super) fn numbered_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
+    }
+}
+
+impl SourceTree {
+    /// Files that are not yet added count too, so that a mistake is found before the commit.
+    pub(super) fn load(root: &Path) -> Result<SourceTree> {
+        let output = Command::new("git")
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
+            .current_dir(root)
+            .output()
+            .context("cannot start `git`")?;
+        ensure!(output.status.success(), "git: {}", String::from_utf8_lossy(&output.stderr).trim());
+        let names = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
+        let mut files = Vec::new();
+        // A deleted file stays in git's index until the commit.
+        for path in names.split_terminator('\0').filter(|path| root.join(path).is_file()) {
+            let bytes = fs::read(root.join(path)).with_context(|| format!("reading {path}"))?;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            files.push(SourceFile { path: path.to_owned(), text });
+        }
+        Ok(SourceTree { files })
+    }
+
+    pub(super) fn rust_files(&self) -> impl Iterator<Item = &SourceFile> {
+        self.files.iter().filter(|file| file.is_rust())
+    }
+
+    pub(super) fn get(&self, path: &str) -> Option<&SourceFile> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// Whether a file or a directory of that name exists; the empty path is the root.
+    pub(super) fn has(&self, path: &str) -> bool {
+        path.is_empty()
+            || self.files.iter().any(|file| {
+                let rest = file.path.strip_prefix(path);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+    }
+
+    #[cfg(test)]
+    pub(super) fn from_files(files: &[(&str, &str)]) -> SourceTree {
+        let file =
+            |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), text: (*text).into() };
+        SourceTree { files: files.iter().map(file).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_knows_files_and_directories_but_no_half_names() {
+        let tree = SourceTree::from_files(&[("docs/formats/a.md", "")]);
+        for path in ["", "docs", "docs/formats", "docs/formats/a.md"] {
+            assert!(tree.has(path), "{path}");
+        }
+        for path in ["doc", "docs/formats/a", "docs/formats/a.md/b"] {
+            assert!(!tree.has(path), "{path}");
+        }
+    }
+}
