@@ -12,12 +12,15 @@
 mod bans;
 mod crate_edges;
 mod dead_files;
+mod file_kinds;
 mod markdown;
+mod paths;
 mod private_text;
 mod purity;
 mod rust_lexer;
 mod sizes;
 mod source_tree;
+mod type_names;
 mod typescript;
 
 use std::fmt;
@@ -56,10 +59,13 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     for check in [
         bans::check,
         dead_files::check,
+        file_kinds::check,
         markdown::check,
+        paths::check,
         private_text::check,
         purity::check,
         sizes::check,
+        type_names::check,
         typescript::check,
     ] {
         findings.extend(check(&tree));

@@ -1,15 +1,21 @@
-//! The kept inputs: `corpora/NAME.zip`, one entry each, and `corpora/found/NAME-…`, which broke the
-//! target once.
+//! The kept inputs, in `vectors/fuzz`: `NAME.zip` has those of a target, and each `found/NAME-…`
+//! broke it once.
+//!
+//! An archive has one entry, `inputs`, so that thousands of small inputs are compressed together:
+//! each is preceded by its length in 4 bytes, little-endian.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::FuzzTarget;
+
+/// The one entry of an archive.
+const ENTRY: &str = "inputs";
 
 /// The seeds, what broke the target once, and what reaches all of it.
 pub fn inputs(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
@@ -21,17 +27,27 @@ pub fn inputs(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
         file => file.with_context(|| path.display().to_string())?,
     };
     let mut archive = ZipArchive::new(file).with_context(|| path.display().to_string())?;
-    for place in 0..archive.len() {
-        let mut input = Vec::new();
-        archive.by_index(place)?.read_to_end(&mut input)?;
-        inputs.push(input);
+    let mut archived = Vec::new();
+    archive.by_name(ENTRY)?.read_to_end(&mut archived)?;
+    inputs.extend(split(&archived).with_context(|| path.display().to_string())?);
+    Ok(inputs)
+}
+
+fn split(mut archived: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let mut inputs = Vec::new();
+    while let Some((length, rest)) = archived.split_first_chunk() {
+        let length = u32::from_le_bytes(*length) as usize;
+        let (input, rest) = rest.split_at_checked(length).context("an input ends too early")?;
+        inputs.push(input.to_owned());
+        archived = rest;
     }
+    ensure!(archived.is_empty(), "a length ends too early");
     Ok(inputs)
 }
 
 fn found(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
-    for file in fs::read_dir(folder().join("found")).context("corpora/found")? {
+    for file in fs::read_dir(folder().join("found")).context("the folder `found`")? {
         let path = file?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if name.strip_prefix(target.name).is_some_and(|rest| rest.starts_with('-')) {
@@ -61,9 +77,11 @@ pub fn pack(target: &FuzzTarget, folder: &Path) -> Result<usize> {
     inputs.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
     let path = path(target.name);
-    let mut archive = ZipWriter::new(File::create(&path).context("corpora")?);
-    for (place, input) in inputs.iter().enumerate() {
-        archive.start_file(format!("{place}"), options)?;
+    let file = File::create(&path).with_context(|| path.display().to_string())?;
+    let mut archive = ZipWriter::new(file);
+    archive.start_file(ENTRY, options)?;
+    for input in &inputs {
+        archive.write_all(&u32::try_from(input.len())?.to_le_bytes())?;
         archive.write_all(input)?;
     }
     archive.finish()?;
@@ -75,5 +93,5 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/fuzz")
 }

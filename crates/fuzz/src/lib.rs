@@ -2,7 +2,7 @@
 //!
 //! A target takes any bytes, reads them, and holds what it read against what must be true of it:
 //! that it is written back as the same bytes, that a sync ends. Each has a corpus, inputs that
-//! together reach what can be reached (`corpora/NAME.zip`).
+//! together reach what can be reached (`vectors/fuzz/NAME.zip`).
 //!
 //! ```text
 //! cargo xtask fuzz messages --minutes 60   searches for inputs with libFuzzer, keeps what is new

@@ -1,14 +1,10 @@
-//! Documents: one title each, links that lead somewhere, and a map whose places exist.
+//! Documents: one title each, and links that lead somewhere.
+//!
+//! # Not here
+//! - Paths in backticks → `paths.rs`.
 
 use super::TidyFinding;
 use super::source_tree::{SourceFile, SourceTree};
-
-/// In this document every path in backticks must exist.
-const MAP: &str = "ARCHITECTURE.md";
-
-/// What a path in backticks starts with, besides the ones that end in `.rs`.
-const FOLDERS: &[&str] =
-    &[".ci/", "bench/", "crates/", "docs/", "proto/", "vectors/", "web/", "xtask/"];
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
@@ -16,15 +12,12 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
         let prose = prose_lines(file);
         findings.extend(check_title(file, &prose));
         findings.extend(check_links(tree, file, &prose));
-        if file.path == MAP {
-            findings.extend(check_paths(tree, file, &prose));
-        }
     }
     findings
 }
 
 /// The numbered lines outside fenced blocks.
-fn prose_lines(file: &SourceFile) -> Vec<(usize, &str)> {
+pub(super) fn prose_lines(file: &SourceFile) -> Vec<(usize, &str)> {
     let mut fenced = false;
     let mut prose = Vec::new();
     for (number, line) in file.numbered_lines() {
@@ -71,28 +64,6 @@ fn check_links(tree: &SourceTree, file: &SourceFile, prose: &[(usize, &str)]) ->
         }
     }
     findings
-}
-
-fn check_paths(tree: &SourceTree, file: &SourceFile, prose: &[(usize, &str)]) -> Vec<TidyFinding> {
-    let mut findings = Vec::new();
-    for (number, line) in prose {
-        // Every second piece between backticks is code.
-        for code in line.split('`').skip(1).step_by(2).filter(|code| is_path(code)) {
-            let path = code.trim_end_matches('/');
-            let is_inside = |file: &SourceFile| file.path.ends_with(&format!("/{path}"));
-            if !tree.has(path) && !tree.files.iter().any(is_inside) {
-                let instead = format!("`{code}` does not exist: name what is there");
-                findings.push(TidyFinding::new(&file.path, *number, "path", instead));
-            }
-        }
-    }
-    findings
-}
-
-fn is_path(code: &str) -> bool {
-    let is_pattern = code.contains(|c: char| c.is_whitespace() || "*{}<>$…:".contains(c));
-    let starts = FOLDERS.iter().any(|folder| code.starts_with(folder));
-    !is_pattern && (starts || code.strip_suffix(".rs").is_some_and(|name| !name.is_empty()))
 }
 
 /// The line with its inline code blanked out.
@@ -160,19 +131,5 @@ mod tests {
         ] {
             assert_eq!(check_link(link), [], "{link}");
         }
-    }
-
-    #[test]
-    fn paths_on_the_map_exist() {
-        let check_path = |path: &str| check_document("ARCHITECTURE.md", &format!("# A\n`{path}`"));
-        for path in ["crates/mail/", "docs/gone.md", "gone.rs", "src/lock.rs"] {
-            assert_eq!(check_path(path), [(2, "path")], "{path}");
-        }
-        for path in
-            ["crates/crdt/", "clock.rs", "crdt/src/clock.rs", "crates/*/src", "`.rs`", "a b.rs"]
-        {
-            assert_eq!(check_path(path), [], "{path}");
-        }
-        assert_eq!(check_document("README.md", "# A\n`gone.rs`"), []);
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     findings
 }
 
-/// In `crates/x/` and in `https://a.org/x/` the folder is a part of something longer.
+/// In `crates/NAME/` and in `https://a.org/x/` the folder is a part of something longer.
 fn has_folder(line: &str, folder: &str) -> bool {
     let in_path = |c: char| c.is_alphanumeric() || "_-.~$*)]}".contains(c);
     line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(in_path))

@@ -14,6 +14,9 @@ pub(super) struct SourceFile {
     pub(super) path: String,
     /// Bytes that are not UTF-8 are replaced: text inside binary fixtures is checked too.
     pub(super) text: String,
+    pub(super) bytes_count: usize,
+    /// It is not UTF-8, or has a NUL.
+    pub(super) is_binary: bool,
 }
 
 #[derive(Debug)]
@@ -22,12 +25,26 @@ pub(super) struct SourceTree {
 }
 
 impl SourceFile {
+    fn new(path: &str, bytes: &[u8]) -> SourceFile {
+        SourceFile {
+            path: path.to_owned(),
+            text: String::from_utf8_lossy(bytes).into_owned(),
+            bytes_count: bytes.len(),
+            is_binary: bytes.contains(&0) || str::from_utf8(bytes).is_err(),
+        }
+    }
+
     pub(super) fn is_rust(&self) -> bool {
         Path::new(&self.path).extension().is_some_and(|extension| extension == "rs")
     }
 
     pub(super) fn is_markdown(&self) -> bool {
         Path::new(&self.path).extension().is_some_and(|extension| extension == "md")
+    }
+
+    pub(super) fn is_typescript(&self) -> bool {
+        let extension = Path::new(&self.path).extension();
+        extension.is_some_and(|extension| extension == "ts" || extension == "tsx")
     }
 
     pub(super) fn rust_lines(&self) -> Vec<SourceLine> {
@@ -54,8 +71,7 @@ impl SourceTree {
         // A deleted file stays in git's index until the commit.
         for path in names.split_terminator('\0').filter(|path| root.join(path).is_file()) {
             let bytes = fs::read(root.join(path)).with_context(|| format!("reading {path}"))?;
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            files.push(SourceFile { path: path.to_owned(), text });
+            files.push(SourceFile::new(path, &bytes));
         }
         Ok(SourceTree { files })
     }
@@ -79,9 +95,8 @@ impl SourceTree {
 
     #[cfg(test)]
     pub(super) fn from_files(files: &[(&str, &str)]) -> SourceTree {
-        let file =
-            |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), text: (*text).into() };
-        SourceTree { files: files.iter().map(file).collect() }
+        let files = files.iter().map(|(path, text)| SourceFile::new(path, text.as_bytes()));
+        SourceTree { files: files.collect() }
     }
 }
 

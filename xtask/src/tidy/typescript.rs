@@ -11,12 +11,7 @@ const LINES_MAX: usize = 400;
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let in_web = tree.files.iter().filter(|file| file.path.starts_with("web/"));
-    in_web.filter(|file| is_typescript(file)).flat_map(check_file).collect()
-}
-
-fn is_typescript(file: &SourceFile) -> bool {
-    let extension = file.path.rsplit_once('.').map(|(_, extension)| extension);
-    extension.is_some_and(|extension| ["ts", "tsx"].contains(&extension))
+    in_web.filter(|file| file.is_typescript()).flat_map(check_file).collect()
 }
 
 fn check_file(file: &SourceFile) -> Vec<TidyFinding> {

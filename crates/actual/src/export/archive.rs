@@ -9,8 +9,8 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::export::ExportError;
 
-/// What is in an archive, unpacked: more than this no app imports (`@actual-app/core` 26.9.0,
-/// `server/util/zip.ts`).
+/// What is in an archive, unpacked: more than this no app imports (version 26.9.0,
+/// `@actual-app/core/server/util/zip.ts`).
 pub(super) const BYTES_MAX: u64 = 500 << 20;
 
 const DATABASE: &str = "db.sqlite";

@@ -1,8 +1,8 @@
 //! A budget's database in memory, and messages applied to it as an app applies those that it
 //! receives.
 //!
-//! Source: `@actual-app/core` 26.9.0, `server/sync/index.ts` (`compareMessages`, `apply`,
-//! `deserializeValue`) and `server/sync/repair.ts`.
+//! Source, of version 26.9.0: `@actual-app/core/server/sync/index.ts` (`compareMessages`, `apply`,
+//! `deserializeValue`) and `@actual-app/core/server/sync/repair.ts`.
 //!
 //! # Invariants
 //! - A message that the database knows changes nothing; one that is older than a known one of the

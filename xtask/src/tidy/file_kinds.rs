@@ -1,0 +1,54 @@
+//! What is committed: small files, and text. A clone stays quick, and a change can be read.
+//!
+//! # Not here
+//! - Lines of a source file → `sizes.rs`, `typescript.rs`.
+
+use super::TidyFinding;
+use super::source_tree::SourceTree;
+
+/// The largest file, of recorded cases, has 200,074.
+const BYTES_MAX: usize = 200 << 10;
+
+/// Where binary files may be: pictures of the documentation, recorded inputs, icons of the app.
+const BINARY_FOLDERS: &[&str] = &["docs/screens/", "vectors/", "web/plan/public/"];
+
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
+    let mut findings = Vec::new();
+    for file in &tree.files {
+        if file.bytes_count > BYTES_MAX {
+            let advice = format!(
+                "{} bytes, {BYTES_MAX} at most: split it, or let a build or a test make it",
+                file.bytes_count
+            );
+            findings.push(TidyFinding::new(&file.path, 1, "large-file", advice));
+        }
+        if file.is_binary && !BINARY_FOLDERS.iter().any(|folder| file.path.starts_with(folder)) {
+            let advice = format!("a binary file belongs into one of {}", BINARY_FOLDERS.join(", "));
+            findings.push(TidyFinding::new(&file.path, 1, "binary-file", advice));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(path: &str, text: &str) -> Vec<&'static str> {
+        let findings = check(&SourceTree::from_files(&[(path, text)]));
+        findings.iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn large_files_are_found() {
+        assert_eq!(rules("vectors/a.json", &"é".repeat(BYTES_MAX / 2)), [""; 0]);
+        assert_eq!(rules("vectors/a.json", &"a".repeat(BYTES_MAX + 1)), ["large-file"]);
+    }
+
+    #[test]
+    fn binary_files_are_found() {
+        assert_eq!(rules("crates/a/src/a.bin", "a\0b"), ["binary-file"]);
+        assert_eq!(rules("vectors/a.bin", "a\0b"), [""; 0]);
+        assert_eq!(rules("crates/a/src/a.rs", "// é"), [""; 0]);
+    }
+}
