@@ -24,7 +24,7 @@ use serde::Serialize;
 use crate::competitors::server::{CompetitorServerInfo, CompetitorService};
 use crate::competitors::setup::{CompetitorKind, MissingPolicy};
 use crate::competitors::{self, CompetitorFilter, CompetitorSearch, UnavailableCompetitor};
-use crate::format::asked;
+use crate::format::format_threshold;
 use crate::goals::{GoalResult, GoalThreshold};
 use crate::machine::MachineInfo;
 use crate::message_generator::ContentKind;
@@ -142,7 +142,7 @@ pub fn run(plan: &ActualBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     let run = ActualBenchRun { plan, fixture, service: found.present.into_iter().next() };
     let stop_rule = StopRule::rounds(plan.rounds, plan.duration);
     let mut tables = Vec::new();
-    for section in sections::of(&run)? {
+    for section in sections::for_run(&run)? {
         tables.push(suite::run(section, &stop_rule, bar)?);
     }
     let failures = run.fixture.failures.take().into_iter();
@@ -193,7 +193,7 @@ fn settings(plan: &ActualBenchPlan) -> Vec<(String, String)> {
         ("messages a page", plan.page.to_string()),
         ("messages of a small budget", sections::SMALL_BUDGET.to_string()),
         ("rounds", plan.rounds.to_string()),
-        ("seconds a case", asked(plan.duration.as_secs_f64())),
+        ("seconds a case", format_threshold(plan.duration.as_secs_f64())),
     ];
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

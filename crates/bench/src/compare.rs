@@ -155,7 +155,9 @@ impl fmt::Display for ReportComparison {
 impl TableComparison {
     fn text(&self) -> String {
         let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
-        let told = |difference: &Option<MedianDifference>| difference.as_ref().map(format::told);
+        let told = |difference: &Option<MedianDifference>| {
+            difference.as_ref().map(format::format_difference)
+        };
         let column = |heading: &str, detail, cells| MetricColumn {
             heading: heading.to_owned(),
             detail,
@@ -197,7 +199,8 @@ mod tests {
             )
         };
         let row = |name: &str, rate: f64, of_baseline: f64| {
-            let difference = (of_baseline < 1.0).then(|| MedianDifference::of(&[of_baseline], 1));
+            let difference =
+                (of_baseline < 1.0).then(|| MedianDifference::from_ratios(&[of_baseline], 1));
             ResultRow {
                 rate: spread(rate),
                 of_baseline: spread(of_baseline),

@@ -30,7 +30,7 @@ pub struct ConfidenceInterval {
 impl ConfidenceInterval {
     /// Of the median of `sorted` samples, at least one; from the smallest to the largest where they are too few
     /// for that confidence.
-    pub(crate) fn of_median(sorted: &[f64], confidence: f64) -> Self {
+    pub(crate) fn for_median(sorted: &[f64], confidence: f64) -> Self {
         let count = sorted.len();
         let tail = (1.0 - confidence) / 2.0;
         let extreme = Self { low: sorted[0], high: sorted[count - 1] };
@@ -151,7 +151,7 @@ pub enum DifferenceVerdict {
 
 impl MedianDifference {
     /// From the ratios of all rounds, one of `comparisons` in its table.
-    pub(crate) fn of(ratios: &[f64], comparisons: usize) -> Self {
+    pub(crate) fn from_ratios(ratios: &[f64], comparisons: usize) -> Self {
         if ratios.is_empty() {
             return Self::from_interval(
                 ConfidenceInterval { low: f64::NAN, high: f64::NAN },
@@ -161,7 +161,7 @@ impl MedianDifference {
         let mut sorted = ratios.to_vec();
         sorted.sort_by(f64::total_cmp);
         let confidence = 1.0 - (1.0 - CONFIDENCE) / to_f64(comparisons.max(1));
-        let interval = ConfidenceInterval::of_median(&sorted, confidence);
+        let interval = ConfidenceInterval::for_median(&sorted, confidence);
         let is_enough = suffices(sorted.len(), confidence);
         Self::from_interval(interval, is_enough)
     }
@@ -230,7 +230,7 @@ mod tests {
 
     fn ranks(count: u32, confidence: f64) -> (f64, f64) {
         let sorted: Vec<f64> = (1..=count).map(f64::from).collect();
-        let ConfidenceInterval { low, high } = ConfidenceInterval::of_median(&sorted, confidence);
+        let ConfidenceInterval { low, high } = ConfidenceInterval::for_median(&sorted, confidence);
         (low, high)
     }
 
@@ -272,7 +272,7 @@ mod tests {
                     (0..count).map(|_| -random.random::<f64>().max(1e-12).ln()).collect();
                 samples.sort_by(f64::total_cmp);
                 let ConfidenceInterval { low, high } =
-                    ConfidenceInterval::of_median(&samples, CONFIDENCE);
+                    ConfidenceInterval::for_median(&samples, CONFIDENCE);
                 held += usize::from((low..=high).contains(&std::f64::consts::LN_2));
             }
             assert!(held * 100 > rounds * 94, "{held} of {rounds} with {count} samples");
@@ -319,8 +319,11 @@ mod tests {
     #[test]
     fn more_comparisons_need_more_rounds() {
         let ratios = [1.2, 1.21, 1.22, 1.23, 1.24, 1.25];
-        assert_eq!(MedianDifference::of(&ratios, 1).verdict, DifferenceVerdict::Faster);
-        assert_eq!(MedianDifference::of(&ratios, 2).verdict, DifferenceVerdict::TooFewRounds);
-        assert_eq!(MedianDifference::of(&[], 1).verdict, DifferenceVerdict::TooFewRounds);
+        assert_eq!(MedianDifference::from_ratios(&ratios, 1).verdict, DifferenceVerdict::Faster);
+        assert_eq!(
+            MedianDifference::from_ratios(&ratios, 2).verdict,
+            DifferenceVerdict::TooFewRounds
+        );
+        assert_eq!(MedianDifference::from_ratios(&[], 1).verdict, DifferenceVerdict::TooFewRounds);
     }
 }

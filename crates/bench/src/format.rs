@@ -106,11 +106,11 @@ fn has_extremes(table: &ResultTable) -> bool {
 
 /// What follows, unless nothing may.
 fn verdict(difference: &MedianDifference) -> Option<FormattedValue> {
-    (difference.verdict != DifferenceVerdict::TooFewRounds).then(|| told(difference))
+    (difference.verdict != DifferenceVerdict::TooFewRounds).then(|| format_difference(difference))
 }
 
 /// What follows.
-pub(crate) fn told(difference: &MedianDifference) -> FormattedValue {
+pub(crate) fn format_difference(difference: &MedianDifference) -> FormattedValue {
     FormattedValue { value: difference.text.clone(), range: None }
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn tick(value: f64) -> String {
 }
 
 /// What somebody asked for, in the digits in which it was asked, whatever was computed with it.
-pub(crate) fn asked(value: f64) -> String {
+pub(crate) fn format_threshold(value: f64) -> String {
     trimmed(value, 9)
 }
 
@@ -362,7 +362,7 @@ mod tests {
             (600.0, "600"),
             (0.001, "0.001"),
         ] {
-            assert_eq!(asked(value), expected);
+            assert_eq!(format_threshold(value), expected);
         }
     }
 

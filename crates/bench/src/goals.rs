@@ -54,7 +54,7 @@ impl GoalResult {
     pub(crate) fn for_rate(name: &str, goal: GoalThreshold, table: &ResultTable) -> Option<Self> {
         let row = table.rows.get(1)?;
         let difference = row.difference.as_ref()?;
-        Some(Self::of(name, goal, table, row.of_baseline.clone(), difference))
+        Some(Self::new(name, goal, table, row.of_baseline.clone(), difference))
     }
 
     /// About a fact of it, one of `comparisons`; `None` if it has no such fact.
@@ -67,11 +67,11 @@ impl GoalResult {
         let samples = |row: &ResultRow| Some(row.facts.get(fact)?.samples.clone());
         let (baseline, own) = (samples(table.rows.first()?)?, samples(table.rows.get(1)?)?);
         let ratios = ratios(&own, &baseline);
-        let difference = MedianDifference::of(&ratios, comparisons);
-        Some(Self::of(fact, goal, table, Distribution::from_samples(ratios), &difference))
+        let difference = MedianDifference::from_ratios(&ratios, comparisons);
+        Some(Self::new(fact, goal, table, Distribution::from_samples(ratios), &difference))
     }
 
-    fn of(
+    fn new(
         name: &str,
         goal: GoalThreshold,
         table: &ResultTable,
@@ -147,7 +147,7 @@ mod tests {
             ResultRow { facts: memory(100.0), ..sample::row("theirs", 10.0) },
             ResultRow {
                 of_baseline: Distribution::from_samples(ratios.clone()),
-                difference: Some(MedianDifference::of(&ratios, 1)),
+                difference: Some(MedianDifference::from_ratios(&ratios, 1)),
                 facts: memory(100.0 * ratio),
                 ..sample::row("ours", 10.0 * ratio)
             },

@@ -190,7 +190,7 @@ fn contents(page: &HtmlPage<'_>) -> Markup {
 }
 
 fn section(table: &ResultTable) -> Markup {
-    let chart = match series::of(table) {
+    let chart = match series::from_table(table) {
         Some(series) => lines::chart(table, &series),
         None => bars::chart(table),
     };

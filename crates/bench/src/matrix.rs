@@ -97,7 +97,7 @@ pub(crate) mod sample {
         ResultRow {
             rate: Distribution::from_samples(rates),
             of_baseline: Distribution::from_samples(ratios.clone()),
-            difference: ratio.map(|_| MedianDifference::of(&ratios, 2)),
+            difference: ratio.map(|_| MedianDifference::from_ratios(&ratios, 2)),
             facts: is_setup
                 .then(|| (MS_EACH.into(), Distribution::from_samples(ms)))
                 .into_iter()

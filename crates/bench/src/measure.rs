@@ -67,7 +67,7 @@ impl Distribution {
         } else {
             f64::midpoint(sorted[middle - 1], sorted[middle])
         };
-        let interval = ConfidenceInterval::of_median(&sorted, CONFIDENCE);
+        let interval = ConfidenceInterval::for_median(&sorted, CONFIDENCE);
         Self { median, interval, min: sorted[0], max: sorted[sorted.len() - 1], samples }
     }
 }

@@ -26,7 +26,7 @@ pub use self::driver::LabDrivers;
 pub(crate) use self::execute_plan::{PortableRng, execute_plan, read_setting, unlock};
 pub(crate) use self::message::{BodyLayout, CipherAndKey, MailboxTable};
 pub(crate) use self::plan::{LabPlan, LabStatement, LabStep, SampleValue};
-use crate::format::asked;
+use crate::format::format_threshold;
 use crate::measure::now;
 use crate::suite::StopRule;
 
@@ -58,8 +58,9 @@ impl MeasureOptions {
         } else {
             format!("{rounds_min} to {rounds_max}")
         };
-        let (seconds, precision) = (asked(duration.as_secs_f64()), asked(precision * 100.0));
-        let minutes = asked(time.as_secs_f64() / 60.0);
+        let (seconds, precision) =
+            (format_threshold(duration.as_secs_f64()), format_threshold(precision * 100.0));
+        let minutes = format_threshold(time.as_secs_f64() / 60.0);
         let unit = if minutes == "1" { "minute" } else { "minutes" };
         let text = format!(
             "{rounds} of {seconds} s for each figure, until precise to {precision} % or after \

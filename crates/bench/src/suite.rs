@@ -239,10 +239,12 @@ fn table(
     let rows = labels.iter().zip(samples).enumerate().map(|(number, ((name, published), of))| {
         let samples: Vec<&RoundSample> = of.iter().map(|round| &round[index]).collect();
         let of_baseline = ratios(&rates(of, index), &baseline);
-        let difference = (number > 0).then(|| MedianDifference::of(&of_baseline, comparisons));
+        let difference =
+            (number > 0).then(|| MedianDifference::from_ratios(&of_baseline, comparisons));
         let by_cpu = baseline_cpu.as_ref().zip(cpu(of)).filter(|_| number > 0);
-        let by_cpu = by_cpu
-            .map(|(baseline, own)| MedianDifference::of(&ratios(baseline, &own), comparisons));
+        let by_cpu = by_cpu.map(|(baseline, own)| {
+            MedianDifference::from_ratios(&ratios(baseline, &own), comparisons)
+        });
         ResultRow { difference, by_cpu, ..row(name.clone(), *published, &samples, of_baseline) }
     });
     let TableHeading { name, unit, title } = heading;

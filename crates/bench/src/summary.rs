@@ -46,7 +46,7 @@ pub(crate) fn findings(tables: &[ResultTable]) -> Vec<ComparisonFinding<'_>> {
                 findings.len() - 1
             });
             let finding = &mut findings[index];
-            match told(difference, row.by_cpu.as_ref()) {
+            match describe_difference(difference, row.by_cpu.as_ref()) {
                 None => finding.same_count += 1,
                 Some(text) => finding.differs.push((table, text)),
             }
@@ -56,7 +56,10 @@ pub(crate) fn findings(tables: &[ResultTable]) -> Vec<ComparisonFinding<'_>> {
 }
 
 /// What was found, if anything; in processor time, if time says nothing.
-fn told(difference: &MedianDifference, by_cpu: Option<&MedianDifference>) -> Option<String> {
+fn describe_difference(
+    difference: &MedianDifference,
+    by_cpu: Option<&MedianDifference>,
+) -> Option<String> {
     let differs = |one: &&MedianDifference| {
         matches!(one.verdict, DifferenceVerdict::Faster | DifferenceVerdict::Slower)
     };
@@ -79,7 +82,8 @@ mod tests {
 
     fn table(name: &str, ratios: &[(&str, f64)]) -> ResultTable {
         let rows = ratios.iter().enumerate().map(|(index, (name, ratio))| ResultRow {
-            difference: (index > 0).then(|| MedianDifference::of(&[*ratio; 12], ratios.len() - 1)),
+            difference: (index > 0)
+                .then(|| MedianDifference::from_ratios(&[*ratio; 12], ratios.len() - 1)),
             ..sample::row(name, 1_000.0)
         });
         ResultTable {
@@ -114,7 +118,7 @@ mod tests {
     #[test]
     fn processor_time_speaks_where_time_does_not() {
         let mut table = table("list", &[("base", 1.0), ("cache", 1.0)]);
-        table.rows[1].by_cpu = Some(MedianDifference::of(&[0.8; 12], 2));
+        table.rows[1].by_cpu = Some(MedianDifference::from_ratios(&[0.8; 12], 2));
         let tables = [table];
         let findings = findings(&tables);
         assert_eq!(findings[0].differs[0].1, "slower by 20 % in processor time");

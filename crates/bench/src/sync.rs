@@ -21,7 +21,7 @@ use indicatif::ProgressBar;
 use crate::competitors::server::CompetitorService;
 use crate::competitors::setup::{CompetitorKind, MissingPolicy};
 use crate::competitors::{self, CompetitorFilter};
-use crate::format::asked;
+use crate::format::format_threshold;
 use crate::machine::MachineInfo;
 use crate::message_generator::{ContentKind, MessageSchedule};
 use crate::report::BenchReport;
@@ -267,7 +267,7 @@ fn settings(plan: &SyncBenchPlan) -> Vec<(String, String)> {
         ("messages of a user before", plan.seeded.to_string()),
         ("loop", plan.rate.map_or_else(|| "closed".to_owned(), loop_of)),
         ("rounds", plan.rounds.to_string()),
-        ("seconds a case", asked(plan.duration.as_secs_f64())),
+        ("seconds a case", format_threshold(plan.duration.as_secs_f64())),
     ];
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

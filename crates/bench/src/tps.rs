@@ -29,7 +29,7 @@ use self::fixture::TpsFixture;
 use self::vaults::VaultFilesFixture;
 use crate::competitors::{UnavailableCompetitor, target};
 use crate::disk;
-use crate::format::asked;
+use crate::format::format_threshold;
 use crate::machine::MachineInfo;
 use crate::postgres::BenchPostgres;
 use crate::report::BenchReport;
@@ -298,7 +298,7 @@ fn settings(fixture: &TpsFixture, plan: &TpsBenchPlan) -> anyhow::Result<Vec<(St
     let mut settings = vec![
         ("rows".to_owned(), plan.rows.to_string()),
         ("rounds".to_owned(), plan.rounds.to_string()),
-        ("seconds a case".to_owned(), asked(plan.duration.as_secs_f64())),
+        ("seconds a case".to_owned(), format_threshold(plan.duration.as_secs_f64())),
         ("cipher".to_owned(), plan.cipher.map_or("none", Cipher::name).to_owned()),
     ];
     for name in ["journal_mode", "synchronous", "page_size", "cache_size", "foreign_keys"] {

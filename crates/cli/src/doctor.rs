@@ -191,13 +191,13 @@ pub(crate) fn run(arguments: &DoctorArgs, output: Printer) -> anyhow::Result<()>
         return verdict(status(&report, arguments));
     }
     let mut ignores = IgnoreFile::read(arguments.ignore.as_deref())?;
-    options.ignore = ignores.of(&file);
+    options.ignore = ignores.rules_for(&file);
     let report = doctor::examine(&file, &encryption, &options)?;
-    ignores.note(&file, &report);
+    ignores.mark_used(&file, &report);
     print::report(&report, output);
     print::needless(&ignores.needless(), output);
     let history = arguments.history.as_deref();
-    let trend = history.map(|folder| history::keep(folder, &report)).transpose()?.flatten();
+    let trend = history.map(|folder| history::record_run(folder, &report)).transpose()?.flatten();
     if let Some(trend) = &trend {
         trend.print(output);
     }
@@ -239,7 +239,7 @@ fn options(arguments: &DoctorArgs) -> anyhow::Result<ExamineOptions> {
     let workload = load::read(&arguments.queries)?;
     let (sqlite_tmpdir, tmpdir) = (place("SQLITE_TMPDIR"), place("TMPDIR"));
     let places = TempDirVariables { sqlite_tmpdir, tmpdir, is_told: false };
-    let settings = settings::of(arguments)?;
+    let settings = settings::from_args(arguments)?;
     let queries = arguments.query.clone();
     Ok(ExamineOptions {
         time_limit: budget,

@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &RecoverArgs, output: Printer) -> anyhow::Result<()
     let recovered = doctor::recover(&arguments.file, &encryption, &arguments.out, options, show);
     bar.finish_and_clear();
     let recovered = recovered?;
-    tell(&recovered, output);
+    print_report(&recovered, output);
     let (is_complete, is_sound) = (recovered.is_complete(), recovered.is_sound());
     let mut value = serde_json::to_value(&recovered)?;
     value["rows_saved"] = json!(recovered.rows_saved());
@@ -77,8 +77,8 @@ pub(crate) fn run(arguments: &RecoverArgs, output: Printer) -> anyhow::Result<()
     }
 }
 
-fn tell(recovered: &RecoverReport, output: Printer) {
-    tell_pages(recovered, output);
+fn print_report(recovered: &RecoverReport, output: Printer) {
+    print_pages(recovered, output);
     let whole = recovered.tables.iter().filter(|table| table.is_whole());
     output.line(format_args!(
         "{}: {} rows, of {} tables; {} tables have lost nothing that is known",
@@ -120,7 +120,7 @@ fn tell(recovered: &RecoverReport, output: Printer) {
     ));
 }
 
-fn tell_pages(recovered: &RecoverReport, output: Printer) {
+fn print_pages(recovered: &RecoverReport, output: Printer) {
     let pages = &recovered.pages;
     let file = &recovered.file;
     if pages.count == 0 {

@@ -168,7 +168,7 @@ impl Change {
             KIND_DELETE => Self::Delete {
                 table,
                 key: reader.list(ByteReader::value)?,
-                replaced: reader.seen()?,
+                replaced: reader.replaced_timestamps()?,
             },
             KIND_SCHEMA => {
                 Self::TableDeclaration { table, declaration: TableDeclaration::read(&mut reader)? }
@@ -346,7 +346,7 @@ impl<'a> ByteReader<'a> {
         Ok(deleted)
     }
 
-    fn seen(&mut self) -> Result<BTreeSet<Timestamp>, DecodeError> {
+    fn replaced_timestamps(&mut self) -> Result<BTreeSet<Timestamp>, DecodeError> {
         let seen = self.list(Self::timestamp)?;
         let sorted = seen.is_sorted_by(|a, b| a < b);
         sorted.then(|| seen.into_iter().collect()).ok_or(DecodeError::Malformed)

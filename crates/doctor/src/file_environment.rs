@@ -115,7 +115,7 @@ impl FileEnvironment {
             read_prefix(&path, HEADER_SIZE).and_then(|bytes| DatabaseHeader::parse(&bytes));
         let directory = path.parent().unwrap_or(Path::new("/"));
         let (before, users) = (RollbackJournal::read(&path), processes::processes_with_open(&path));
-        let watch = LockWatch::observe(&path, &users, WATCH_TIME.min(budget.left() / 4));
+        let watch = LockWatch::observe(&path, &users, WATCH_TIME.min(budget.remaining() / 4));
         let (stamp, journal) = (FileStamp::read(&path)?, RollbackJournal::read(&path));
         // One that is just being written has somebody's lock, or is gone by now.
         let is_written = watch.held.iter().any(|held| held.lock.is_exclusive());

@@ -116,7 +116,7 @@ impl DoctorFinding {
     }
 
     /// With another fix.
-    pub(crate) fn mend(mut self, mend: Fix) -> Self {
+    pub(crate) fn with_fix(mut self, mend: Fix) -> Self {
         self.fix = mend.sql();
         self.mend = mend;
         self

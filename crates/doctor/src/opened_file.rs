@@ -181,7 +181,7 @@ impl OpenedFile {
             ReadOnlyMode::Shared if self.header.is_wal => HOLD_TIME_WAL,
             ReadOnlyMode::Shared => HOLD_TIME_ROLLBACK,
         };
-        let time = wish.min(hold).min(self.time_limit.left());
+        let time = wish.min(hold).min(self.time_limit.remaining());
         self.time_limit.limit(time);
         time
     }
@@ -254,7 +254,7 @@ impl OpenedFile {
     /// Trees in two rounds, so that none of many is left out for the sake of one.
     fn sample(&mut self, log: &mut CheckResults) {
         let roots: Vec<u32> = self.schema.tables.iter().flat_map(TableSchema::roots).collect();
-        let end = self.time_limit.elapsed() + self.time_limit.left() / SAMPLE_SHARE;
+        let end = self.time_limit.elapsed() + self.time_limit.remaining() / SAMPLE_SHARE;
         let mut random = SampleRng::from_seed(0);
         for ways in [PATHS_FIRST, PATHS_MAX] {
             for root in &roots {

@@ -32,7 +32,7 @@ pub(crate) fn why_closed(
     if environment.other_names.iter().any(|name| name.has_journal) {
         return Some("its journal is beside another of its names".to_owned());
     }
-    let time = budget.left() / RECOVERY_SHARE;
+    let time = budget.remaining() / RECOVERY_SHARE;
     let readable = round_to_u64(time.as_secs_f64() * RECOVERED_BYTES_PER_SECOND);
     let unread = environment.recovery_bytes();
     let is_long = !environment.may_be_in_use() && unread > readable;

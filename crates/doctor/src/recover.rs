@@ -195,7 +195,7 @@ fn run(
     };
     let db = source.database.connection();
     let mut recovery = DatabaseRecovery::new(db, recovery_options, |sql, values| {
-        output.borrow_mut().take(sql, values)
+        output.borrow_mut().run_statement(sql, values)
     })
     .map_err(sqlite("recovery"))?;
     let mut is_done = step_of(&mut recovery, &output)?;

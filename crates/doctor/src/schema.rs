@@ -141,7 +141,7 @@ pub(crate) fn read(
     };
     let index_roots = roots_of("index");
     let mut tables = tables(db, &roots_of("table"))?;
-    let end = budget.elapsed() + budget.left() / SHARE;
+    let end = budget.elapsed() + budget.remaining() / SHARE;
     for mut table in tables.drain(..) {
         if budget.elapsed() >= end {
             schema.unread_count += 1;

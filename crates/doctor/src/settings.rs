@@ -119,7 +119,8 @@ impl ConnectionSettings {
         let pair = line.split_once('=').filter(|(name, _)| {
             !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(is_part)
         });
-        let (name, value) = pair.ok_or_else(|| format!("not NAME=VALUE: {}", shown(line)))?;
+        let (name, value) =
+            pair.ok_or_else(|| format!("not NAME=VALUE: {}", quote_setting(line)))?;
         if value.len() > VALUE_BYTES_MAX {
             return Err(format!("{name} has more than {VALUE_BYTES_MAX} bytes"));
         }
@@ -133,12 +134,12 @@ impl ConnectionSettings {
         } else if let Some(name) = known(NUMBERS, name) {
             let number = value.parse();
             let number = number.map_err(|_error: std::num::ParseIntError| {
-                format!("{name} is not a whole number: {}", shown(value))
+                format!("{name} is not a whole number: {}", quote_setting(value))
             })?;
             self.numbers.insert(name, number).is_none()
         } else if let Some(name) = known(TEXTS, name) {
             if name == "sqlite_version" && version(value).is_none() {
-                return Err(format!("{name} is no version: {}", shown(value)));
+                return Err(format!("{name} is no version: {}", quote_setting(value)));
             }
             self.texts.insert(name, value.to_owned()).is_none()
         } else if name == COMPILE_OPTIONS {
@@ -252,10 +253,10 @@ fn word(value: &str) -> Result<String, String> {
     let is_word = !word.is_empty() && word.len() <= NAME_BYTES_MAX && word.chars().all(is_part);
     is_word
         .then(|| word.to_owned())
-        .ok_or_else(|| format!("no value of a PRAGMA: {}", shown(value)))
+        .ok_or_else(|| format!("no value of a PRAGMA: {}", quote_setting(value)))
 }
 
-fn shown(text: &str) -> String {
+fn quote_setting(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN_CHARACTERS_MAX).collect();
     if shown.len() < text.len() {
         shown.push('…');

@@ -47,12 +47,12 @@ impl ExaminationBudget {
         now() - self.started
     }
 
-    pub(crate) fn left(&self) -> Duration {
+    pub(crate) fn remaining(&self) -> Duration {
         self.total.saturating_sub(self.elapsed())
     }
 
     pub(crate) fn is_spent(&self) -> bool {
-        self.left().is_zero()
+        self.remaining().is_zero()
     }
 
     /// From here on, the statements of the connection that `guard` was called with may run so long,

@@ -88,7 +88,7 @@ impl FileWatcher {
         let (mut looks, mut writing, mut seen) = (0_u64, 0_u64, BTreeMap::new());
         let mut last;
         loop {
-            last = self.look(&pids);
+            last = self.update_locks(&pids);
             looks += 1;
             let mut count = |is_it: fn(SqliteLock) -> bool, place: usize| {
                 let of: BTreeSet<i32> =
@@ -130,7 +130,7 @@ impl FileWatcher {
     }
 
     /// The locks at this moment; notes since when snapshots are held.
-    fn look(&mut self, pids: &[i32]) -> BTreeSet<HeldLock> {
+    fn update_locks(&mut self, pids: &[i32]) -> BTreeSet<HeldLock> {
         let shm = LockedInode::from_path(&companion_path(&self.path, "-shm"));
         let locks = LockedInode::from_path(&self.path)
             .map(|main| held_locks(main, shm, pids))

@@ -81,7 +81,7 @@ impl DamageState {
     }
 
     /// What is damaged.
-    pub(crate) fn found(&self) -> Option<Arc<str>> {
+    pub(crate) fn description(&self) -> Option<Arc<str>> {
         self.found.lock().expect(UNPOISONED).clone()
     }
 
@@ -101,7 +101,7 @@ impl DamageState {
         let is_recent = looked.is_some_and(|looked| clock::now() - looked < LOOK_INTERVAL);
         self.policy.looks()
             && !is_recent
-            && self.found().is_none()
+            && self.description().is_none()
             && !self.is_full_scan_due.swap(true, Ordering::AcqRel)
     }
 

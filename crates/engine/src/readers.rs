@@ -112,7 +112,7 @@ impl ReaderPool {
             Ok(mut lease) => {
                 let result = lease.reader().session.with(f);
                 let has_met_damage = result.is_err() && lease.reader().has_met_damage();
-                (result, ReadOutcome { keeps_snapshot: lease.give_back(now), has_met_damage })
+                (result, ReadOutcome { keeps_snapshot: lease.return_reader(now), has_met_damage })
             }
             Err(error) => {
                 let has_met_damage = error.is_damage();
@@ -303,7 +303,7 @@ impl ReaderLease<'_> {
     }
 
     /// After a read that began at `now`. `true`: the reader keeps its snapshot.
-    fn give_back(mut self, now: Instant) -> bool {
+    fn return_reader(mut self, now: Instant) -> bool {
         let reader = self.reader();
         let is_in_use = reader.used.replace(now).is_some_and(|used| now - used < SNAPSHOT_AGE_MAX);
         // A closure may have ended the transaction.

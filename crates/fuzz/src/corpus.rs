@@ -20,7 +20,7 @@ const ENTRY: &str = "inputs";
 /// The seeds, what broke the target once, and what reaches all of it.
 pub fn inputs(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
     let mut inputs = (target.seeds)();
-    inputs.extend(found(target)?);
+    inputs.extend(breaking_inputs(target)?);
     let path = path(target.name);
     let file = match File::open(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(inputs),
@@ -45,7 +45,7 @@ fn split(mut archived: &[u8]) -> Result<Vec<Vec<u8>>> {
     Ok(inputs)
 }
 
-fn found(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
+fn breaking_inputs(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     for file in fs::read_dir(folder().join("found")).context("the folder `found`")? {
         let path = file?.path();
@@ -68,7 +68,7 @@ pub fn unpack(target: &FuzzTarget, folder: &Path) -> Result<()> {
 
 /// Keeps the inputs of a folder: the same ones make the same archive.
 pub fn pack(target: &FuzzTarget, folder: &Path) -> Result<usize> {
-    let known = [(target.seeds)(), found(target)?].concat();
+    let known = [(target.seeds)(), breaking_inputs(target)?].concat();
     let mut inputs = Vec::new();
     for file in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         inputs.push(fs::read(file?.path())?);

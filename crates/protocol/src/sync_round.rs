@@ -193,7 +193,7 @@ mod tests {
     }
 
     impl ModelDevice {
-        fn keep(&mut self, page: Vec<u64>) {
+        fn store_page(&mut self, page: Vec<u64>) {
             self.messages.extend(page.into_iter().map(|message| (message, true)));
         }
 
@@ -215,7 +215,7 @@ mod tests {
                         if lost == Some(step) {
                             return None;
                         }
-                        self.keep(page);
+                        self.store_page(page);
                         round.handle_pull(answer, self.cursor);
                         self.cursor = self.cursor.max(answer.cursor);
                     }
@@ -226,7 +226,7 @@ mod tests {
                         if lost == Some(step) {
                             return None;
                         }
-                        self.keep(page);
+                        self.store_page(page);
                         self.cursor = answer.cursor_after(self.cursor);
                         round.handle_push(answer);
                     }

@@ -242,7 +242,7 @@ pub(crate) fn newest(log: &MessageLog<'_>, table: i64) -> Result<Option<TableDec
 }
 
 /// The newest declaration of a table by each device.
-pub(crate) fn of_devices(
+pub(crate) fn other_devices(
     log: &MessageLog<'_>,
     table: i64,
 ) -> Result<BTreeMap<NodeId, TableDeclaration>> {

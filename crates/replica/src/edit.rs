@@ -133,7 +133,12 @@ fn write(
         return Ok(EditOutcome::Written);
     }
     let message = newest_with(db, table, edit)?;
-    timestamping::stamp_seeing(db, tables, now, SeenCell { row, column: column.id, message })?;
+    timestamping::timestamp_as_seeing(
+        db,
+        tables,
+        now,
+        SeenCell { row, column: column.id, message },
+    )?;
     Ok(EditOutcome::Unseen)
 }
 

@@ -237,7 +237,7 @@ pub(crate) fn apply_erasures(db: &Connection, erased: &[ErasedMessage]) -> Resul
     for row in &rows {
         if row_state::load(db, row)?.is_some() {
             // Nothing tells any more which edits their authors had seen through what is gone.
-            unseen::note(db, row)?;
+            unseen::record_unseen(db, row)?;
         }
     }
     meta::set(db, ReplicaMetaKey::Scrub, true)

@@ -47,7 +47,7 @@ pub(crate) fn missing_constraints(
         let folded = |one: &LeftOut| (one.kind, one.name.to_lowercase());
         let own = declaration::read(db, &declared)?.left_out;
         let mut known: BTreeSet<_> = own.iter().map(folded).collect();
-        let mut others = match declaration::of_devices(&log, table.id) {
+        let mut others = match declaration::other_devices(&log, table.id) {
             // What the log lacks, the next sync brings.
             Err(Error::CorruptMessage { .. }) => continue,
             others => others?,

@@ -80,7 +80,7 @@ pub(crate) fn merge_change(
             })?;
             let Some(row) = before.filter(|_| !timestamp.is_backfill()) else { return Ok(None) };
             let unseen = unseen_writes(&row, &columns);
-            note_own_unseen(names.db, &id, timestamp, &unseen)?;
+            record_own_unseen(names.db, &id, timestamp, &unseen)?;
             let is_delete_unseen = !row.is_live() && *deleted != Some(row.tombstone());
             Ok((is_delete_unseen || !unseen.is_empty()).then_some(id))
         }
@@ -117,14 +117,14 @@ pub(crate) fn unseen_writes(
 }
 
 /// Takes note of a write whose author did not see what the same device had written.
-pub(crate) fn note_own_unseen(
+pub(crate) fn record_own_unseen(
     db: &Connection,
     id: &RowId,
     timestamp: Timestamp,
     unseen: &[Timestamp],
 ) -> Result<()> {
     let is_own = unseen.iter().any(|there| there.node_id() == timestamp.node_id());
-    if is_own { unseen::note(db, id) } else { Ok(()) }
+    if is_own { unseen::record_unseen(db, id) } else { Ok(()) }
 }
 
 /// The row that a change is about.

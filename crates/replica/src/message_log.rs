@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 pub(crate) use self::rewrite::{
     AssumedServerState, change_form, reassign_node_of_unsent, retimestamp_unsent, rewrite_unsent,
 };
-pub(crate) use self::set_aside::{set_aside, set_aside_count, take_all_back};
+pub(crate) use self::set_aside::{restore_all, set_aside, set_aside_count};
 use self::unsent::mark_sent;
 pub(crate) use self::unsent::{
     UnsentPage, fingerprint_of, forget_unsendable, has_unsent, mark_all_unsent, mark_unsent,
@@ -103,7 +103,7 @@ impl<'a> MessageLog<'a> {
         if insert(self.db, message, MessageOrigin::Remote, total)? {
             return Ok(AppendOutcome::New);
         }
-        set_aside::take_back(self.db, message.timestamp, total)?;
+        set_aside::restore_message(self.db, message.timestamp, total)?;
         let known = content(self.db, message.timestamp)?.unwrap_or_default();
         if known == message.content {
             mark_sent(self.db, message.timestamp)?;

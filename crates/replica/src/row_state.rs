@@ -83,7 +83,7 @@ pub(crate) fn unsettle_under_other(db: &Connection, id: &RowId) -> Result<()> {
 }
 
 /// Notes that what the table has of the row is what its state says.
-pub(crate) fn note_shown(db: &Connection, id: &RowId) -> Result<()> {
+pub(crate) fn record_visible(db: &Connection, id: &RowId) -> Result<()> {
     let sql = "UPDATE warren_unsettled SET remote = 0 WHERE table_id = ?1 AND key = ?2";
     db.prepare_cached(sql)?.execute((id.table, &id.key))?;
     Ok(())

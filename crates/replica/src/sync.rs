@@ -269,7 +269,7 @@ impl SyncDriver<'_, '_> {
         self.report.server_loss = answer.loss;
         let db = &self.replica.db;
         if meta::number(db, ReplicaMetaKey::CursorSet)? != answer.set_id {
-            self.replica.transaction(|db| enter(db, answer.set_id))?;
+            self.replica.transaction(|db| enter_set(db, answer.set_id))?;
         }
         if meta::number(db, ReplicaMetaKey::Cursor)? < cursor {
             self.sets += 1;
@@ -387,7 +387,7 @@ impl SyncDriver<'_, '_> {
         }
         let (set_id, cursor, server) = first.unwrap_or_default();
         self.replica.transaction(|db| {
-            enter(db, set_id)?;
+            enter_set(db, set_id)?;
             meta::set_cursor(db, set_id, cursor)
         })?;
         Ok((common == server).then_some(server))
@@ -396,10 +396,10 @@ impl SyncDriver<'_, '_> {
 
 /// The cursor in this set: 0 in another one than before, whose server is asked again about what is
 /// set aside.
-fn enter(db: &Connection, set_id: u64) -> Result<u64> {
+fn enter_set(db: &Connection, set_id: u64) -> Result<u64> {
     if meta::number(db, ReplicaMetaKey::CursorSet)? != set_id {
         meta::set_cursor(db, set_id, 0)?;
-        message_log::take_all_back(db)?;
+        message_log::restore_all(db)?;
     }
     meta::number(db, ReplicaMetaKey::Cursor)
 }

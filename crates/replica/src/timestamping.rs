@@ -22,7 +22,7 @@ use self::last_changes::LastChanges;
 pub(crate) use self::new_rows::move_from_known_keys;
 use self::outbox::{OutboxReader, PendingChange};
 use crate::error::Result;
-use crate::merge::{merge_change, note_own_unseen, unseen_writes};
+use crate::merge::{merge_change, record_own_unseen, unseen_writes};
 use crate::message_log::MessageLog;
 use crate::renumber::RenumberedRow;
 use crate::row_state::{self, NameResolver, RowId};
@@ -71,7 +71,7 @@ pub(crate) fn timestamp_pending(
 }
 
 /// Stamps one edit by somebody who saw something else in that cell.
-pub(crate) fn stamp_seeing(
+pub(crate) fn timestamp_as_seeing(
     db: &Connection,
     tables: &[TrackedTable],
     now: CorrectedClock,
@@ -212,7 +212,7 @@ impl<'a> Timestamper<'a> {
                     (column.expect("read from these columns").id, cell.replaced)
                 });
                 let written: Vec<_> = written.collect();
-                note_own_unseen(self.db, id, timestamp, &unseen_writes(&row, &written))?;
+                record_own_unseen(self.db, id, timestamp, &unseen_writes(&row, &written))?;
                 row.write(timestamp);
                 wins = row.is_live();
                 for (column, _) in written {

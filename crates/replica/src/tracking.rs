@@ -106,7 +106,7 @@ fn add_backfill(db: &Connection, table: &TrackedTable) -> Result<u64> {
             && row.is_live()
             && is_known(&mut names, table, row, &values)?
         {
-            return row_state::note_shown(db, &id);
+            return row_state::record_visible(db, &id);
         }
         if !table.foreign_keys.is_empty() {
             // It may refer to a row that was deleted, which is visible then.

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::error::Result;
 use crate::row_state::RowId;
 
-pub(crate) fn note(db: &Connection, id: &RowId) -> Result<()> {
+pub(crate) fn record_unseen(db: &Connection, id: &RowId) -> Result<()> {
     let sql = "INSERT OR IGNORE INTO warren_unseen VALUES (?1, ?2)";
     db.prepare_cached(sql)?.execute((id.table, &id.key))?;
     Ok(())

@@ -127,7 +127,8 @@ impl SyncStore for SqliteStore {
         let page = blocking(move || {
             let (page, stale) = database.read(|db| {
                 let mut page = messages::page(db, cursor, count_max, bytes_max)?;
-                page.loss = seen.as_ref().map(|seen| loss::of(db, seen)).transpose()?.flatten();
+                page.loss =
+                    seen.as_ref().map(|seen| loss::current_loss(db, seen)).transpose()?.flatten();
                 let is_stale = |seen: &DeviceActivity| devices::is_stale(db, seen, page.cursor);
                 let stale = seen.as_ref().map(is_stale).transpose()?.unwrap_or(false);
                 Ok::<_, Error>((page, stale))

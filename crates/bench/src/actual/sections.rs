@@ -52,7 +52,7 @@ pub(super) fn load(
 }
 
 /// Those that the plan wants.
-pub(super) fn of<'a>(run: &'a ActualBenchRun<'_>) -> anyhow::Result<Vec<BenchSection<'a>>> {
+pub(super) fn for_run<'a>(run: &'a ActualBenchRun<'_>) -> anyhow::Result<Vec<BenchSection<'a>>> {
     let plan = run.plan;
     let mut sections = Vec::new();
     for &messages in plan.messages.iter().filter(|_| plan.wants(ActualBenchPart::Bulk)) {

@@ -37,7 +37,7 @@ struct ChartPlot {
 }
 
 impl ChartPlot {
-    fn of(series: &ChartSeries<'_>) -> Self {
+    fn for_series(series: &ChartSeries<'_>) -> Self {
         let numbers = || series.curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
         let lowest = numbers().fold(f64::INFINITY, f64::min);
         let across = ChartAxis::log(lowest, numbers().fold(lowest, f64::max));
@@ -82,7 +82,7 @@ pub(super) fn markers() -> Markup {
 }
 
 pub(super) fn chart(table: &ResultTable, series: &ChartSeries<'_>) -> Markup {
-    let plot = ChartPlot::of(series);
+    let plot = ChartPlot::for_series(series);
     let id = table.name.as_str();
     let bottom = TOP + HEIGHT;
     html! {

@@ -27,7 +27,7 @@ pub(super) struct ChartCurve<'a> {
 }
 
 /// `None` if bars say more.
-pub(super) fn of(table: &ResultTable) -> Option<ChartSeries<'_>> {
+pub(super) fn from_table(table: &ResultTable) -> Option<ChartSeries<'_>> {
     let mut groups: Vec<(&str, ChartCurve<'_>)> = Vec::new();
     let mut levels = Vec::new();
     for row in &table.rows {
@@ -80,7 +80,7 @@ mod tests {
             title: String::new(),
             rows,
         };
-        let found = of(&table).map(|series| {
+        let found = from_table(&table).map(|series| {
             let curves = series.curves.iter().map(|curve| {
                 let points: Vec<String> = curve.points.iter().map(|p| p.0.to_string()).collect();
                 format!("{}: {}", curve.name, points.join(" "))

@@ -94,7 +94,7 @@ fn every_row_is_there_with_its_figures() {
 
 #[test]
 fn what_was_found_stands_first_and_what_was_not_is_pale() {
-    let difference = |ratio: f64| Some(MedianDifference::of(&[ratio; 9], 2));
+    let difference = |ratio: f64| Some(MedianDifference::from_ratios(&[ratio; 9], 2));
     let mut tables = sample::tables();
     tables.truncate(1);
     for (row, ratio) in tables[0].rows.iter_mut().skip(1).zip([1.0, 1.5]) {

@@ -79,7 +79,7 @@ const PAGE_BYTES: &str = "8192";
 pub fn setup(competitors: &Path, bar: &ProgressBar) -> LabDrivers {
     let found = find(competitors, MissingPolicy::Build, bar);
     bar.finish_and_clear();
-    LabDrivers::of(found, None)
+    LabDrivers::new(found, None)
 }
 
 /// One driver for each library, in the order of their list, as far as they answer.

@@ -128,12 +128,12 @@ fn plain(
     is_read: bool,
     duration: Duration,
 ) -> anyhow::Result<RoundSample> {
-    let reader = is_read.then(|| hold(fixture)).transpose()?;
+    let reader = is_read.then(|| open_snapshot(fixture)).transpose()?;
     let db = fixture.connection()?;
     set(&db, &[("wal_autocheckpoint".to_owned(), interval.to_string())])?;
     let found = read_setting(&db, "wal_autocheckpoint")?;
     ensure!(found == SampleValue::Integer(interval.into()), "wal_autocheckpoint is {found:?}");
-    let mut sample = BareLoop::of(batch).run(&db, &fixture.pairs, 0, duration)?;
+    let mut sample = BareLoop::with_batch(batch).run(&db, &fixture.pairs, 0, duration)?;
     let longest = sample.facts.iter().find(|(name, _)| *name == LONGEST).map(|(_, ms)| *ms);
     let longest = longest.context("a loop tells its longest batch")?;
     sample.facts = vec![(SLOWEST, longest), ("largest WAL, MB", wal_megabytes(&fixture.path))];
@@ -148,7 +148,7 @@ fn through_engine(
     is_read: bool,
     duration: Duration,
 ) -> anyhow::Result<RoundSample> {
-    let reader = is_read.then(|| hold(fixture)).transpose()?;
+    let reader = is_read.then(|| open_snapshot(fixture)).transpose()?;
     let mut sample = fixture.engine(load, duration)?;
     // Nobody was answered in time: the suite measures it again, longer.
     let Some(latency) = sample.latency.take() else {
@@ -161,7 +161,7 @@ fn through_engine(
 
 /// A connection that reads the same snapshot until it is closed. It has written a commit before:
 /// a reader that finds an empty WAL would keep all of it from being copied.
-fn hold(fixture: &TpsFixture) -> anyhow::Result<Connection> {
+fn open_snapshot(fixture: &TpsFixture) -> anyhow::Result<Connection> {
     let db = fixture.connection()?;
     db.execute("UPDATE account SET balance = balance WHERE id = 1", [])?;
     db.execute_batch("BEGIN")?;

@@ -68,7 +68,7 @@ pub fn run(plan: &CipherBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     let scratch =
         ScratchFolder::new(&method.folder, "bench").context("the folder to measure in")?;
     let profile = Profile::by_name("production").context("the production set")?;
-    let configuration = PragmaConfiguration::of(profile);
+    let configuration = PragmaConfiguration::from_profile(profile);
     let has = |part| plan.only.is_empty() || plan.only.contains(&part);
     let mut work = CipherBenchRun {
         folder: scratch.path(),

@@ -25,7 +25,7 @@ pub(crate) struct PragmaConfiguration {
 
 impl PragmaConfiguration {
     /// What the engine's profile of that name sets.
-    pub(crate) fn of(profile: &Profile) -> Self {
+    pub(crate) fn from_profile(profile: &Profile) -> Self {
         let settings = profile.pragmas().map(|one| (one.name.to_owned(), one.value.to_owned()));
         Self {
             name: profile.name.to_owned(),
@@ -194,7 +194,7 @@ mod tests {
         EffectiveConfiguration::read_back(&one, encryption, folder.path()).unwrap()
     }
 
-    fn found(configured: &EffectiveConfiguration) -> Vec<(&str, bool, Option<&str>)> {
+    fn read_settings(configured: &EffectiveConfiguration) -> Vec<(&str, bool, Option<&str>)> {
         let settings = configured.settings.iter();
         settings.map(|one| (one.found.as_str(), one.is_default, one.fault.as_deref())).collect()
     }
@@ -234,14 +234,14 @@ mod tests {
             ("UTF-8", true, None),
             ("1000", true, None),
         ];
-        assert_eq!(found(&configured), expected);
+        assert_eq!(read_settings(&configured), expected);
         assert!(configured.faults().next().is_none());
     }
 
     #[test]
     fn a_setting_that_comes_too_late_is_a_fault() {
         let configured = read_back(&[("journal_mode", "WAL"), ("auto_vacuum", "FULL")], &None);
-        assert_eq!(found(&configured)[1], ("NONE", true, Some("SQLite says NONE")));
+        assert_eq!(read_settings(&configured)[1], ("NONE", true, Some("SQLite says NONE")));
         let faults: Vec<String> = configured.faults().collect();
         assert_eq!(faults, ["x: auto_vacuum FULL: SQLite says NONE"]);
     }

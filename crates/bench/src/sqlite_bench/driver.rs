@@ -63,7 +63,7 @@ impl LabDriver {
 }
 
 impl LabDrivers {
-    pub(crate) fn of(found: CompetitorSearch<LabDriver>, missing: Option<MissingTools>) -> Self {
+    pub(crate) fn new(found: CompetitorSearch<LabDriver>, missing: Option<MissingTools>) -> Self {
         let present = found.present.into_iter().map(|driver| driver.about).collect();
         Self { present, absent: found.absent, missing }
     }

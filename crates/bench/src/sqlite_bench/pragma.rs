@@ -286,7 +286,7 @@ impl PragmaBenchRun<'_> {
         let stop_rule = self.budget.share(share(configurations));
         let name = mailbox.rows.to_string();
         let files = self.group(&name, all, (TRANSACTIONS, only, true), &stop_rule)?;
-        self.matrices.extend(matrix::of(mailbox, order, &files, &self.tables));
+        self.matrices.extend(matrix::for_configurations(mailbox, order, &files, &self.tables));
         Ok(())
     }
 

@@ -140,8 +140,11 @@ impl<'a> RuntimeCase<'a> {
         folder: &Path,
     ) -> anyhow::Result<Self> {
         let encryption = cipher.map(|cipher| (cipher.name().to_owned(), KEY.to_owned()));
-        let even =
-            PortableConfiguration::of(&PragmaConfiguration::of(profile), &encryption, folder)?;
+        let even = PortableConfiguration::of(
+            &PragmaConfiguration::from_profile(profile),
+            &encryption,
+            folder,
+        )?;
         let name = format!("{}-{}", profile.name, cipher.map_or("none", Cipher::name));
         let (mut drivers, mut absent) = (Vec::new(), Vec::new());
         for driver in present {

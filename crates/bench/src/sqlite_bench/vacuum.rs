@@ -151,7 +151,7 @@ impl VacuumFixture {
         let subject =
             Self { folder: tempfile::tempdir_in(folder)?, cipher: cipher.map(str::to_owned) };
         let profile = Profile::by_name("baseline").context("WAL and nothing else")?;
-        let settings = PragmaConfiguration::of(profile).settings;
+        let settings = PragmaConfiguration::from_profile(profile).settings;
         let rows = i64::try_from(plan.megabytes.saturating_mul(1_000_000) / MESSAGE_BYTES)?.max(10);
         let mailbox = MailboxTable { layout: BodyLayout::Last, rows, body_bytes: BODY_BYTES };
         let encryption = subject.encryption();

@@ -28,7 +28,7 @@ pub(crate) struct BareLoop {
 
 impl BareLoop {
     /// The measure: so many transactions a commit, nothing else.
-    pub(crate) const fn of(batch: usize) -> Self {
+    pub(crate) const fn with_batch(batch: usize) -> Self {
         Self { batch, has_savepoints: false, reads: 0, failing_ppm: 0 }
     }
 

@@ -34,12 +34,12 @@ fn engine(fixture: &TpsFixture, name: impl Into<String>, load: ProducerLoad) -> 
 }
 
 fn baseline(fixture: &TpsFixture) -> BenchCase<'static> {
-    bare(fixture, "bare loop, 1,000 a commit", BareLoop::of(BATCH), NORMAL)
+    bare(fixture, "bare loop, 1,000 a commit", BareLoop::with_batch(BATCH), NORMAL)
 }
 
 /// The published rows that are about SQLite, and ours.
 pub(super) fn published(fixture: &TpsFixture) -> BenchSection<'static> {
-    let savepoints = BareLoop { has_savepoints: true, ..BareLoop::of(BATCH) };
+    let savepoints = BareLoop { has_savepoints: true, ..BareLoop::with_batch(BATCH) };
     let reads = ProducerLoad { reads: 3, ..ProducerLoad::of(WAITING, Os) };
     BenchSection {
         name: "published".to_owned(),
@@ -49,12 +49,13 @@ pub(super) fn published(fixture: &TpsFixture) -> BenchSection<'static> {
             .to_owned(),
         cases: vec![
             baseline(fixture).published(186_157.0),
-            bare(fixture, "bare loop, a commit each", BareLoop::of(1), NORMAL).published(44_096.0),
+            bare(fixture, "bare loop, a commit each", BareLoop::with_batch(1), NORMAL)
+                .published(44_096.0),
             bare(fixture, "bare loop, a savepoint each", savepoints, NORMAL).published(121_922.0),
             bare(
                 fixture,
                 "bare loop, 3 reads and a write",
-                BareLoop { reads: 3, ..BareLoop::of(BATCH) },
+                BareLoop { reads: 3, ..BareLoop::with_batch(BATCH) },
                 NORMAL,
             ),
             engine(fixture, "Warren", ProducerLoad::of(WAITING, Os)),
@@ -67,9 +68,9 @@ pub(super) fn published(fixture: &TpsFixture) -> BenchSection<'static> {
 pub(super) fn durability(fixture: &TpsFixture) -> BenchSection<'static> {
     let mut cases = vec![
         baseline(fixture),
-        bare(fixture, "bare loop, a commit each", BareLoop::of(1), NORMAL),
-        bare(fixture, "bare loop, a commit each, fsync", BareLoop::of(1), FULL),
-        bare(fixture, "bare loop, 1,000 a commit, fsync", BareLoop::of(BATCH), FULL),
+        bare(fixture, "bare loop, a commit each", BareLoop::with_batch(1), NORMAL),
+        bare(fixture, "bare loop, a commit each, fsync", BareLoop::with_batch(1), FULL),
+        bare(fixture, "bare loop, 1,000 a commit, fsync", BareLoop::with_batch(BATCH), FULL),
     ];
     for durability in [Os, Disk] {
         for waiting in [1, 10, 100, 1_000, 10_000] {
@@ -103,7 +104,8 @@ pub(super) fn durability(fixture: &TpsFixture) -> BenchSection<'static> {
 pub(super) fn isolation(fixture: &TpsFixture) -> BenchSection<'static> {
     let mut cases = vec![baseline(fixture)];
     for (percent, failing_ppm) in [("0", 0), ("0.1", 1_000), ("1", 10_000), ("10", 100_000)] {
-        let savepoints = BareLoop { has_savepoints: true, failing_ppm, ..BareLoop::of(BATCH) };
+        let savepoints =
+            BareLoop { has_savepoints: true, failing_ppm, ..BareLoop::with_batch(BATCH) };
         cases.push(bare(
             fixture,
             &format!("bare loop, a savepoint each, {percent} % fail"),
@@ -143,7 +145,7 @@ pub(super) fn mixed(fixture: &TpsFixture) -> BenchSection<'static> {
             bare(
                 fixture,
                 "bare loop, 3 reads and a write",
-                BareLoop { reads: 3, ..BareLoop::of(BATCH) },
+                BareLoop { reads: 3, ..BareLoop::with_batch(BATCH) },
                 NORMAL,
             ),
             baseline(fixture),
@@ -180,7 +182,7 @@ pub(super) fn ciphers(beds: &[(String, TpsFixture)]) -> Vec<BenchSection<'static
         title: format!("ciphers, bare loop, {batch} a commit; the hot accounts fit in the cache"),
         cases: beds
             .iter()
-            .map(|(cipher, fixture)| bare(fixture, cipher, BareLoop::of(batch), NORMAL))
+            .map(|(cipher, fixture)| bare(fixture, cipher, BareLoop::with_batch(batch), NORMAL))
             .collect(),
     };
     let through_engine = BenchSection {

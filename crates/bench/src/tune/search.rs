@@ -306,7 +306,7 @@ fn effort(time: Duration, cases: usize, phases: usize, comparisons: usize) -> St
 /// With fewer, no verdict is possible.
 fn rounds_needed(comparisons: usize) -> usize {
     let says = |rounds: &usize| {
-        MedianDifference::of(&vec![2.0; *rounds], comparisons).verdict
+        MedianDifference::from_ratios(&vec![2.0; *rounds], comparisons).verdict
             != DifferenceVerdict::TooFewRounds
     };
     (2..ROUNDS_MAX).find(says).unwrap_or(ROUNDS_MAX)
@@ -326,7 +326,7 @@ fn measured(
         PhaseMeasurement {
             name: table.name.clone(),
             rate: rate.clone(),
-            difference: MedianDifference::of(&ratios, comparisons),
+            difference: MedianDifference::from_ratios(&ratios, comparisons),
             ratio: Distribution::from_samples(ratios),
         }
     });

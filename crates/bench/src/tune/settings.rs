@@ -91,7 +91,7 @@ impl PragmaSettings {
     }
 
     /// Those that a connection sets.
-    pub(crate) fn of_connection(&self) -> Vec<(String, String)> {
+    pub(crate) fn for_connection(&self) -> Vec<(String, String)> {
         let all = self.0.iter().filter(|(name, _)| !is_of_file(name));
         all.cloned().collect()
     }
@@ -176,7 +176,7 @@ mod tests {
         let settings = of("WAL", "FULL").with("mmap_size", "1").with("page_size", "4096");
         let names: Vec<&str> = settings.pairs().iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["page_size", "journal_mode", "synchronous", "mmap_size"]);
-        assert_eq!(settings.of_connection().len(), 3);
+        assert_eq!(settings.for_connection().len(), 3);
     }
 
     #[test]

@@ -58,7 +58,9 @@ pub(crate) fn shape(
     let mut load = TuneLoad { rows: schema::largest_rowid(&db, &tables)?, ..TuneLoad::default() };
     let mut kept = Vec::new();
     for table in &tables {
-        for operation in operations::of(&db, table, &mut load.samples, &mut notes)? {
+        for operation in
+            operations::candidate_operations(&db, table, &mut load.samples, &mut notes)?
+        {
             match attempt(path, encryption, &load, &operation, &db) {
                 Ok(()) => kept.push((table, operation)),
                 Err(error) => notes.push(format!("{}: {}", operation.about, cause(&error))),

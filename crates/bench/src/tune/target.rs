@@ -188,7 +188,7 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
             engine::open_connection(&mended, &source.encryption, &NO_SETTINGS, false, false);
         return take(opened.map_err(|error| explain(source, error))?, source, to);
     }
-    let before = stamp(path)?;
+    let before = size_and_mtime(path)?;
     let open = |how| {
         let opened = engine::open_read_only(path, &source.encryption, how);
         opened.map_err(|error| explain(source, error))
@@ -197,7 +197,7 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
     let is_immutable = is_wal(&open(ReadOnlyMode::Immutable)?.0)? && !is_served;
     let how = if is_immutable { ReadOnlyMode::Immutable } else { ReadOnlyMode::Shared };
     let copied = take(open(how)?, source, to)?;
-    let is_changed = is_immutable && stamp(path)? != before;
+    let is_changed = is_immutable && size_and_mtime(path)? != before;
     ensure!(!is_changed, "{name} was written to while it was copied: run it again");
     Ok(copied)
 }
@@ -284,7 +284,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-fn stamp(path: &Path) -> anyhow::Result<(u64, SystemTime)> {
+fn size_and_mtime(path: &Path) -> anyhow::Result<(u64, SystemTime)> {
     let metadata = path.metadata()?;
     Ok((metadata.len(), metadata.modified()?))
 }

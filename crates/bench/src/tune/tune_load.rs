@@ -83,7 +83,7 @@ impl TuneLoad {
             database: database.to_owned(),
             cipher: encryption.as_ref().map(|(cipher, _)| cipher.clone()),
             key: encryption.as_ref().map(|(_, key)| key.clone()),
-            settings: settings.of_connection(),
+            settings: settings.for_connection(),
             rows: self.rows,
             body_bytes: self.body_bytes,
             seed: 7,

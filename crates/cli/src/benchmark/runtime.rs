@@ -75,7 +75,7 @@ fn profile(name: &str) -> Result<&'static Profile, String> {
 
 pub(crate) fn run(arguments: BenchRuntimeArgs, output: Printer) -> anyhow::Result<()> {
     let place = match arguments.rivals {
-        Some(folder) => DriverFolders::of(folder),
+        Some(folder) => DriverFolders::in_repository(folder),
         None => DriverFolders::shipped(&cache_folder()?)?,
     };
     if arguments.setup {

@@ -41,7 +41,7 @@ impl FindingsBaseline {
     }
 
     /// Takes what was found out of the baseline. Returns the places of those that were in it.
-    pub(super) fn take(&mut self, examined: &ExaminedFile) -> Vec<usize> {
+    pub(super) fn take_known(&mut self, examined: &ExaminedFile) -> Vec<usize> {
         let Some(report) = &examined.report else { return Vec::new() };
         let is_known = |(index, finding): (usize, &DoctorFinding)| {
             let DoctorFinding { code, fields, .. } = finding;
@@ -53,7 +53,7 @@ impl FindingsBaseline {
     }
 
     /// What was not found again.
-    pub(super) fn left(self) -> Vec<String> {
+    pub(super) fn into_missing(self) -> Vec<String> {
         self.0.into_iter().filter(|(_, count)| *count > 0).map(|(identity, _)| identity).collect()
     }
 }

@@ -28,12 +28,12 @@ pub(super) fn run(
     let fixed = doctor::fix(file, encryption, options, &wanted, is_dry_run);
     spinner.finish_and_clear();
     let fixed = fixed?;
-    tell(file, &fixed, output);
+    print_report(file, &fixed, output);
     output.json(&fixed)?;
     Ok(fixed.report)
 }
 
-fn tell(file: &Path, fixed: &FixReport, output: Printer) {
+fn print_report(file: &Path, fixed: &FixReport, output: Printer) {
     if fixed.fixes.is_empty() {
         output.line(format_args!("nothing to fix"));
     }

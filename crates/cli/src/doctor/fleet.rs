@@ -156,7 +156,7 @@ impl<'a> FleetExamination<'a> {
     }
 
     fn examine(&self, path: &Path, budget: Duration) -> ExaminedFile {
-        let ignore = self.ignores.of(path);
+        let ignore = self.ignores.rules_for(path);
         examine(
             path,
             self.arguments,
@@ -167,14 +167,14 @@ impl<'a> FleetExamination<'a> {
     /// Counts a file whose examination is not repeated.
     fn record(&mut self, mut examined: ExaminedFile) -> anyhow::Result<()> {
         if let Some(report) = &examined.report {
-            self.ignores.note(&examined.path, report);
+            self.ignores.mark_used(&examined.path, report);
             self.summary.ignored_count += report.ignored.len();
             let history = self.arguments.history.as_deref();
-            let trend = history.map(|folder| history::keep(folder, report)).transpose()?;
+            let trend = history.map(|folder| history::record_run(folder, report)).transpose()?;
             examined.trend = trend.flatten();
         }
         if let Some(baseline) = &mut self.baseline {
-            examined.known = baseline.take(&examined);
+            examined.known = baseline.take_known(&examined);
         }
         self.summary.count(&examined);
         let status = match &examined.error {
@@ -192,7 +192,7 @@ impl<'a> FleetExamination<'a> {
 
     fn end(mut self, elapsed: Duration, output: Printer) -> anyhow::Result<()> {
         self.named.sort_by(|left, right| left.path.cmp(&right.path));
-        self.summary.gone = self.baseline.map(FindingsBaseline::left).unwrap_or_default();
+        self.summary.gone = self.baseline.map(FindingsBaseline::into_missing).unwrap_or_default();
         self.summary.ignores_needless = self.ignores.needless();
         self.summary.seconds = elapsed.as_secs_f64();
         match self.arguments.format {

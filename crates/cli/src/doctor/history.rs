@@ -75,7 +75,10 @@ pub(super) struct HistoryTrend {
 }
 
 /// Compares the report with what is kept, and keeps it. `None` at the first run.
-pub(super) fn keep(folder: &Path, report: &DoctorReport) -> anyhow::Result<Option<HistoryTrend>> {
+pub(super) fn record_run(
+    folder: &Path,
+    report: &DoctorReport,
+) -> anyhow::Result<Option<HistoryTrend>> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let path = path(folder, &report.about.path);
     let name = || path.display().to_string();

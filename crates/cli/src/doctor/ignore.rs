@@ -45,13 +45,13 @@ impl IgnoreFile {
 
     /// Those for this file. A pattern with a slash is one for the whole path, as it was given; one
     /// without, for its name.
-    pub(super) fn of(&self, path: &Path) -> Vec<IgnoreRule> {
+    pub(super) fn rules_for(&self, path: &Path) -> Vec<IgnoreRule> {
         let rules = self.rules.iter().filter(|rule| rule.is_for(path));
         rules.map(|rule| rule.ignore.clone()).collect()
     }
 
     /// Notes which of them were needed.
-    pub(super) fn note(&mut self, path: &Path, report: &DoctorReport) {
+    pub(super) fn mark_used(&mut self, path: &Path, report: &DoctorReport) {
         for ignored in &report.ignored {
             let is_it = |rule: &&IgnoreLine| {
                 rule.is_for(path)

@@ -12,7 +12,7 @@ use doctor::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine};
 
 use super::DoctorArgs;
 
-pub(super) fn of(arguments: &DoctorArgs) -> anyhow::Result<Option<ConnectionSettings>> {
+pub(super) fn from_args(arguments: &DoctorArgs) -> anyhow::Result<Option<ConnectionSettings>> {
     let Some(path) = arguments.settings.as_deref() else { return Ok(None) };
     let is_one = matches!(&arguments.files[..], [file] if !file.is_dir());
     ensure!(is_one, "--settings are those of one connection: give the one file that it has open");

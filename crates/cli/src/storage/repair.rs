@@ -56,7 +56,7 @@ const TRIES_MAX: u32 = 5;
 
 pub(super) fn repair(arguments: &VaultRepairArgs, output: Printer) -> anyhow::Result<()> {
     let mut replica = arguments.tracked.open()?;
-    let Some(target) = target(arguments) else { return tell(&replica, output) };
+    let Some(target) = target(arguments) else { return print_status(&replica, output) };
     let server = ServerAddress::of(&replica)?;
     let mut password: Option<Zeroizing<String>> = None;
     for _ in 0..TRIES_MAX {
@@ -99,7 +99,7 @@ fn target(arguments: &VaultRepairArgs) -> Option<ErasureTarget<'_>> {
 }
 
 /// What the last sync found that can be repaired.
-fn tell(replica: &Replica, output: Printer) -> anyhow::Result<()> {
+fn print_status(replica: &Replica, output: Printer) -> anyhow::Result<()> {
     let count = |target| -> anyhow::Result<usize> {
         let requests = replica.erasure_requests(target)?;
         Ok(requests.iter().map(|request| request.erasures.len()).sum())

@@ -63,7 +63,7 @@ fn session(flags: &[&str]) -> E2eeFixture {
     E2eeFixture { place, a, b, traffic }
 }
 
-fn found(bytes: &[u8]) -> Vec<&'static str> {
+fn find_markers(bytes: &[u8]) -> Vec<&'static str> {
     let holds =
         |marker: &&str| bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
     MARKERS.into_iter().filter(holds).collect()
@@ -73,11 +73,11 @@ fn found(bytes: &[u8]) -> Vec<&'static str> {
 fn no_marker_is_on_the_wire_or_on_the_servers_disk() {
     let E2eeFixture { place, a, traffic, .. } = session(&["--e2ee"]);
     assert!(traffic.len() > 2_000, "{} bytes passed", traffic.len());
-    assert_eq!(found(&traffic), [""; 0]);
+    assert_eq!(find_markers(&traffic), [""; 0]);
     let files = files_below(Path::new(&place.data));
     assert!(files.len() >= 2);
     for file in files {
-        assert_eq!(found(&fs::read(&file).unwrap()), [""; 0], "{}", file.display());
+        assert_eq!(find_markers(&fs::read(&file).unwrap()), [""; 0], "{}", file.display());
     }
     // Neither does the phrase leave the device.
     let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
@@ -93,7 +93,7 @@ fn no_marker_is_on_the_wire_or_on_the_servers_disk() {
 #[test]
 fn without_encryption_the_wire_shows_every_marker() {
     let E2eeFixture { place: _place, a, b, traffic } = session(&[]);
-    assert_eq!(found(&traffic), MARKERS);
+    assert_eq!(find_markers(&traffic), MARKERS);
     assert_eq!(json(&["status", &b])["sealed"], false);
     warren(&["phrase", &a, "--json"]).refused("no_phrase");
 }

@@ -27,7 +27,7 @@ fn check(ran: &CommandOutput) {
 
 /// Runs a command as people do, and then with `--json`; returns what people see.
 #[track_caller]
-fn shown(arguments: &[&str]) -> String {
+fn run_in_terminal(arguments: &[&str]) -> String {
     let (people, programs) = (warren(arguments), warren(&[arguments, &["--json"]].concat()));
     for ran in [&people, &programs] {
         check(ran);
@@ -38,7 +38,7 @@ fn shown(arguments: &[&str]) -> String {
 /// That a command shows the hostile text, harmless.
 #[track_caller]
 fn check_shown(arguments: &[&str]) {
-    let text = shown(arguments);
+    let text = run_in_terminal(arguments);
     assert!(text.contains(SHOWN), "{arguments:?}: {text}");
 }
 
@@ -76,7 +76,7 @@ fn names_and_cells_of_others_are_shown_and_not_obeyed() {
             check_shown(&[command, file]);
         }
         // It names only what is wrong, in words that it wraps.
-        shown(&["doctor", file]);
+        run_in_terminal(&["doctor", file]);
         check_shown(&["client", "list", file]);
         check_shown(&["history", file, HOSTILE, "1"]);
     }

@@ -57,7 +57,7 @@ fn backups_of_a_working_server_have_what_was_acknowledged_before() {
         assert!(is_ok, "{said}");
         let server = FaultedServer::start(&folder.path().join(&restored), Vec::new());
         let server = server.map_err(|(_, said)| said).unwrap();
-        let mut ledger = SendRecord::of_acknowledged(acknowledged, CONTENT_BYTES);
+        let mut ledger = SendRecord::from_acknowledged(acknowledged, CONTENT_BYTES);
         assert_eq!(ledger.check_vault(&server, &token), Vec::<String>::new(), "{name}");
         assert!(ledger.push(&server, &token, 1), "{name}");
         assert!(server.stop().unwrap().success());

@@ -230,7 +230,7 @@ impl Default for SendRecord {
 const START_MS: u64 = 1_704_067_200_000;
 
 impl SendRecord {
-    pub(crate) fn note(&mut self, code: impl Into<String>) {
+    pub(crate) fn record_error(&mut self, code: impl Into<String>) {
         *self.codes.entry(code.into()).or_default() += 1;
     }
 
@@ -247,8 +247,8 @@ impl SendRecord {
         let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(body).unwrap() };
         let answer = send(method, &format!("{}{path}", server.address), &headers, &body);
         match &answer {
-            None => self.note("no answer"),
-            Some(answer) if answer.status >= 400 => self.note(answer.code()),
+            None => self.record_error("no answer"),
+            Some(answer) if answer.status >= 400 => self.record_error(answer.code()),
             Some(_) => {}
         }
         answer
@@ -260,7 +260,7 @@ impl SendRecord {
     }
 
     /// As after so many messages, all of which were acknowledged.
-    pub(crate) fn of_acknowledged(count: u64, content_bytes: usize) -> Self {
+    pub(crate) fn from_acknowledged(count: u64, content_bytes: usize) -> Self {
         let mut ledger = Self::with_content_bytes(content_bytes);
         ledger.write_page(count);
         ledger.acknowledged.extend(std::mem::take(&mut ledger.page));

@@ -182,7 +182,7 @@ impl ServerTrace {
                 _ => file = number.parse().unwrap(),
             }
         }
-        let mut ledger = SendRecord::of_acknowledged(messages, CONTENT_BYTES);
+        let mut ledger = SendRecord::from_acknowledged(messages, CONTENT_BYTES);
         let mut wrong = ledger.check_vault(&server, &self.token);
         match self.uploads.download(&server) {
             Ok(found) if found == file || found == begun => {}

@@ -96,7 +96,7 @@ impl StalledBackupFixture {
         std::fs::create_dir(&place).unwrap();
         self.succeed(&["restore", copy, "--data", &format!("{restored}/data")]);
         let server = FaultedServer::start(&place, Vec::new()).map_err(|(_, said)| said).unwrap();
-        let ledger = SendRecord::of_acknowledged(PUSH_COUNT, CONTENT_BYTES);
+        let ledger = SendRecord::from_acknowledged(PUSH_COUNT, CONTENT_BYTES);
         assert_eq!(ledger.check_vault(&server, &self.token), Vec::<String>::new());
         assert!(server.stop().unwrap().success());
     }

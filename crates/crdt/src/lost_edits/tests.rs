@@ -16,7 +16,7 @@ impl SimulatedDevices {
         Self { known: vec![RowChanges::new(); count], millis: 100_000_000 }
     }
 
-    fn stamp(&mut self, device: usize) -> Timestamp {
+    fn next_timestamp(&mut self, device: usize) -> Timestamp {
         self.millis += 1;
         Timestamp::new(self.millis, 0, NodeId(device as u64)).unwrap()
     }
@@ -36,7 +36,7 @@ impl SimulatedDevices {
             cells: cells.iter().map(cell).collect(),
             replaced_tombstone: is_dead.then(|| row.tombstone()),
         };
-        let timestamp = self.stamp(device);
+        let timestamp = self.next_timestamp(device);
         self.known[device].insert(timestamp, change);
         timestamp
     }
@@ -47,7 +47,7 @@ impl SimulatedDevices {
         let seen = columns.into_values().chain([row.newest_write(), deleted]);
         let seen = seen.filter(|timestamp| *timestamp != Timestamp::ZERO);
         let change = Change::Delete { table: "t".into(), key: vec![], replaced: seen.collect() };
-        let timestamp = self.stamp(device);
+        let timestamp = self.next_timestamp(device);
         self.known[device].insert(timestamp, change);
         timestamp
     }

@@ -39,11 +39,11 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
         }
     }
     children.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let end = subject.time_limit.elapsed() + subject.time_limit.left() / SHARE;
+    let end = subject.time_limit.elapsed() + subject.time_limit.remaining() / SHARE;
     let (mut unreached, mut checked) = (Vec::new(), 0);
     for (table, references, _) in &children {
         let left = end.saturating_sub(subject.time_limit.elapsed());
-        if tell_absent(subject, table, references, log) {
+        if report_missing_parent(subject, table, references, log) {
             checked += 1;
             continue;
         }
@@ -139,7 +139,7 @@ fn has_index(table: &TableSchema, columns: &[String]) -> bool {
 
 /// A parent that is not in this file: it may be in another, which the program attaches, or the
 /// reference is only documentation. Then no row is counted: all would be.
-fn tell_absent(
+fn report_missing_parent(
     subject: &OpenedFile,
     table: &TableSchema,
     references: &[ForeignKeyReference],

@@ -39,7 +39,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
     let mut unchecked = unseen(subject);
     match check_whole(subject) {
         Ok(lines) => {
-            faults::tell(&lines, None, subject, log);
+            faults::report_faults(&lines, None, subject, log);
             log.add_checked("integrity: all that PRAGMA integrity_check looks at");
         }
         Err(error) if error.is_busy() => {
@@ -78,7 +78,7 @@ fn unseen(subject: &OpenedFile) -> Vec<String> {
 
 /// The full check of everything. An error says that it has not come to its end.
 fn check_whole(subject: &OpenedFile) -> Result<Vec<String>, CheckError> {
-    let time = subject.grant_time(subject.time_limit.left() / SHARES * WHOLE_SHARES);
+    let time = subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);
     let size = to_f64(subject.pages_bytes());
     // One that cannot end is not begun; and rows that are ordered by rules that we do not have would
     // look broken.
@@ -112,7 +112,7 @@ fn check_parts(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut Chec
     for (table, pages) in &tables {
         match check_table(subject, table, unchecked) {
             Ok(lines) => {
-                faults::tell(&lines, Some(table), subject, log);
+                faults::report_faults(&lines, Some(table), subject, log);
                 checked += 1;
             }
             Err(error) if error.is_time() => unreached.push((*table, *pages)),
@@ -126,7 +126,7 @@ fn check_parts(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut Chec
     log.add_checked(format!("integrity: {checked} of {} tables by themselves", tables.len()));
     for (index, (table, pages)) in unreached.iter().enumerate() {
         let tables_left = u32::try_from(unreached.len() - index).unwrap_or(u32::MAX);
-        let end = subject.time_limit.elapsed() + subject.time_limit.left() / tables_left;
+        let end = subject.time_limit.elapsed() + subject.time_limit.remaining() / tables_left;
         check_sample(subject, table, *pages, end, log);
         unchecked.push(format!("{}: but for a sample of it", table.name));
     }
@@ -146,14 +146,14 @@ fn check_table(
     let name = quote_identifier(&table.name);
     let size = pages(subject, table) * f64::from(subject.header.page_size);
     let is_ordered = subject.stand_ins.is_empty();
-    let time = subject.grant_time(subject.time_limit.left() / SHARES * WHOLE_SHARES);
+    let time = subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);
     if is_ordered && !time.is_zero() && size <= FULL_BYTES_PER_SECOND * time.as_secs_f64() {
         match lines(subject, &format!("PRAGMA integrity_check({name})")) {
             Err(error) if error.is_time() => {}
             ended => return ended,
         }
     }
-    let time = subject.grant_time(subject.time_limit.left() / SHARES * WHOLE_SHARES);
+    let time = subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);
     // Sampled pages tell more in the same time than a check that cannot end.
     if time.is_zero() || size > QUICK_BYTES_PER_SECOND * time.as_secs_f64() {
         return Err(interrupted().into());
@@ -176,7 +176,7 @@ fn check_sample(
     log: &mut CheckResults,
 ) {
     let leaves = sampled_faults(subject, table, pages, end, log);
-    faults::tell(&look_up(subject, table), Some(table), subject, log);
+    faults::report_faults(&look_up(subject, table), Some(table), subject, log);
     let why = match subject.open_mode {
         ReadOnlyMode::Shared => "too large for the time that others may be kept waiting",
         _ => "too large for the time, raise --budget",
@@ -267,7 +267,7 @@ fn check_searches(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut C
                 .push(format!("{}: in use, so it is not compared with its content", table.name));
             continue;
         }
-        subject.grant_time(subject.time_limit.left() / SHARES * WHOLE_SHARES);
+        subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);
         let name = quote_identifier(&table.name);
         let sql = format!("INSERT INTO {name} ({name}, rank) VALUES ('integrity-check', 1)");
         match subject.write(&sql) {

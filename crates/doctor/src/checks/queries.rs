@@ -44,7 +44,7 @@ struct AnalyzedQuery<'a> {
 }
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
-    let mut planner = QueryPlanner::of(subject)?;
+    let mut planner = QueryPlanner::for_file(subject)?;
     for (index, sql) in subject.queries.iter().enumerate() {
         if subject.time_limit.is_spent() {
             log.add_skipped(format!("query {} and those after it", index + 1), "the time was over");
@@ -84,7 +84,7 @@ fn advise(
     let known =
         TableCardinality::from_samples(subject, candidates.iter().map(|it| it.table.as_str()))?;
     let search = IndexSearch { planner, sql, known: &known };
-    let taken = search.taken(&candidates)?;
+    let taken = search.used_candidates(&candidates)?;
     let fewest = if is_faulty { search.smallest_sufficient(taken)? } else { taken };
     let shortened = search.shorten_indexes(fewest.clone())?;
     let is_less_faulty = faults(&search.plan_with(&shortened)?) < faults(&before);
@@ -186,7 +186,10 @@ impl IndexSearch<'_> {
     }
 
     /// What is taken of all candidates.
-    fn taken(&self, candidates: &[CandidateIndex]) -> Result<Vec<CandidateIndex>, CheckError> {
+    fn used_candidates(
+        &self,
+        candidates: &[CandidateIndex],
+    ) -> Result<Vec<CandidateIndex>, CheckError> {
         let after = self.plan_with(candidates)?;
         let is_used = |index: usize| uses(&after, &candidate_name(index));
         let used = candidates.iter().enumerate().filter(|(index, _)| is_used(*index));

@@ -26,11 +26,11 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     }
     if !FAULTS.iter().any(|code| log.has(code)) {
         if log.integrity.is_complete {
-            note_tried(log);
+            add_tried_evidence(log);
         }
         return Ok(());
     }
-    tell_missing(subject, log);
+    report_missing(subject, log);
     if is_whole_alone(subject)? {
         log.findings.retain(|it| !FAULTS.contains(&it.code) && !LEFT.contains(&it.code));
         log.add(foreign(subject));
@@ -38,7 +38,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     Ok(())
 }
 
-fn note_tried(log: &mut CheckResults) {
+fn add_tried_evidence(log: &mut CheckResults) {
     for finding in log.findings.iter_mut().filter(|finding| LEFT.contains(&finding.code)) {
         finding.evidence.push("tried in memory: with it, the file is whole".to_owned());
     }
@@ -78,7 +78,7 @@ fn foreign(subject: &OpenedFile) -> DoctorFinding {
 }
 
 /// Pages that neither the WAL nor the file has.
-fn tell_missing(subject: &OpenedFile, log: &mut CheckResults) {
+fn report_missing(subject: &OpenedFile, log: &mut CheckResults) {
     let Some((pages, in_wal)) = wal::committed(&subject.environment.path) else { return };
     let page_size = u64::from(subject.header.page_size);
     let in_file = subject.environment.stamp.bytes / page_size;

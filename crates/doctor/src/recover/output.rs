@@ -82,7 +82,7 @@ impl RecoveryOutput {
     }
 
     /// Runs a statement of the extension. `false`: nothing more can be written.
-    pub(super) fn take(&mut self, sql: &str, values: &[RecoveredValue]) -> bool {
+    pub(super) fn run_statement(&mut self, sql: &str, values: &[RecoveredValue]) -> bool {
         let taken = if let Some(rest) = sql.strip_prefix(ROW_START) {
             self.take_row(table_name(rest), sql, values)
         } else if sql.starts_with(LOST_ROW_START) {

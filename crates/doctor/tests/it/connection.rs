@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 
 use crate::findings::healthy;
-use crate::fixture::{DoctorFixture, codes, mend, the};
+use crate::fixture::{DoctorFixture, apply_fix, codes, the};
 
 const PRAGMAS: &str = "journal_mode synchronous busy_timeout foreign_keys cache_size mmap_size \
     temp_store secure_delete auto_vacuum encoding page_size wal_autocheckpoint locking_mode cipher";
@@ -106,7 +106,7 @@ fn what_was_set_too_late_is_found_and_mended() {
         let code = FixSelection::Code("setting_ineffective".to_owned());
         let dry = fix(&path, &FileEncryption::None, &options, &code, true).unwrap();
         assert!(dry.is_rehearsed, "{dry:#?}");
-        mend(&path, &finding.mend);
+        apply_fix(&path, &finding.mend);
         let report = report(&path, &settings);
         assert_eq!(codes(&report), [] as [&str; 0], "{wanted}: {report:#?}");
         assert_eq!(

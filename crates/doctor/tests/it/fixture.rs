@@ -55,7 +55,7 @@ impl FaultCase {
         assert!(!finding.fields.is_empty(), "{finding:?}");
         (self.check)(&finding);
         self.check_fix(&path, &finding);
-        mend(&path, &finding.mend);
+        apply_fix(&path, &finding.mend);
         if !matches!(finding.mend, Fix::Advice(_)) {
             let left = report(&path);
             assert!(!codes(&left).contains(&self.code), "{}: {left:#?}", self.code);
@@ -98,7 +98,7 @@ impl FaultCase {
 
 /// Does what a finding says, if that can be executed. Then the file is whole, and its views work.
 #[track_caller]
-pub(crate) fn mend(path: &Path, mend: &Fix) {
+pub(crate) fn apply_fix(path: &Path, mend: &Fix) {
     match mend {
         Fix::Advice(_) => return,
         Fix::Sql(sql) => sql_on(path, sql),

@@ -6,7 +6,7 @@ use std::thread;
 
 use doctor::{Severity, file_holders};
 
-use crate::fixture::{DoctorFixture, SqliteShell, codes, mend, report, the};
+use crate::fixture::{DoctorFixture, SqliteShell, apply_fix, codes, report, the};
 
 /// 20 MB in a table `t`.
 const ROWS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
@@ -127,7 +127,7 @@ fn what_a_killed_process_left_is_found() {
     assert!(found.skipped.is_empty() && found.integrity.is_complete, "{found:#?}");
     assert!(finding.evidence.iter().any(|it| it.contains("tried in memory")), "{finding:?}");
     assert!(fs::metadata(fixture.at("journal.db-journal")).unwrap().len() > 1_000_000);
-    mend(&path, &finding.mend);
+    apply_fix(&path, &finding.mend);
     assert!(!codes(&report(&path)).contains(&"hot_journal"));
 }
 

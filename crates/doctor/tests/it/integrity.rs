@@ -12,7 +12,9 @@ use rusqlite::config::DbConfig;
 use serde_json::json;
 
 use crate::findings::healthy;
-use crate::fixture::{DoctorFixture, FaultCase, SqliteShell, codes, mend, report, sql_on, the};
+use crate::fixture::{
+    DoctorFixture, FaultCase, SqliteShell, apply_fix, codes, report, sql_on, the,
+};
 
 pub(crate) const CASES: &[FaultCase] = &[
     FaultCase {
@@ -269,7 +271,7 @@ fn another_name_of_the_file_is_told() {
     let other = report(&fixture.at("b.db"));
     assert!(!codes(&other).contains(&"page_broken"), "{other:#?}");
     assert!(other.skipped.iter().any(|skipped| skipped.why.contains("another of its names")));
-    mend(&path, &the(&report(&path), "hot_journal").mend);
+    apply_fix(&path, &the(&report(&path), "hot_journal").mend);
     assert!(is_ok(&path));
 }
 
@@ -390,5 +392,5 @@ fn an_index_that_is_needed_is_not_dropped() {
         }
     }
     assert_eq!(dropped.len(), 1, "{found:#?}");
-    mend(&path, dropped[0]);
+    apply_fix(&path, dropped[0]);
 }

@@ -49,7 +49,7 @@ pub(super) fn read_frames<E: From<Error>>(
     let Some(header) = read_wal_header(database, wal)? else {
         return Ok(CommittedFrames::default());
     };
-    let Some(mut checksum) = WalChecksum::of_header(&header) else {
+    let Some(mut checksum) = WalChecksum::from_header(&header) else {
         return Ok(CommittedFrames::default());
     };
     let page_bytes = u32_at(&header, 8);
@@ -97,7 +97,7 @@ struct WalChecksum {
 
 impl WalChecksum {
     /// `None` if it is no WAL's header, or a torn one.
-    fn of_header(header: &WalHeader) -> Option<Self> {
+    fn from_header(header: &WalHeader) -> Option<Self> {
         let magic = u32_at(header, 0);
         let page_bytes = u32_at(header, 8);
         let is_known = magic & !1 == WAL_MAGIC;

@@ -53,7 +53,7 @@ struct WaitedForCopy {
     heartbeat: Option<SystemTime>,
     heartbeat_seen_at: Instant,
     /// Its command and process, once it counts as stalled.
-    stalled: Option<Arc<str>>,
+    stalled_copier: Option<Arc<str>>,
 }
 
 /// The WAL may be moved until this is dropped.
@@ -80,7 +80,7 @@ impl WalLock {
     pub(crate) fn try_lock_for_checkpoint(self: &Arc<Self>) -> Option<CheckpointGuard> {
         let mut state = self.state();
         if state.inside_count == 0
-            && self.try_lock_file(&mut state)
+            && !self.try_lock_file(&mut state)
             && state.stalled_copier().is_none()
         {
             return None;
@@ -94,37 +94,40 @@ impl WalLock {
     pub(crate) fn stalled_copy(&self) -> Option<Arc<str>> {
         let mut state = self.state();
         state.copy.as_ref()?;
-        if state.inside_count == 0 && !self.try_lock_file(&mut state) {
+        if state.inside_count == 0 && self.try_lock_file(&mut state) {
             self.unlock();
         }
         state.stalled_copier()
     }
 
-    /// Whether a copy has the lock; else this process has it then.
+    /// Takes the file's lock for this process. `false`: a copy has it.
     fn try_lock_file(&self, state: &mut WalLockState) -> bool {
         // Where there are no such locks, a copy has none either.
-        let is_locked = matches!(self.wal.try_lock(), Err(TryLockError::WouldBlock));
-        if is_locked {
+        let is_copied = matches!(self.wal.try_lock(), Err(TryLockError::WouldBlock));
+        if is_copied {
             self.check_heartbeat(state);
         } else {
             state.copy = None;
         }
-        is_locked
+        !is_copied
     }
 
     fn check_heartbeat(&self, state: &mut WalLockState) {
         let (now, heartbeat) = (clock::now(), heartbeat::time_of_last(&self.database));
         match &mut state.copy {
             Some(copy) if copy.heartbeat == heartbeat => {
-                if copy.stalled.is_none() && now - copy.heartbeat_seen_at >= self.stalled_after {
+                if copy.stalled_copier.is_none()
+                    && now - copy.heartbeat_seen_at >= self.stalled_after
+                {
                     let copier = heartbeat::copier_of(&self.database);
                     let path = self.database.display();
                     tracing::warn!(%path, %copier, "a backup has stalled; nobody waits for it");
-                    copy.stalled = Some(copier);
+                    copy.stalled_copier = Some(copier);
                 }
             }
             copy => {
-                *copy = Some(WaitedForCopy { heartbeat, heartbeat_seen_at: now, stalled: None });
+                *copy =
+                    Some(WaitedForCopy { heartbeat, heartbeat_seen_at: now, stalled_copier: None });
             }
         }
     }
@@ -142,7 +145,7 @@ impl WalLock {
 
 impl WalLockState {
     fn stalled_copier(&self) -> Option<Arc<str>> {
-        self.copy.as_ref()?.stalled.clone()
+        self.copy.as_ref()?.stalled_copier.clone()
     }
 }
 

@@ -105,7 +105,7 @@ impl Database {
         let pages = self.measure_on(&db)?;
         match plan_vacuum(pages, self.vacuum_capabilities(&db)?) {
             // What is damaged is not written anew as if it were whole.
-            _ if self.damage.found().is_some() => {}
+            _ if self.damage.description().is_some() => {}
             VacuumPlan::Nothing => {}
             VacuumPlan::Incremental => self.vacuum_incrementally(&db, done)?,
             VacuumPlan::Full => match self.compact(&db, batches) {

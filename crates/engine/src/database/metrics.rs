@@ -43,7 +43,7 @@ impl Database {
     /// What was found damaged and is not being repaired: a file that was quarantined before is
     /// still there, or the [`DamagePolicy`](crate::DamagePolicy) does not repair.
     pub fn unrepaired_damage(&self) -> Option<Arc<str>> {
-        if self.poison.is_set() { None } else { self.damage.found() }
+        if self.poison.is_set() { None } else { self.damage.description() }
     }
 
     /// The command and process of a backup that copies it, was in the way of a checkpoint, and has
@@ -63,7 +63,7 @@ impl Database {
             wal_bytes: with_suffix(&self.path, "-wal").metadata().map_or(0, |wal| wal.len()),
             longest_read: self.readers.longest_read(clock::now()),
             is_poisoned: self.poison.is_set(),
-            is_damaged: self.damage.found().is_some(),
+            is_damaged: self.damage.description().is_some(),
             maintenance: self.maintenance.counters.stats(),
             maintenance_age: self.maintenance.age(),
         }

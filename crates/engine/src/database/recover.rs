@@ -100,7 +100,7 @@ impl Database {
             writer.close_as_is()?;
         }
         let mut no_swap = replace_file::DirectoryLock::shared(&self.path)?;
-        let is_damaged = self.damage.found().is_some();
+        let is_damaged = self.damage.description().is_some();
         match open::recover_abandoned_wal(&self.path, &self.encryption, self.cipher) {
             Ok(WalRecovery::Recovered) => {}
             Ok(WalRecovery::InUse) => return Err(Error::Busy),

@@ -24,7 +24,7 @@ impl Database {
     /// [`Error::Busy`] if another program has the file open; else what is said of a maintenance.
     pub fn repair_damage(&self) -> Result<Option<String>> {
         self.scan_for_damage();
-        let found = self.damage.found().map(|found| found.to_string());
+        let found = self.damage.description().map(|found| found.to_string());
         if found.is_some() {
             if !FileRepair::is_possible(&self.path) {
                 return Err(Error::AlreadyQuarantined { path: self.path.clone() });

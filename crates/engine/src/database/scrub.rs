@@ -52,7 +52,7 @@ impl Database {
         if !self.damage.policy.looks() {
             return Ok(());
         }
-        if self.damage.found().is_some() {
+        if self.damage.description().is_some() {
             self.repair_if_possible();
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Database {
 
     /// An error has spoken of damage.
     pub(super) fn suspect_damage(&self) {
-        if self.damage.found().is_some() {
+        if self.damage.description().is_some() {
             self.repair_if_possible();
         } else if self.damage.suspect() {
             self.context.scheduler.scan_for_damage(Weak::clone(&self.this));
@@ -143,7 +143,7 @@ impl Database {
     /// Repairs what was found damaged, soon, unless that is under way, or a file was quarantined
     /// before and is still there. Says whether it will be repaired.
     fn repair_if_possible(&self) -> bool {
-        let Some(found) = self.damage.found() else { return false };
+        let Some(found) = self.damage.description() else { return false };
         let is_repairing = matches!(self.damage.policy, DamagePolicy::Repair(_));
         if !is_repairing || !FileRepair::is_possible(&self.path) {
             return false;

@@ -41,20 +41,20 @@ impl Databases {
 
     /// How the files of each open database are, by path.
     pub fn health(&self) -> Vec<(PathBuf, DatabaseHealth)> {
-        self.of_opened(|database| Some(database.health()))
+        self.filter_open(|database| Some(database.health()))
     }
 
     /// The open databases that take no writes until they have recovered, each with the cause.
     pub fn list_poisoned(&self) -> Vec<(PathBuf, Arc<str>)> {
-        self.of_opened(Database::poison_cause)
+        self.filter_open(Database::poison_cause)
     }
 
     /// The open databases that a backup copies which has stalled, each with its command and process.
     pub fn stalled_backups(&self) -> Vec<(PathBuf, Arc<str>)> {
-        self.of_opened(Database::stalled_backup)
+        self.filter_open(Database::stalled_backup)
     }
 
-    fn of_opened<T>(&self, of: impl Fn(&Database) -> Option<T>) -> Vec<(PathBuf, T)> {
+    fn filter_open<T>(&self, of: impl Fn(&Database) -> Option<T>) -> Vec<(PathBuf, T)> {
         let databases = self.list_open();
         // Held one at a time, so that the others can be closed meanwhile.
         let databases = databases.iter().filter_map(Weak::upgrade);

@@ -122,7 +122,7 @@ pub(crate) fn change_form(
     before: &ContentCodec,
     after: &ContentCodec,
 ) -> Result<()> {
-    set_aside::take_all_back(db)?;
+    set_aside::restore_all(db)?;
     rewrite(db, "true", |message| {
         let content = before.open(message);
         let other = content.map(|content| after.seal(message.timestamp, content));

@@ -44,7 +44,7 @@ pub(crate) fn set_aside_count(db: &Connection) -> Result<u64> {
 }
 
 /// Takes this message for an unsent one, if it is set aside: a server has one of its timestamp.
-pub(super) fn take_back(
+pub(super) fn restore_message(
     db: &Connection,
     timestamp: Timestamp,
     total: &mut Fingerprint,
@@ -54,7 +54,7 @@ pub(super) fn take_back(
 }
 
 /// Takes all of them for unsent ones.
-pub(crate) fn take_all_back(db: &Connection) -> Result<()> {
+pub(crate) fn restore_all(db: &Connection) -> Result<()> {
     let sql = format!(
         "UPDATE warren_message SET sent = 0 WHERE sent = {SET_ASIDE} RETURNING timestamp, content"
     );

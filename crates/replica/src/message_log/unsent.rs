@@ -20,7 +20,7 @@ pub(super) fn mark_sent(db: &Connection, timestamp: Timestamp) -> Result<()> {
 /// Takes every message for unsent, as if the server had none. Those that are not of the account's
 /// form were some server's doing; they are forgotten.
 pub(crate) fn mark_all_unsent(db: &Connection) -> Result<()> {
-    set_aside::take_all_back(db)?;
+    set_aside::restore_all(db)?;
     rewrite::drop_unsendable(db)?;
     db.execute("UPDATE warren_message SET sent = 0", [])?;
     Ok(())

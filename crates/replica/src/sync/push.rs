@@ -4,7 +4,7 @@ use bytes::Bytes;
 use crdt::Change;
 use protocol::{ErrorCode, PushOutcome, PushRequest, SyncRound};
 
-use super::{SyncDriver, SyncProgress, enter, fingerprint};
+use super::{SyncDriver, SyncProgress, enter_set, fingerprint};
 use crate::content_codec::ContentCodec;
 use crate::devices::pending_upload_count;
 use crate::error::{Error, Result};
@@ -84,7 +84,7 @@ impl SyncDriver<'_, '_> {
         };
         self.replica.transaction(|db| {
             page.mark_sent(db)?;
-            let cursor = enter(db, answer.set_id)?;
+            let cursor = enter_set(db, answer.set_id)?;
             meta::set_number(db, ReplicaMetaKey::Cursor, pushed.cursor_after(cursor))
         })?;
         self.sent += page.messages.len() as u64;

@@ -106,7 +106,7 @@ fn a_sync_tells_of_lost_edits_once_and_of_none_where_everybody_knew() {
 const USERS: &str = "CREATE TABLE user (id TEXT PRIMARY KEY, email TEXT UNIQUE, age INTEGER)";
 
 /// Two devices that give one e-mail address to two users; the first is hidden.
-fn held(server: &mut MemoryServer) -> [TestDevice; 2] {
+fn devices_with_hidden_row(server: &mut MemoryServer) -> [TestDevice; 2] {
     let mut devices = [0, 1].map(|_| TestDevice::tracked(USERS, server));
     devices[1].clock_ms += 1_000;
     devices[0].write("INSERT INTO user VALUES ('a', 'ada@x.org', 36)").unwrap();
@@ -120,7 +120,7 @@ fn held(server: &mut MemoryServer) -> [TestDevice; 2] {
 #[test]
 fn a_row_that_is_held_back_is_listed_and_shown_with_another_value() {
     let mut server = MemoryServer::default();
-    let devices = held(&mut server);
+    let devices = devices_with_hidden_row(&mut server);
     let [row] = &devices[1].replica().hidden_rows().unwrap()[..] else { panic!("one is held") };
     assert_eq!((row.table.as_str(), row.key.as_str(), row.kind), ("user", "'a'", "displaced"));
     assert_eq!(row.cells[0], ("email".into(), "'ada@x.org'".into()));
@@ -147,7 +147,7 @@ fn a_row_that_is_held_back_is_listed_and_shown_with_another_value() {
 #[test]
 fn a_row_that_is_held_back_is_let_go_on_all_devices() {
     let mut server = MemoryServer::default();
-    let devices = held(&mut server);
+    let devices = devices_with_hidden_row(&mut server);
     let id = devices[0].replica().hidden_rows().unwrap()[0].id.clone();
     devices[0].replica().delete_hidden_row(&id, devices[0].clock_ms + 5_000).unwrap();
     assert_eq!(devices[0].replica().delete_hidden_row(&id, 0).unwrap_err().code(), "no_conflict");

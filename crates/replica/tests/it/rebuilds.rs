@@ -74,7 +74,7 @@ struct RebuildDevice {
 }
 
 impl RebuildDevice {
-    fn take(&mut self, step: &RebuildStep, server: &mut MemoryServer) {
+    fn perform(&mut self, step: &RebuildStep, server: &mut MemoryServer) {
         match step {
             RebuildStep::Write { own, row, write, value } => {
                 let row = if *own { format!("{}-{row}", self.name) } else { format!("all-{row}") };
@@ -195,7 +195,7 @@ fn check(steps: &[(usize, RebuildStep)]) {
         })
         .collect();
     for (device, step) in steps {
-        programs[*device].take(step, &mut server);
+        programs[*device].perform(step, &mut server);
     }
     let written: Vec<_> = programs.iter().map(|program| program.own_rows(program.name)).collect();
     server.now_ms.set(MORNING_MS + 20_000);

@@ -20,7 +20,7 @@ const DEVICES_NAMED_MAX: usize = 20;
 
 /// Notes that a vault which recorded `before` was repaired, and holds `after`. A vault of which
 /// nothing could be read records nothing. Returns how many messages are missing, if that is known.
-pub(super) fn note(
+pub(super) fn record_loss(
     db: &Connection,
     before: VaultSummary,
     after: VaultSummary,
@@ -42,7 +42,11 @@ pub(super) fn note(
 }
 
 /// Messages have come in, but for those of them that were known.
-pub(super) fn note_returned(db: &Connection, batch: &MessageBatch, known: &[usize]) -> Result<()> {
+pub(super) fn record_returned(
+    db: &Connection,
+    batch: &MessageBatch,
+    known: &[usize],
+) -> Result<()> {
     let sql = "SELECT repaired_ms FROM vault WHERE missing_count > 0";
     let repaired_ms =
         db.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).optional()?;
@@ -63,7 +67,7 @@ pub(super) fn forget(db: &Connection) -> Result<()> {
 
 /// The loss that the device which asks should hear of. It is over when nothing is missing, or some
 /// time after the repair when all known devices have synced.
-pub(super) fn of(db: &Connection, asks: &DeviceActivity) -> Result<Option<LostMessages>> {
+pub(super) fn current_loss(db: &Connection, asks: &DeviceActivity) -> Result<Option<LostMessages>> {
     let sql = "SELECT repaired_ms, missing_count FROM vault
                WHERE repaired_ms IS NOT NULL AND missing_count IS NOT 0";
     let mut statement = db.prepare_cached(sql)?;
@@ -130,14 +134,17 @@ mod tests {
             };
             devices::add(&db, &device).unwrap();
         }
-        note(&db, before, after).unwrap();
+        record_loss(&db, before, after).unwrap();
         db
     }
 
     /// What device 1 hears.
     fn heard(db: &Connection, now_ms: u64) -> Option<LostMessages> {
-        of(db, &DeviceActivity { device: id(1), now_ms, node_id: None, unsent_count: None })
-            .unwrap()
+        current_loss(
+            db,
+            &DeviceActivity { device: id(1), now_ms, node_id: None, unsent_count: None },
+        )
+        .unwrap()
     }
 
     fn sync(db: &Connection, number: u64) {
@@ -164,9 +171,9 @@ mod tests {
         let loss = heard(&db, LATE_MS).unwrap();
         assert_eq!((loss.count, loss.devices_away), (Some(3), vec!["device 2".to_owned()]));
         // The second was known, and the third is of later.
-        note_returned(&db, &batch(&[1, 2, LATE_MS]), &[1]).unwrap();
+        record_returned(&db, &batch(&[1, 2, LATE_MS]), &[1]).unwrap();
         assert_eq!(heard(&db, LATE_MS).unwrap().count, Some(2));
-        note_returned(&db, &batch(&[3, 4, 5]), &[]).unwrap();
+        record_returned(&db, &batch(&[3, 4, 5]), &[]).unwrap();
         assert_eq!(heard(&db, LATE_MS), None);
     }
 
@@ -184,7 +191,7 @@ mod tests {
         let db = repaired(VaultSummary::default(), VaultSummary::default());
         assert_eq!(heard(&db, LATE_MS).unwrap().count, None);
         // Not what was lost then is known, only what is lost now.
-        note(&db, state(4), state(3)).unwrap();
+        record_loss(&db, state(4), state(3)).unwrap();
         assert_eq!(heard(&db, LATE_MS).unwrap().count, None);
     }
 

@@ -31,7 +31,7 @@ pub(super) fn store(
     let after = add(db, batch, &known, before, quota)?;
     let new = after.cursor - before.cursor;
     if new > 0 {
-        loss::note_returned(db, batch, &places)?;
+        loss::record_returned(db, batch, &places)?;
     }
     if let Some(seen) = seen {
         let sent = batch.sum.count + batch.repeated;

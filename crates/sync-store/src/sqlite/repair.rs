@@ -46,7 +46,7 @@ fn repair(db: &Connection, repair_record: RepairStateFn) -> Result<()> {
         [],
     )?;
     windows::rebuild(db)?;
-    log_loss(db, loss::note(db, before, messages::state(db)?)?);
+    log_loss(db, loss::record_loss(db, before, messages::state(db)?)?);
     let record = gateway::gateway_state(db)?;
     if !record.is_empty() {
         let repaired = repair_record(&record, &messages::timestamps(db)?);

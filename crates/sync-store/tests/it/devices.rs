@@ -13,7 +13,7 @@ fn client(name: &str, created_ms: u64) -> VaultDevice {
     VaultDevice { id, name, node_id: None, cursor: 0, unsent_count: 0, last_seen_ms: 0, created_ms }
 }
 
-fn seen(device: &VaultDevice, now_ms: u64) -> DeviceActivity {
+fn activity(device: &VaultDevice, now_ms: u64) -> DeviceActivity {
     DeviceActivity { device: device.id.clone(), now_ms, node_id: None, unsent_count: None }
 }
 
@@ -26,7 +26,7 @@ async fn push(
 }
 
 /// Cursor and time of the only client.
-async fn noted(vault: &Vault) -> (u64, u64) {
+async fn cursor_and_last_seen(vault: &Vault) -> (u64, u64) {
     let devices = vault.devices().await.unwrap();
     assert_eq!(devices.len(), 1);
     (devices[0].cursor, devices[0].last_seen_ms)
@@ -51,20 +51,26 @@ pub(crate) async fn a_push_moves_the_cursor_of_a_client_that_had_everything(
     let vault = fixture.vault();
     let phone = client("phone", 1);
     vault.add_device(phone.clone()).await.unwrap();
-    push(&vault, vec![message(1, "a"), message(2, "b")], Some(seen(&phone, 100))).await.unwrap();
-    assert_eq!(noted(&vault).await, (2, 100));
+    push(&vault, vec![message(1, "a"), message(2, "b")], Some(activity(&phone, 100)))
+        .await
+        .unwrap();
+    assert_eq!(cursor_and_last_seen(&vault).await, (2, 100));
     push(&vault, vec![message(3, "c")], None).await.unwrap();
-    push(&vault, vec![message(4, "d")], Some(seen(&phone, 200))).await.unwrap();
-    assert_eq!(noted(&vault).await, (2, 200), "the third message is not the phone's");
+    push(&vault, vec![message(4, "d")], Some(activity(&phone, 200))).await.unwrap();
+    assert_eq!(
+        cursor_and_last_seen(&vault).await,
+        (2, 200),
+        "the third message is not the phone's"
+    );
 }
 
 pub(crate) async fn a_refused_push_is_not_noted(fixture: &VaultsFixture) {
     let vault = fixture.vault();
     let phone = client("phone", 1);
     vault.add_device(phone.clone()).await.unwrap();
-    push(&vault, vec![message(1, "a")], Some(seen(&phone, 100))).await.unwrap();
-    push(&vault, vec![message(1, "b")], Some(seen(&phone, 200_000))).await.unwrap_err();
-    assert_eq!(noted(&vault).await, (1, 100));
+    push(&vault, vec![message(1, "a")], Some(activity(&phone, 100))).await.unwrap();
+    push(&vault, vec![message(1, "b")], Some(activity(&phone, 200_000))).await.unwrap_err();
+    assert_eq!(cursor_and_last_seen(&vault).await, (1, 100));
 }
 
 /// A pull's note is written when it can be; a write that is answered after it is later.
@@ -78,18 +84,18 @@ pub(crate) async fn a_pull_is_noted(fixture: &VaultsFixture) {
     let phone = client("phone", 1);
     vault.add_device(phone.clone()).await.unwrap();
     push(&vault, (0..9).map(|millis| message(millis, "a")).collect(), None).await.unwrap();
-    pull(&vault, 0, seen(&phone, 100_000)).await;
-    assert_eq!(noted(&vault).await, (1, 100_000));
+    pull(&vault, 0, activity(&phone, 100_000)).await;
+    assert_eq!(cursor_and_last_seen(&vault).await, (1, 100_000));
     // A device that asks every second costs no write every second.
-    pull(&vault, 0, seen(&phone, 159_999)).await;
-    assert_eq!(noted(&vault).await, (1, 100_000));
-    pull(&vault, 0, seen(&phone, 160_000)).await;
-    assert_eq!(noted(&vault).await, (1, 160_000));
-    pull(&vault, 6, seen(&phone, 160_001)).await;
-    assert_eq!(noted(&vault).await, (7, 160_001));
+    pull(&vault, 0, activity(&phone, 159_999)).await;
+    assert_eq!(cursor_and_last_seen(&vault).await, (1, 100_000));
+    pull(&vault, 0, activity(&phone, 160_000)).await;
+    assert_eq!(cursor_and_last_seen(&vault).await, (1, 160_000));
+    pull(&vault, 6, activity(&phone, 160_001)).await;
+    assert_eq!(cursor_and_last_seen(&vault).await, (7, 160_001));
     // A device that went back, as a restored one does, is noted too.
-    pull(&vault, 2, seen(&phone, 160_002)).await;
-    assert_eq!(noted(&vault).await, (3, 160_002));
+    pull(&vault, 2, activity(&phone, 160_002)).await;
+    assert_eq!(cursor_and_last_seen(&vault).await, (3, 160_002));
 }
 
 pub(crate) async fn a_client_says_who_it_is_and_what_it_has_to_send(fixture: &VaultsFixture) {
@@ -99,18 +105,22 @@ pub(crate) async fn a_client_says_who_it_is_and_what_it_has_to_send(fixture: &Va
     let said = DeviceActivity {
         node_id: Some(NodeId(u64::MAX)),
         unsent_count: Some(3),
-        ..seen(&phone, 100)
+        ..activity(&phone, 100)
     };
     pull(&vault, 0, said).await;
     let told = async || vault.devices().await.unwrap().remove(0);
     assert_eq!((told().await.node_id, told().await.unsent_count), (Some(NodeId(u64::MAX)), 3));
-    push(&vault, vec![message(1, "a"), message(2, "b")], Some(seen(&phone, 101))).await.unwrap();
+    push(&vault, vec![message(1, "a"), message(2, "b")], Some(activity(&phone, 101)))
+        .await
+        .unwrap();
     assert_eq!((told().await.node_id, told().await.unsent_count), (Some(NodeId(u64::MAX)), 1));
-    push(&vault, vec![message(1, "a"), message(2, "b")], Some(seen(&phone, 102))).await.unwrap();
+    push(&vault, vec![message(1, "a"), message(2, "b")], Some(activity(&phone, 102)))
+        .await
+        .unwrap();
     assert_eq!(told().await.unsent_count, 0);
     // It counts notes, of which several may become one message: it says what is left.
     let left =
-        |unsent, now_ms| DeviceActivity { unsent_count: Some(unsent), ..seen(&phone, now_ms) };
+        |unsent, now_ms| DeviceActivity { unsent_count: Some(unsent), ..activity(&phone, now_ms) };
     push(&vault, vec![message(3, "c")], Some(left(5, 103))).await.unwrap();
     assert_eq!((told().await.node_id, told().await.unsent_count), (Some(NodeId(u64::MAX)), 5));
     push(&vault, vec![message(3, "c")], Some(left(0, 104))).await.unwrap();
@@ -122,7 +132,7 @@ pub(crate) async fn a_client_says_who_it_is_and_what_it_has_to_send(fixture: &Va
 pub(crate) async fn who_is_not_registered_is_not_noted(fixture: &VaultsFixture) {
     let vault = fixture.vault();
     let stranger = client("stranger", 1);
-    push(&vault, vec![message(1, "a")], Some(seen(&stranger, 100))).await.unwrap();
-    pull(&vault, 0, seen(&stranger, 100)).await;
+    push(&vault, vec![message(1, "a")], Some(activity(&stranger, 100))).await.unwrap();
+    pull(&vault, 0, activity(&stranger, 100)).await;
     assert_eq!(vault.devices().await.unwrap(), []);
 }

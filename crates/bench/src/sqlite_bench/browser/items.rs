@@ -52,11 +52,11 @@ pub(super) struct ItemsTable {
 pub(super) fn track(path: &Path) -> anyhow::Result<()> {
     let replica = Replica::prepare(path)?;
     replica.track(&["item".to_owned()])?;
-    settle(replica.connection())
+    remove_wal(replica.connection())
 }
 
 /// Leaves one file, which nobody has to recover.
-fn settle(db: &Connection) -> anyhow::Result<()> {
+fn remove_wal(db: &Connection) -> anyhow::Result<()> {
     db.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())).context("journal_mode")
 }
 
@@ -82,7 +82,7 @@ impl ItemsTable {
         }
         drop(insert);
         transaction.commit()?;
-        settle(&db)
+        remove_wal(&db)
     }
 
     pub(super) fn plan(

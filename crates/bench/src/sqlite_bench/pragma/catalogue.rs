@@ -68,7 +68,8 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
 /// All, the baseline first, then the same again.
 pub(super) fn configurations() -> Vec<PragmaConfiguration> {
     let published = Profile::ALL.iter().filter(|profile| profile.about.starts_with("published"));
-    let mut all: Vec<PragmaConfiguration> = published.map(PragmaConfiguration::of).collect();
+    let mut all: Vec<PragmaConfiguration> =
+        published.map(PragmaConfiguration::from_profile).collect();
     all.sort_by_key(|one| one.name != BASELINE);
     let baseline = all[0].clone();
     let changed = CHANGES.iter();
@@ -107,7 +108,8 @@ mod tests {
     #[test]
     fn the_least_number_of_rounds_is_enough_for_a_verdict() {
         let comparisons = (configurations().len() - 1) * 2;
-        let verdict = |rounds: usize| MedianDifference::of(&vec![2.0; rounds], comparisons).verdict;
+        let verdict =
+            |rounds: usize| MedianDifference::from_ratios(&vec![2.0; rounds], comparisons).verdict;
         let rounds: usize = ROUNDS_MIN.parse().unwrap();
         assert_eq!(verdict(rounds), DifferenceVerdict::Faster);
         assert_eq!(verdict(rounds - 1), DifferenceVerdict::TooFewRounds);

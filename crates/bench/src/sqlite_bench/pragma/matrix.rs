@@ -20,7 +20,7 @@ pub(super) fn order(all: &[PragmaConfiguration]) -> Vec<String> {
 }
 
 /// `None` if none of its operations was measured. A name without a file was not measured.
-pub(super) fn of(
+pub(super) fn for_configurations(
     mailbox: &MailboxTable,
     order: &[String],
     files: &[(String, u64)],

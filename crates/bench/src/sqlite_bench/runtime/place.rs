@@ -25,7 +25,7 @@ pub struct DriverFolders {
 
 impl DriverFolders {
     /// `bench/rivals` of a repository, or a folder like it; `target/rivals` is beside it.
-    pub fn of(drivers: PathBuf) -> Self {
+    pub fn in_repository(drivers: PathBuf) -> Self {
         Self { target: competitors::target(&drivers), drivers, is_shipped: false }
     }
 
@@ -43,7 +43,7 @@ impl DriverFolders {
         let missing = MissingTools::here().filter(|_| !found.absent.is_empty());
         // Also if some are absent: why, was said, and who goes on knows it.
         self.mark().set()?;
-        Ok(LabDrivers::of(found, missing))
+        Ok(LabDrivers::new(found, missing))
     }
 
     /// What was never set up here; `None` if [`DriverFolders::set_up`] has done what it could.

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn what_a_configuration_leaves_open_is_set_and_what_it_sets_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let production = PragmaConfiguration::of(Profile::by_name("production").unwrap());
+        let production = PragmaConfiguration::from_profile(Profile::by_name("production").unwrap());
         let even = PortableConfiguration::of(&production, &None, folder.path()).unwrap();
         let settings = &even.configuration.settings;
         assert!(settings.starts_with(&production.settings));

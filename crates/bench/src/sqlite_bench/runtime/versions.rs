@@ -56,7 +56,8 @@ pub(super) fn table(all: &ResultTable, names: &[String]) -> Option<ResultTable> 
             name: row.name.clone(),
             published: None,
             rate: Distribution::from_samples(rates.clone()),
-            difference: (number > 0).then(|| MedianDifference::of(&of_baseline, comparisons)),
+            difference: (number > 0)
+                .then(|| MedianDifference::from_ratios(&of_baseline, comparisons)),
             of_baseline: Distribution::from_samples(of_baseline),
             by_cpu: None,
             latency: None,

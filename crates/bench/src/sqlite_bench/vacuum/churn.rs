@@ -31,7 +31,7 @@ const INSERT: &str = "INSERT INTO message VALUES (?, ?, randomblob(?))";
 /// The production set with each `auto_vacuum`, NONE first.
 pub(super) fn configurations() -> anyhow::Result<Vec<PragmaConfiguration>> {
     let production = Profile::by_name("production").context("the production set")?;
-    let production = PragmaConfiguration::of(production);
+    let production = PragmaConfiguration::from_profile(production);
     let one = |value: &str, about: &str| {
         production.with(&format!("auto_vacuum {value}"), about, "auto_vacuum", value)
     };

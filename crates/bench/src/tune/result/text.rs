@@ -109,7 +109,7 @@ impl TuneReport {
                 "{}, though it would gain more (compared with what is recommended: {}): {}; \
                  --allow-unsafe allows it",
                 one.name(),
-                told(&one.comparisons),
+                describe_comparisons(&one.comparisons),
                 one.cost
             )
         });
@@ -118,9 +118,10 @@ impl TuneReport {
 
     fn recommendation(&self) -> Vec<String> {
         let mut lines = match &self.together {
-            Some(together) => {
-                hanging("recommended, together, compared with today: ", &told(together))
-            }
+            Some(together) => hanging(
+                "recommended, together, compared with today: ",
+                &describe_comparisons(together),
+            ),
             None => no_recommendation(&self.tried),
         };
         let text = |one: &SettingRecommendation| format!("PRAGMA {} = {};", one.pragma, one.value);
@@ -257,7 +258,7 @@ fn is_different(one: &PhaseComparison) -> bool {
 }
 
 /// `mix faster by 8–11 %, reads no difference found`.
-fn told(comparisons: &[PhaseComparison]) -> String {
+fn describe_comparisons(comparisons: &[PhaseComparison]) -> String {
     let parts = comparisons.iter().map(|one| format!("{} {}", one.phase, one.difference.text));
     parts.collect::<Vec<_>>().join(", ")
 }
@@ -298,7 +299,7 @@ mod tests {
             phase: "mix".to_owned(),
             rate: Distribution::from_samples(ratios.to_vec()),
             ratio: Distribution::from_samples(ratios.to_vec()),
-            difference: MedianDifference::of(ratios, 1),
+            difference: MedianDifference::from_ratios(ratios, 1),
         };
         TriedSetting {
             pragma,

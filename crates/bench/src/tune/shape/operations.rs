@@ -54,7 +54,7 @@ const ROWS_MAX: usize = 50;
 type SampleValues = BTreeMap<String, Vec<SampleValue>>;
 
 /// What is worth trying. Puts the values into `samples`, under names that begin with the table's.
-pub(super) fn of(
+pub(super) fn candidate_operations(
     db: &Connection,
     table: &LoadTable,
     samples: &mut SampleValues,

@@ -28,7 +28,7 @@ fn log_in(server: &ServeProcess, from: &str, login: &str, password: &str) -> u16
 }
 
 /// The addresses that the page's filter finds in a log, one for each line that it matches.
-fn found(place: &SyncFixture, log: &str) -> Vec<String> {
+fn banned_addresses(place: &SyncFixture, log: &str) -> Vec<String> {
     let filter = place.at("warren.conf");
     fs::write(&filter, code_block(ACCESS_PAGE, FILTER)).unwrap();
     fs::write(place.at("log"), log).unwrap();
@@ -71,11 +71,11 @@ fn refused_logins_are_found_and_nothing_else() {
     let log = log_of_server(&place);
     assert!(log.lines().count() > 3, "{log}");
     let expected = ["203.0.113.9", "2001:db8::9", "203.0.113.10"];
-    assert_eq!(found(&place, &log), expected, "{log}");
+    assert_eq!(banned_addresses(&place, &log), expected, "{log}");
     // As the journal has it, and syslog.
     let lines = log.lines().map(|line| format!("Nov 23 04:05:06 host warren[4600]: {line}\n"));
-    assert_eq!(found(&place, &lines.collect::<String>()), expected);
+    assert_eq!(banned_addresses(&place, &lines.collect::<String>()), expected);
     // What somebody else logs, whose lines the client can fill.
     let forged = format!("2026-11-23T04:05:06.1Z  INFO other: it was asked for \"{FORGED}\"\n");
-    assert_eq!(found(&place, &forged), [""; 0]);
+    assert_eq!(banned_addresses(&place, &forged), [""; 0]);
 }

@@ -112,7 +112,7 @@ pub(super) fn sync(run: &mut FaultRun, server: &FaultedServer, file: &str) -> bo
     if !is_ok {
         let said = said.trim().lines().last().unwrap_or_default();
         let said = if status.is_none() { "it HANGS" } else { said };
-        run.ledger.note(format!("sync: {}", said.chars().take(100).collect::<String>()));
+        run.ledger.record_error(format!("sync: {}", said.chars().take(100).collect::<String>()));
     }
     is_ok
 }

@@ -87,7 +87,7 @@ impl UploadScenario {
         if is_acknowledged {
             left.may_be.clear();
         } else {
-            ledger.note("upload refused");
+            ledger.record_error("upload refused");
         }
         left.may_be.insert(number);
         is_acknowledged

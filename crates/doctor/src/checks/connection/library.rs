@@ -66,7 +66,7 @@ pub(super) fn version(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
          later. A distribution may have put the fix into an older version: its changelog says."
     );
     Some(
-        finding.field("fixed_in", fixed).mend(Fix::Advice(mend)).cost(
+        finding.field("fixed_in", fixed).with_fix(Fix::Advice(mend)).cost(
             "Rarely, and without an error: commits that are gone, or a file that is malformed.",
         ),
     )
@@ -107,7 +107,7 @@ pub(super) fn encoding(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
                     table, then .dump and .read, or ATTACH and INSERT … SELECT.";
         facts
             .finding("encoding_wide", "encoding", format!("texts are stored as {encoding}"))
-            .mend(Fix::Advice(fix.to_owned()))
+            .with_fix(Fix::Advice(fix.to_owned()))
             .cost("Latin text takes twice the room, in the file and in the cache.")
     })
 }
@@ -123,7 +123,7 @@ pub(super) fn secure_delete(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding
         facts
             .finding("secure_delete_off", "secure_delete", what)
             .evidence(format!("{} of the file are free pages", format_bytes(facts.free_bytes)))
-            .mend(facts.set("secure_delete", "ON"))
+            .with_fix(facts.set("secure_delete", "ON"))
             .cost(cost)
     })
 }

@@ -21,7 +21,7 @@ pub(super) fn busy_timeout(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
             finding = finding.evidence(format!("processes that have the file open: {count}"));
         }
         finding
-            .mend(facts.set("busy_timeout", BUSY_TIMEOUT_MS))
+            .with_fix(facts.set("busy_timeout", BUSY_TIMEOUT_MS))
             .cost("A lock of some milliseconds is \"database is locked\" for it.")
     })
 }
@@ -32,7 +32,7 @@ pub(super) fn journal_mode(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
         let what = "transactions have no journal on the disk";
         facts
             .finding("journal_mode_unsafe", "journal_mode", what)
-            .mend(facts.set("journal_mode", "WAL"))
+            .with_fix(facts.set("journal_mode", "WAL"))
             .cost("If the program ends within a transaction, by a crash or a kill, the file is broken.")
     })
 }
@@ -43,7 +43,7 @@ pub(super) fn synchronous_off(facts: &ConnectionFacts<'_>) -> Option<DoctorFindi
         let what = "nothing is flushed to the disk: synchronous is OFF";
         facts
             .finding("synchronous_off", "synchronous", what)
-            .mend(facts.set("synchronous", wanted))
+            .with_fix(facts.set("synchronous", wanted))
             .cost("A power loss or a crash of the system can break the file.")
     })
 }
@@ -54,7 +54,7 @@ pub(super) fn synchronous_low(facts: &ConnectionFacts<'_>) -> Option<DoctorFindi
         let what = "synchronous is NORMAL with a rollback journal";
         facts
             .finding("synchronous_low", "synchronous", what)
-            .mend(facts.set("synchronous", "FULL"))
+            .with_fix(facts.set("synchronous", "FULL"))
             .cost(
                 "There is a very small chance that a power loss at the wrong time breaks the file.",
             )
@@ -67,7 +67,7 @@ pub(super) fn checkpoints(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
         let what = "this connection never moves the WAL into the file: wal_autocheckpoint is 0";
         facts
             .finding("checkpoints_off", "wal_autocheckpoint", what)
-            .mend(facts.set("wal_autocheckpoint", "1000"))
+            .with_fix(facts.set("wal_autocheckpoint", "1000"))
             .cost("Unless another program checkpoints, such as Litestream, the WAL grows without end.")
     })
 }
@@ -82,7 +82,7 @@ pub(super) fn foreign_keys(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
             .finding("foreign_keys_off", "foreign_keys", what)
             .evidence(format!("tables that declare any: {}", tables.len()))
             .field("tables", tables.clone())
-            .mend(facts.set("foreign_keys", "ON"))
+            .with_fix(facts.set("foreign_keys", "ON"))
             .cost("Rows can refer to rows that are not there; ON DELETE CASCADE does nothing.")
     })
 }

@@ -51,7 +51,7 @@ pub(super) fn cache_small(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
             .field("cache_bytes", cache)
             .field("content_bytes", content)
             .field("proposed_bytes", better)
-            .mend(Fix::Advice(fix))
+            .with_fix(Fix::Advice(fix))
             .cost(if facts.is_encrypted {
                 "Pages that are not in it are decrypted each time they are read."
             } else {
@@ -75,7 +75,7 @@ pub(super) fn cache_large(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
             .evidence(format!("{memory_text} of memory are available on this machine now"))
             .field("cache_bytes", cache)
             .field("available_bytes", memory)
-            .mend(facts.set("cache_size", &format!("-{}", better.max(2 * MIB) / KIB)))
+            .with_fix(facts.set("cache_size", &format!("-{}", better.max(2 * MIB) / KIB)))
             .cost("Each connection has one. When memory is out, the system kills a process.")
     })
 }
@@ -99,7 +99,7 @@ pub(super) fn temp_in_memory(facts: &ConnectionFacts<'_>) -> Option<DoctorFindin
             .evidence(format!("the content has {content}; VACUUM writes a copy of it"))
             .field("needed_bytes", facts.content_bytes)
             .field("available_bytes", facts.memory_bytes)
-            .mend(Fix::Advice(fix.to_owned()))
+            .with_fix(Fix::Advice(fix.to_owned()))
             .cost("It fails, or the system kills a process.")
     })
 }
@@ -111,7 +111,7 @@ pub(super) fn temp_unencrypted(facts: &ConnectionFacts<'_>) -> Option<DoctorFind
         let what = "temporary files of this encrypted file are written to the disk";
         facts
             .finding("temp_unencrypted", "temp_store", what)
-            .mend(facts.set("temp_store", "MEMORY"))
+            .with_fix(facts.set("temp_store", "MEMORY"))
             .cost(
                 "Before version 2.6 SQLite3 Multiple Ciphers writes them in plain: rows that are \
                  sorted, and all of the content at VACUUM.",

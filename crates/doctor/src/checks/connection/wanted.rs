@@ -85,18 +85,19 @@ fn one_ineffective(
         return None;
     }
     let what = format!("{name} = {wanted} did nothing: it is {}", named(name, &found));
-    let mut finding = DoctorFinding::new("setting_ineffective", what, mend(facts, name, wanted))
-        .evidence(format!("wanted is {wanted}, and the answer is {found}"))
-        .field("setting", name)
-        .field("wanted", wanted)
-        .field("value", found);
+    let mut finding =
+        DoctorFinding::new("setting_ineffective", what, setting_fix(facts, name, wanted))
+            .evidence(format!("wanted is {wanted}, and the answer is {found}"))
+            .field("setting", name)
+            .field("wanted", wanted)
+            .field("value", found);
     if let Some(why) = why(name) {
         finding = finding.evidence(why);
     }
     Some(finding.cost("What the setting is for does not happen, and no error says so."))
 }
 
-fn mend(facts: &ConnectionFacts<'_>, name: &str, wanted: &str) -> Fix {
+fn setting_fix(facts: &ConnectionFacts<'_>, name: &str, wanted: &str) -> Fix {
     match name {
         "auto_vacuum" | "page_size" if !is_possible(name, wanted) => {
             Fix::Advice(format!("{name} cannot be {wanted}: see https://sqlite.org/pragma.html"))

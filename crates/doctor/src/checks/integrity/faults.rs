@@ -28,7 +28,7 @@ enum IntegrityFault {
 
 impl IntegrityFault {
     /// Of a line as SQLite 3.54 writes it (`pragma.c`, `btree.c`, `fts5_main.c`, `rtree.c`).
-    fn of(line: &str) -> Self {
+    fn from_line(line: &str) -> Self {
         let behind = |word: &str| line.split_once(word).map(|(_, name)| name.to_owned());
         let names_index = [
             " missing from index ",
@@ -65,7 +65,7 @@ impl IntegrityFault {
 }
 
 /// Tells these lines, which SQLite said of a table or, without one, of the whole file.
-pub(super) fn tell(
+pub(super) fn report_faults(
     lines: &[String],
     table: Option<&TableSchema>,
     subject: &OpenedFile,
@@ -74,7 +74,7 @@ pub(super) fn tell(
     let schema = &subject.schema;
     let mut by_fault = BTreeMap::<IntegrityFault, Vec<&str>>::new();
     for line in lines {
-        by_fault.entry(IntegrityFault::of(line)).or_default().push(line);
+        by_fault.entry(IntegrityFault::from_line(line)).or_default().push(line);
     }
     for (fault, lines) in by_fault {
         let finding = match &fault {
@@ -214,7 +214,7 @@ mod tests {
             ("Page 7: never used", IntegrityFault::Page),
             ("Freelist: size is 3 but should be 4", IntegrityFault::Page),
         ] {
-            assert_eq!(IntegrityFault::of(line), fault, "{line}");
+            assert_eq!(IntegrityFault::from_line(line), fault, "{line}");
         }
     }
 }

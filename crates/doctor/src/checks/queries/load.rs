@@ -73,8 +73,8 @@ pub(super) fn check(
     log: &mut CheckResults,
 ) -> Result<(), CheckError> {
     let shapes = workload.heaviest_first();
-    let (mut asked, refused, refused_count) = asked(subject, planner, &shapes)?;
-    let end = subject.time_limit.elapsed() + subject.time_limit.left() / SHARE;
+    let (mut asked, refused, refused_count) = examinable_queries(subject, planner, &shapes)?;
+    let end = subject.time_limit.elapsed() + subject.time_limit.remaining() / SHARE;
     let (mut wanted, mut looked_at) = (Vec::new(), 0);
     for one in &asked {
         if subject.time_limit.elapsed() >= end {
@@ -88,14 +88,14 @@ pub(super) fn check(
         let why = if looked_at < asked.len() { TIME_LIMIT_REACHED } else { "they took the least" };
         log.add_skipped(format!("the load, all but {looked_at} of {} shapes", shapes.len()), why);
     }
-    let kept = joint::keep(subject, planner, merged(wanted), &mut asked)?;
+    let kept = joint::select_indexes(subject, planner, merged(wanted), &mut asked)?;
     if kept.is_unmeasured {
         log.add_skipped(
             "the load with the indexes together",
             "there was no time or memory for them",
         );
     }
-    tell(subject, &asked, &kept, log);
+    report_queries(subject, &asked, &kept, log);
     let mut load = load(&asked, &kept, subject)?;
     load.statements_count = workload.statements_count;
     load.others_count = workload.others_count;
@@ -108,7 +108,7 @@ pub(super) fn check(
 }
 
 /// What this file can be asked; what it cannot, and how many shapes those are.
-fn asked<'a>(
+fn examinable_queries<'a>(
     subject: &OpenedFile,
     planner: &mut QueryPlanner,
     shapes: &[&'a LoggedShape],
@@ -171,7 +171,7 @@ fn share(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> Option<f64> {
 }
 
 /// A finding for each index, and for what is heavy and not helped.
-fn tell(
+fn report_queries(
     subject: &OpenedFile,
     asked: &[ExaminedQuery<'_>],
     kept: &AdvisedIndexes,
@@ -241,7 +241,7 @@ fn missing(
         finding = finding.evidence(PARTIAL);
     }
     if kept.needs_analyze {
-        finding = finding.mend(Fix::Sql(format!("{create}\n{}", index.analyze())));
+        finding = finding.with_fix(Fix::Sql(format!("{create}\n{}", index.analyze())));
     }
     finding
 }

@@ -45,7 +45,7 @@ pub(super) struct QueryPlanner(Connection);
 impl QueryPlanner {
     /// What cannot be made in memory, such as a table of a module that is not compiled in, is not
     /// in the copy.
-    pub(super) fn of(subject: &OpenedFile) -> rusqlite::Result<Self> {
+    pub(super) fn for_file(subject: &OpenedFile) -> rusqlite::Result<Self> {
         let copy = Connection::open_in_memory()?;
         copy.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, true)?;
         copy.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;

@@ -75,7 +75,7 @@ impl QueryAdvice {
         if self.indexes.iter().any(|index| index.rows.is_some()) {
             finding = finding.evidence(PARTIAL);
         }
-        finding.mend(Fix::Sql(fix.join("\n")))
+        finding.with_fix(Fix::Sql(fix.join("\n")))
     }
 }
 

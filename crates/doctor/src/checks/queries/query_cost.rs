@@ -66,7 +66,7 @@ pub(super) fn run(
     subject: &OpenedFile,
     query: &AnalyzedQuery<'_>,
 ) -> Result<Option<QueryCost>, CheckError> {
-    subject.grant_time(subject.time_limit.left() / SHARE);
+    subject.grant_time(subject.time_limit.remaining() / SHARE);
     let taken = without_trouble(run_times(subject, query, RUNS));
     subject.grant_time(Duration::MAX);
     taken
@@ -78,7 +78,7 @@ pub(super) fn run_with(
     query: &AnalyzedQuery<'_>,
     candidates: &[CandidateIndex],
 ) -> Result<Option<IndexTrial>, CheckError> {
-    subject.grant_time(subject.time_limit.left() / SHARE);
+    subject.grant_time(subject.time_limit.remaining() / SHARE);
     let tried = undone(subject, || {
         let mut index_bytes = 0;
         for (place, candidate) in candidates.iter().enumerate() {

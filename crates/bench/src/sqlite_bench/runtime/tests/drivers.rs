@@ -24,7 +24,7 @@ static DRIVERS: LazyLock<Vec<LabDriver>> = LazyLock::new(|| {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let competitors = root.join("bench/rivals");
     let built = find(
-        &DriverFolders::of(competitors.clone()),
+        &DriverFolders::in_repository(competitors.clone()),
         MissingPolicy::Absent(SETUP),
         &ProgressBar::hidden(),
     );

@@ -51,7 +51,7 @@ fn plan(folder: &Path) -> RuntimeBenchPlan {
         body_bytes: 10,
         configurations: vec![Profile::by_name("production").unwrap()],
         ciphers: vec![None, Some(Cipher::ChaCha20)],
-        place: DriverFolders::of(folder.join("bench/rivals")),
+        place: DriverFolders::in_repository(folder.join("bench/rivals")),
     }
 }
 
@@ -122,8 +122,10 @@ fn setting_up_says_who_is_there() {
     write(&competitors, "python", &[("plan.py", SHARED)]);
     write(&competitors, "one", &[("lab.py", &driver("same", "one", "sql"))]);
     write(&competitors, "broken", &[("lab.py", "import nothing_like_it")]);
-    let drivers =
-        DriverFolders::of(competitors).set_up(&ProgressBar::hidden()).unwrap().to_string();
+    let drivers = DriverFolders::in_repository(competitors)
+        .set_up(&ProgressBar::hidden())
+        .unwrap()
+        .to_string();
     let lines: Vec<&str> = drivers.lines().collect();
     let [present, absent, ..] = lines[..] else { panic!("{drivers}") };
     assert!(present.starts_with("present: same 1.0 on one 3."), "{present}");
@@ -138,7 +140,7 @@ fn what_was_never_set_up_is_told_until_it_was_tried() {
     let competitors = folder.path().join("bench/rivals");
     write(&competitors, "python", &[("plan.py", SHARED)]);
     write(&competitors, "one", &[("lab.py", &driver("same", "one", "sql"))]);
-    let place = DriverFolders::of(competitors.clone());
+    let place = DriverFolders::in_repository(competitors.clone());
     let bar = ProgressBar::hidden();
     assert!(place.not_set_up(&bar).unwrap().is_none(), "nothing has to be built");
     // Nothing that pip could install: setting it up fails without asking anybody.

@@ -50,7 +50,7 @@ impl AdvisedIndexes {
 }
 
 /// Tries the indexes together, and keeps what the load cannot do without.
-pub(super) fn keep(
+pub(super) fn select_indexes(
     subject: &OpenedFile,
     planner: &QueryPlanner,
     wanted: Vec<CandidateIndex>,
@@ -74,7 +74,7 @@ pub(super) fn keep(
     }
     let can_be_made = subject.open_mode == engine::ReadOnlyMode::Overlay;
     // The rest is for the checks that come after.
-    subject.grant_time(subject.time_limit.left() / SHARE);
+    subject.grant_time(subject.time_limit.remaining() / SHARE);
     let tried =
         can_be_made.then(|| undone(subject, || together(subject, &wanted, asked, &mut kept)));
     if tried.map(without_trouble).transpose()?.flatten().is_none() {
@@ -103,7 +103,7 @@ fn together(
     }
     kept.needs_analyze = query_cost::analyze(subject, &statements(asked), wanted)?;
     for one in asked.iter_mut() {
-        look(subject, one)?;
+        measure(subject, one)?;
     }
     let total: f64 = asked.iter().filter_map(|one| Some(one.before?.cost() * one.calls())).sum();
     let mut places: Vec<usize> = (0..wanted.len()).collect();
@@ -124,7 +124,7 @@ fn together(
             kept.candidates[place] = None;
             drop_index(subject, place)?;
             for one in asked.iter_mut().filter(|one| one.uses(place)) {
-                look(subject, one)?;
+                measure(subject, one)?;
             }
         }
     }
@@ -144,7 +144,7 @@ fn drop_index(subject: &OpenedFile, place: usize) -> rusqlite::Result<()> {
 }
 
 /// The plan and the cost as the indexes are now.
-fn look(subject: &OpenedFile, one: &mut ExaminedQuery<'_>) -> Result<(), CheckError> {
+fn measure(subject: &OpenedFile, one: &mut ExaminedQuery<'_>) -> Result<(), CheckError> {
     one.plan_after = plan(&subject.db, one.query.sql)?;
     if one.before.is_some() {
         one.after = Some(query_cost::run_times(subject, &one.query, 1)?);
