@@ -267,7 +267,7 @@ export interface DatabaseStatus {
   readonly encrypted: boolean;
   /** Changes that the server has yet to get. */
   readonly unsent: number;
-  /** Edits that were found lost since the present owner opened the file: where this grows,
+  /** Edits that were found lost since the present leader opened the file: where this grows,
    * {@link WarrenDatabase.conflicts} has more. */
   readonly lost: number;
   /** Rows that are live and not shown: {@link WarrenDatabase.held} lists them. */

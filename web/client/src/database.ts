@@ -95,7 +95,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
         const { answer } = asks.invoke("prepare", { ...preparation, key });
         answer.then(ready, (thrown: unknown) => failed(toWarrenError(thrown)));
       });
-      // What was written while there was no owner, nobody told.
+      // What was written while there was no leader, nobody told.
       live.changedAll();
     },
     onRekeyed: (changed) => {

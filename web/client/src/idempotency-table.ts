@@ -2,8 +2,8 @@
  * Which calls were done, so that none is done twice: `warren_call`, a local table in the file.
  *
  * A writing call is noted in the transaction of its write, with its answer if that is short. A tab
- * that lost its owner asks the next one again, and gets what is noted. A note goes when its tab has
- * said that it has the answer, or is gone, so there are as many as calls under way.
+ * that lost its leader asks the next one again, and gets what is noted. A note goes when its tab
+ * has said that it has the answer, or is gone, so there are as many as calls under way.
  */
 import type { PackedRows } from "./wasm-engine.js";
 import type { ReplicaFile } from "./replica-file.js";

@@ -1,5 +1,5 @@
 /**
- * The owner's side: takes the tabs' calls, answers them, tells all tabs what changed and how the
+ * The leader's side: takes the tabs' calls, answers them, tells all tabs what changed and how the
  * database stands, and notices when a tab is gone.
  *
  * Invariant: an answer is said only after what it answers for is committed.
@@ -183,7 +183,7 @@ export function createLeader(parts: LeaderDeps): Leader {
       const message: TabMessage = { kind: "answer", from: id, number: call.number, value };
       parts.sendToTab(call.tab, message, transfersOf(value));
     } catch (thrown) {
-      // What a broken owner, or one that has stopped, did not answer, the next one is asked.
+      // What a broken leader, or one that has stopped, did not answer, the next one is asked.
       if (!noticeTrap(thrown) && !hasStopped) {
         const error = await explainStorageError(thrown);
         parts.sendToTab(call.tab, { kind: "error", from: id, number: call.number, error }, []);
@@ -205,7 +205,7 @@ export function createLeader(parts: LeaderDeps): Leader {
   return {
     handleMessage(message) {
       if (isBroken || hasStopped) {
-        // The next owner is asked.
+        // The next leader is asked.
         return;
       }
       const underWay = callsOf(message.tab);

@@ -37,7 +37,7 @@ export interface RpcClient {
   handleMessage(message: TabMessage): void;
   /** How many owners there were. */
   leadersCount(): number;
-  /** Another owner: it is asked what is under way, after `first`. */
+  /** Another leader: it is asked what is under way, after `first`. */
   setLeader(owner: string, post: (message: LeaderMessage) => void, first: () => void): void;
   /** Nothing will be answered any more. */
   rejectAll(error: ErrorInfo): void;

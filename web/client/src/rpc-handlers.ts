@@ -195,7 +195,7 @@ type ChangeMethod =
 
 function changeAnswers(parts: RpcHandlersDeps): Pick<RpcHandlers, ChangeMethod> {
   const { file, statements } = parts;
-  /** Another owner may have done it. */
+  /** Another leader may have done it. */
   const once = (again: boolean, settle: () => void): Promise<void> =>
     statements.exclusive(() => {
       try {

@@ -38,13 +38,13 @@ export interface TabConnectionDeps {
   readonly wasm: string | undefined;
   readonly clock: TimeSource;
   readonly locks: LockManager | undefined;
-  /** Another owner, and how it is asked. */
+  /** Another leader, and how it is asked. */
   onOwner(owner: string, post: (message: LeaderMessage) => void, isOwn: boolean): void;
   onStatus(status: LeaderStatus): void;
   onChanged(tables: readonly string[]): void;
   onAnswer(message: TabMessage): void;
   onRekeyed(key: FileKey | null): void;
-  /** There will be no owner. */
+  /** There will be no leader. */
   onFailed(error: ErrorInfo): void;
 }
 

@@ -45,7 +45,7 @@ export interface RpcCallOf<K extends RpcMethodName> {
   readonly number: number;
   /** All calls up to this number have their answers. */
   readonly settled: number;
-  /** Whether another owner may have been asked this. */
+  /** Whether another leader may have been asked this. */
   readonly again: boolean;
   readonly name: K;
   readonly given: RpcParams<K>;

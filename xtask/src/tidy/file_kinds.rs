@@ -23,7 +23,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
             findings.push(TidyFinding::new(&file.path, 1, "large-file", advice));
         }
         if file.is_binary && !BINARY_FOLDERS.iter().any(|folder| file.path.starts_with(folder)) {
-            let advice = format!("a binary file belongs into one of {}", BINARY_FOLDERS.join(", "));
+            let advice = format!("a binary file belongs in one of {}", BINARY_FOLDERS.join(", "));
             findings.push(TidyFinding::new(&file.path, 1, "binary-file", advice));
         }
     }

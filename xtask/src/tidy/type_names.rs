@@ -1,10 +1,11 @@
 //! Type names: one type per name in all of Rust, one in all of TypeScript, and nouns.
 //!
 //! Outlines, search, backtraces and reviews show the bare name of a type. A name that another type
-//! has, too, says nothing there, and neither does a participle (`Held`, `Waiting`).
+//! has, too, says nothing there, and neither does a participle (`Held`, `Waiting`) or an ending such
+//! as `Manager`.
 //!
 //! # Not here
-//! - Endings that say nothing (`Manager`) → `bans.rs`. Which words there are → `docs/glossary.md`.
+//! - Which words there are → `docs/glossary.md`.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,10 @@ const IRREGULAR: &[&str] = &[
     "Run", "Said", "Seen", "Sent", "Shown", "Taken", "Told", "Written",
 ];
 
+/// Endings that say nothing.
+const BANNED_ENDINGS: &[&str] =
+    &["Helper", "Impl", "Manager", "Processor", "Util", "Utils", "Wrapper"];
+
 /// One declaration.
 struct DeclaredType<'t> {
     name: String,
@@ -44,11 +49,20 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings =
         check_unique(&rust, &|name| SHARED.iter().any(|(shared, _)| *shared == name));
     findings.extend(check_unique(&scripts, &|_| false));
-    findings.extend(rust.iter().chain(&scripts).filter(|it| is_participle(&it.name)).map(|it| {
-        let advice = format!("`{}` is no noun: say what it is that is so", it.name);
-        TidyFinding::new(it.path, it.line, RULE, advice)
-    }));
+    findings.extend(rust.iter().chain(&scripts).filter_map(check_words));
     findings
+}
+
+fn check_words(declared: &DeclaredType<'_>) -> Option<TidyFinding> {
+    let name = &declared.name;
+    let advice = if is_participle(name) {
+        format!("`{name}` is not a noun: name the thing that it describes")
+    } else if BANNED_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        format!("the ending of `{name}` says nothing: name what it is, or write a function")
+    } else {
+        return None;
+    };
+    Some(TidyFinding::new(declared.path, declared.line, RULE, advice))
 }
 
 /// Reports every type but the first of a name.
@@ -142,5 +156,15 @@ mod tests {
         assert_eq!(check("Waiting").len(), 1);
         assert_eq!(check("Settled").len(), 1);
         assert!(check("WaitingRequest").is_empty());
+    }
+
+    #[test]
+    fn an_ending_says_something() {
+        let check = |text: &str| check_files(&[("crates/a/src/x.rs", text)]).len();
+        assert_eq!(check("pub struct SyncManager;"), 1);
+        assert_eq!(check("enum StoreImpl<T> {}"), 1);
+        assert_eq!(check("impl Processor for X {} // a FooManager"), 0);
+        assert_eq!(check("mod tests; struct Message;"), 0);
+        assert_eq!(check("f(\"struct FooManager\")"), 0);
     }
 }

@@ -1,19 +1,19 @@
 //! Who is next, where each piece of work keeps a core busy: hashing passwords, comparing sets.
 //!
 //! # Invariants
-//! - At most as many turns are held as were given to [`FairSemaphore::new`].
-//! - Each [`RequestClass`] waits in a queue of its own. While others wait, known applicants have
-//!   three turns of four; of the others, registrations have theirs when no stranger waits.
-//! - Of one class, the network (or account) with the fewest turns under way is served first; then
-//!   the one whose last turn was longest ago; of those that had none, the one of which the fewest
+//! - At most as many permits are held as were given to [`FairSemaphore::new`].
+//! - Each [`RequestClass`] waits in a queue of its own. While others wait, known requests get
+//!   three permits of four; of the others, registrations get theirs when no unknown one waits.
+//! - Of one class, the network (or account) that holds the fewest permits is served first; then
+//!   the one whose last permit was longest ago; of those that had none, the one of which the fewest
 //!   wait; then the lowest rank; then who came first. So where n networks ask without end, each
-//!   request of another one waits for n turns at most, and its first mostly for none.
+//!   request of another one waits for n permits at most, and its first mostly for none.
 //! - When a queue is full, the place is lost by whoever would be served last: of the network of
 //!   which most wait, the highest rank, then the latest arrival. It is not lost by who comes last.
 //! - Who had to leave untried and comes back within [`RETURN_MAX`] of the time that they are told
 //!   has the place in the order that they had ([`FirstArrivals`]). So who asks again and again with
 //!   other passwords gains nothing, and who comes back as told goes before them.
-//! - In one [`AttemptLane`] one turn is held at a time, and after a failure none for a while:
+//! - In one [`AttemptLane`] one permit is held at a time, and after a failure none for a while:
 //!   whoever guesses one login, from a thousand networks or from the owner's own, gets no further
 //!   than that.
 //! - At most [`WAITING_COUNT_MAX`] of each class wait. Nobody is refused at once, so a connection
@@ -34,7 +34,7 @@ use queue::FairSemaphoreState;
 mod first_arrivals;
 mod queue;
 
-/// How long a request waits for its turn. Longer than a device would, so that a burst is served,
+/// How long a request waits for its permit. Longer than a device would, so that a burst is served,
 /// not refused.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 /// How long an attempt waits where others have failed too often. Who guesses without coming back as
@@ -48,7 +48,7 @@ const RETURN_EARLY: Duration = Duration::from_secs(4);
 /// How long after the longest wait somebody's place in the order is kept: a person may have to read
 /// a message and press a button.
 const RETURN_MAX: Duration = Duration::from_secs(30);
-/// Of one class; more than can have their turn in time.
+/// Of one class; more than can get their permit in time.
 const WAITING_COUNT_MAX: usize = 1_024;
 
 pub(crate) struct FairSemaphore<K: AdmissionGroup> {
@@ -56,7 +56,7 @@ pub(crate) struct FairSemaphore<K: AdmissionGroup> {
     state: Mutex<FairSemaphoreState<K>>,
 }
 
-/// Who asks for a turn.
+/// A request for a permit.
 pub(crate) struct PermitRequest<K> {
     pub(crate) key: K,
     pub(crate) class: RequestClass,
@@ -106,7 +106,7 @@ impl<K: AdmissionGroup> FairSemaphore<K> {
         Arc::new(Self { what, state: Mutex::new(FairSemaphoreState::new(count)) })
     }
 
-    /// Waits for a turn.
+    /// Waits for a permit.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
         applicant: PermitRequest<K>,
@@ -133,7 +133,7 @@ impl<K: AdmissionGroup> FairSemaphore<K> {
         Err(OverloadError::Busy(self.what))
     }
 
-    /// Nobody has a turn in this lane for a while.
+    /// Nobody gets a permit in this lane for a while.
     pub(crate) fn pause(self: &Arc<Self>, lane: AttemptLane, pause: Duration) {
         self.state().pause(lane.clone(), Instant::now() + pause);
         let turns = Arc::clone(self);
@@ -150,7 +150,7 @@ impl<K: AdmissionGroup> FairSemaphore<K> {
         opens_in.saturating_sub(RETURN_EARLY).as_secs().max(RETRY_AFTER_S)
     }
 
-    /// Gives turns to whoever is next.
+    /// Gives permits to whoever is next.
     fn serve(self: &Arc<Self>) {
         loop {
             let Some(next) = self.state().next() else { return };

@@ -1,4 +1,4 @@
-//! The way of a login: throttled, then in turn, then tried, then written to the log.
+//! The way of a login: slowed, then given a permit, then tried, then written to the log.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
@@ -69,7 +69,7 @@ impl LoginAdmission {
         self.registrations.count(PeerNetwork::from_address(address), clock::now_ms())
     }
 
-    /// The turn of an attempt at a password or a token.
+    /// The permit of an attempt at a password or a token.
     async fn acquire_permit(
         &self,
         attempt: &LoginAttempt,
@@ -108,7 +108,7 @@ impl AppState {
         self.accounts.unlock(login, password)
     }
 
-    /// Runs work that shows whether a login's password is right, when its turn comes.
+    /// Runs work that shows whether a login's password is right, when it gets its permit.
     pub(crate) async fn log_in<T, F>(
         self: &Arc<Self>,
         login: Login,

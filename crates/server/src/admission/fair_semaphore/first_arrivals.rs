@@ -1,4 +1,4 @@
-//! When those who wait for a turn came first, so that who comes back goes on where they were.
+//! When those who wait for a permit came first, so that who comes back goes on where they were.
 //!
 //! A digest is of the login, the network and the password: who comes back with the same is taken
 //! for the same. So no client has to bring anything along, and each guess is somebody else's.
@@ -51,7 +51,7 @@ impl FirstArrivals {
         number
     }
 
-    /// Who has had their turn is new when they come again.
+    /// Who has had their permit is new when they come again.
     pub(super) fn forget(&mut self, digest: AttemptDigest) {
         let Self(all) = self;
         all.pop(&digest);

@@ -15,23 +15,23 @@ use crate::admission::peer_network::AdmissionGroup;
 
 /// So many known applicants are served in a row while others wait.
 const KNOWN_IN_A_ROW_MAX: u32 = 3;
-/// How many networks' last turns are remembered; one that is forgotten is like one that had none.
+/// How many networks' last permits are remembered; one that is forgotten is like one that had none.
 const SERVED_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero");
 
 pub(super) struct FairSemaphoreState<K: AdmissionGroup> {
     pub(super) free_count: usize,
     /// By the widest group.
     pub(super) running: HashMap<K, usize>,
-    /// The number of each group's last turn.
+    /// The number of each group's last permit.
     served: LruCache<K, u64>,
-    /// In which a turn is held.
+    /// In which a permit is held.
     busy_lanes: HashSet<AttemptLane>,
     /// In which none is given before then.
     paused_lanes: HashMap<AttemptLane, Instant>,
     /// By class.
     pub(super) queues: [PermitQueue<K>; 3],
     known_in_a_row: u32,
-    /// Of arrivals and of turns.
+    /// Of arrivals and of permits.
     next_number: u64,
     pub(super) arrivals: FirstArrivals,
 }
@@ -80,7 +80,7 @@ impl<K: AdmissionGroup> FairSemaphoreState<K> {
         self.queues[applicant.class as usize].push(PermitWaiter { applicant, number, wake });
     }
 
-    /// Takes out whose turn it is now.
+    /// Takes out who gets the next permit.
     pub(super) fn next(&mut self) -> Option<PermitWaiter<K>> {
         if self.free_count == 0 {
             return None;
