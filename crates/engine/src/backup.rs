@@ -29,16 +29,15 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::clock;
-use crate::compact_copy::{bytes_with_wal, with_suffix};
-use crate::error::{Error, Result, io};
-use crate::replace_file::sync_directory;
-
 use self::frames::{CommittedFrames, read_frames};
 pub(crate) use self::gate::{CheckpointGuard, WalLock};
 use self::heartbeat::CopyHeartbeat;
 pub(crate) use self::heartbeat::remove_heartbeat;
 use self::source::CopySource;
+use crate::error::{Error, Result, io};
+use crate::system::clock;
+use crate::system::directory_lock::sync_directory;
+use crate::system::side_files::{bytes_with_wal, with_suffix};
 
 /// How often a copy is begun again because the file was opened, closed or replaced meanwhile.
 const ATTEMPTS_MAX: u32 = 100;

@@ -15,7 +15,7 @@
 //! The limit is the profile's `wal_autocheckpoint`; 0 leaves the WAL alone.
 //!
 //! # Not here
-//! - The thread that passes run on → `scheduler.rs`. Snapshots that hinder a reset → `readers.rs`.
+//! - The thread that passes run on → `maintenance/scheduler.rs`. Snapshots that hinder a reset → `readers.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::error::{Result, sqlite};
-use crate::profile;
+use crate::error::{Result, is_busy, sqlite};
+use crate::open::profile;
 
 /// A reset is due when the WAL is so many times as long as what makes a pass due.
 const PASSES_PER_RESET: u32 = 4;
@@ -262,6 +262,16 @@ fn copy(connection: &Connection) -> rusqlite::Result<CheckpointProgress> {
         let count = |column| row.get(column).map(|count: i64| u32::try_from(count).unwrap_or(0));
         Ok(CheckpointProgress { frames: count(1)?, copied: count(2)? })
     })
+}
+
+/// Moves the WAL into the file and cuts it to nothing. `false`: a reader hinders it.
+pub(crate) fn truncate_wal(db: &Connection) -> Result<bool> {
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    match db.query_row(sql, [], |row| row.get::<_, i64>(0)) {
+        Ok(busy) => Ok(busy == 0),
+        Err(error) if is_busy(&error) => Ok(false),
+        Err(error) => Err(sqlite("checkpoint")(error)),
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@
 //! - When a database is scrubbed → `database/scrub.rs`. What becomes of a damaged one →
 //!   `database/repair.rs`.
 
+pub(crate) mod repair;
+pub(crate) mod salvage;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,9 +24,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::clock;
-use crate::compact_copy::quick_check;
 use crate::error::{Error, Result, is_damage, sqlite};
+use crate::maintenance::compact_copy::quick_check;
+use crate::system::clock;
 
 /// Puts right what depends on rows that are missing, in the transaction that has carried the others
 /// over. It may run more than once.

@@ -9,10 +9,10 @@
 //! - Locks are taken in the order writer, queue; no caller waits for the writer's.
 //!
 //! # Not here
-//! - What happens in a batch → `writer.rs`; between its commit and its answers → `flush.rs`. Which
+//! - What happens in a batch → `write/writer.rs`; between its commit and its answers → `write/wal_file.rs`. Which
 //!   databases are open → `databases.rs`. Checkpoints → `wal.rs`. What is done when nobody writes →
-//!   `idle_maintenance.rs`, `replace_file.rs`. How a database recovers → `recover.rs`. Damage →
-//!   `scrub.rs`, `repair.rs`. Counts → `metrics.rs`.
+//!   `idle_maintenance.rs`, `maintenance/replace_file.rs`. How a database recovers → `recover.rs`. Damage →
+//!   `scrub.rs`, `damage/repair.rs`. Counts → `metrics.rs`.
 
 mod flush;
 mod idle_maintenance;
@@ -25,40 +25,38 @@ mod rewrite;
 mod scrub;
 mod wal;
 
-pub use self::options::DatabaseOptions;
-
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
+pub use self::options::DatabaseOptions;
 use crate::backup;
-use crate::cache::CacheTotal;
 use crate::checkpoint::{self, Checkpointer};
-use crate::cipher::Cipher;
-use crate::clock;
-use crate::compact_copy;
-use crate::completion::CompletionNotifier;
+use crate::damage::repair::{FileRepair, repair_unopened};
 use crate::damage::{DamagePolicy, DamageState};
-use crate::disk_reserve::DiskReserve;
 use crate::error::{Error, Result};
-use crate::flush::WalFile;
-use crate::idle::IdleWatcher;
-use crate::job::{self, CompletedBatch, Durability, UnflushedBatch, WriteFuture, WriteJob};
-use crate::maintenance::{self, MaintenanceState, PageCounts};
-use crate::migrate::{self, Migration};
+use crate::maintenance::disk_reserve::DiskReserve;
+use crate::maintenance::idle::IdleWatcher;
+use crate::maintenance::scheduler::TaskScheduler;
+use crate::maintenance::{self, MaintenanceState, PageCounts, compact_copy};
+use crate::open::cipher::Cipher;
+use crate::open::migrate::{self, Migration};
+use crate::open::page_cache::CacheTotal;
+use crate::open::prepared_connection::PreparedConnection;
+use crate::open::profile::Profile;
+use crate::open::transaction::Transaction;
 use crate::open::{self, FileEncryption};
-use crate::poison::Poison;
-use crate::prepared_connection::PreparedConnection;
-use crate::profile::Profile;
-use crate::queue::{BoundedQueue, QueuePushError};
 use crate::readers::{ReadConnection, ReaderPool, SNAPSHOT_AGE_MAX};
-use crate::repair::FileRepair;
-use crate::run_queue::RunQueue;
-use crate::scheduler::TaskScheduler;
 use crate::stats::TransactionCounters;
-use crate::transaction::Transaction;
-use crate::writer::{BatchCompletion, Writer, WriterLimits};
+use crate::system::clock;
+use crate::write::completion::CompletionNotifier;
+use crate::write::job::{self, CompletedBatch, Durability, UnflushedBatch, WriteFuture, WriteJob};
+use crate::write::poison::Poison;
+use crate::write::queue::{BoundedQueue, QueuePushError};
+use crate::write::run_queue::RunQueue;
+use crate::write::wal_file::WalFile;
+use crate::write::writer::{BatchCompletion, Writer, WriterLimits};
 
 /// One open database. Got from [`crate::Databases::open`]; while a caller holds it, it stays open.
 pub struct Database {
@@ -102,9 +100,9 @@ pub(crate) struct EngineContext {
     /// Databases that have something to flush.
     pub(crate) flush_queue: Arc<RunQueue<Arc<Database>>>,
     pub(crate) completions: CompletionNotifier,
-    pub(crate) scheduler: Arc<TaskScheduler>,
+    pub(crate) scheduler: Arc<TaskScheduler<Database>>,
     /// Databases that will be maintained when they are idle.
-    pub(crate) idle_watcher: Arc<IdleWatcher>,
+    pub(crate) idle_watcher: Arc<IdleWatcher<Database>>,
     /// What maintenance has done, to all databases.
     pub(crate) maintenance_totals: Arc<maintenance::MaintenanceCounters>,
     /// What has happened in all databases.
@@ -147,7 +145,7 @@ impl Database {
                     migrations,
                     finish,
                 };
-                repair::repair_unopened(&repair, &error, &context.maintenance_totals)?;
+                repair_unopened(&repair, &error, &context.maintenance_totals)?;
                 open()?
             }
             (opened, _) => opened?,

@@ -12,10 +12,11 @@
 //! - At most `open_count_max` files are open.
 //!
 //! # Not here
-//! - What a database does → `database.rs`. The order of work → `run_queue.rs`. Counts →
+//! - What a database does → `database.rs`. The order of work → `write/run_queue.rs`. Counts →
 //!   `metrics.rs`.
 
 mod metrics;
+mod threads;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -24,14 +25,15 @@ use std::time::Duration;
 
 use lru::LruCache;
 
-use crate::cache::CacheTotal;
-use crate::completion::CompletionNotifier;
+use self::threads::{FLUSHERS_COUNT, spawn_threads};
 use crate::database::{Database, DatabaseOptions, EngineContext};
 use crate::error::{Error, Result, io};
-use crate::idle::IdleWatcher;
-use crate::run_queue::RunQueue;
-use crate::scheduler::TaskScheduler;
+use crate::maintenance::idle::IdleWatcher;
+use crate::maintenance::scheduler::TaskScheduler;
+use crate::open::page_cache::CacheTotal;
 use crate::stats;
+use crate::write::completion::CompletionNotifier;
+use crate::write::run_queue::RunQueue;
 
 /// The limits of a registry.
 #[derive(Clone, Copy, Debug)]
@@ -64,9 +66,6 @@ impl Default for EngineLimits {
         }
     }
 }
-
-/// Threads that wait for the disk. The file system makes one write of what they flush at once.
-const FLUSHERS_COUNT: usize = 4;
 
 /// The open databases of a program, and the threads that write to them.
 pub struct Databases {
@@ -330,52 +329,6 @@ impl Drop for SlotReservation<'_> {
         }
         self.databases.changed.notify_all();
     }
-}
-
-impl EngineContext {
-    /// Lets the threads end.
-    fn stop(&self) {
-        self.run_queue.stop();
-        self.flush_queue.stop();
-        self.scheduler.stop();
-        self.idle_watcher.stop();
-    }
-}
-
-fn spawn_threads(workers_count: usize, context: &EngineContext) -> Result<Vec<JoinHandle<()>>> {
-    let EngineContext { run_queue, flush_queue, scheduler, idle_watcher, .. } = context;
-    let (timers, scheduler, idle_watcher) =
-        (Arc::clone(scheduler), Arc::clone(scheduler), Arc::clone(idle_watcher));
-    let timers = spawn("timers".to_owned(), move || timers.run_timers());
-    let scheduler = spawn("upkeep".to_owned(), move || scheduler.run_slow_tasks());
-    let idle_watcher = spawn("idle".to_owned(), move || idle_watcher.run());
-    let workers = (0..workers_count).map(|index| {
-        let run_queue = Arc::clone(run_queue);
-        spawn(format!("writer-{index}"), move || {
-            worker_loop(&run_queue, index, Database::process_batch);
-        })
-    });
-    let flushers = (0..FLUSHERS_COUNT).map(|index| {
-        let flush_queue = Arc::clone(flush_queue);
-        spawn(format!("flusher-{index}"), move || worker_loop(&flush_queue, index, Database::flush))
-    });
-    [timers, scheduler, idle_watcher].into_iter().chain(workers).chain(flushers).collect()
-}
-
-/// Gives each database its turn; `turn` says whether it wants another.
-fn worker_loop(
-    run_queue: &RunQueue<Arc<Database>>,
-    worker: usize,
-    turn: impl Fn(&Database) -> bool,
-) {
-    let mut unfinished = None;
-    while let Some(database) = run_queue.next(worker, unfinished.take()) {
-        unfinished = turn(&database).then_some(database);
-    }
-}
-
-fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    thread::Builder::new().name(name).spawn(work).map_err(io(Path::new("thread")))
 }
 
 /// The same path for the same file, also for one that does not exist yet.

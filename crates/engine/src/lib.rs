@@ -49,66 +49,38 @@
 #![warn(missing_docs)]
 
 mod backup;
-mod batch_executor;
-mod batch_sizer;
-mod cache;
 mod checkpoint;
-mod cipher;
-mod clock;
-mod compact_copy;
-mod completion;
 mod damage;
 mod database;
 mod databases;
-mod delay_queue;
-mod disk_reserve;
 mod error;
-mod flush;
-mod fs_type;
-mod idle;
-mod job;
-mod key;
 mod maintenance;
-mod migrate;
 mod open;
-mod poison;
-mod prepared_connection;
-mod profile;
-mod queue;
 mod readers;
-mod repair;
-mod replace_file;
-mod run_queue;
-mod salvage;
-mod savepoint_policy;
-mod scheduler;
-mod scratch;
 mod stats;
-mod thread_sync;
-mod transaction;
-mod vacuum;
-mod writer;
+mod system;
+mod write;
 
-pub use backup::{CopiedFile, CopyProgress, copy_file};
-pub use cipher::{Cipher, UnknownCipher};
-pub use compact_copy::SIDE_FILES;
-pub use damage::{DamagePolicy, RepairHook};
-pub use database::{Database, DatabaseOptions};
-pub use databases::{Databases, EngineLimits};
-pub use error::{Error, Result};
-pub use fs_type::fs_type;
-pub use job::{Durability, WriteFuture};
-pub use key::{DatabaseKey, Passphrase};
-pub use maintenance::{MaintenanceRun, MaintenanceStats};
-pub use migrate::Migration;
-pub use open::{
+pub use self::backup::{CopiedFile, CopyProgress, copy_file};
+pub use self::damage::repair::quarantine_path;
+pub use self::damage::{DamagePolicy, RepairHook};
+pub use self::database::{Database, DatabaseOptions};
+pub use self::databases::{Databases, EngineLimits};
+pub use self::error::{Error, Result};
+pub use self::maintenance::vacuum::{VacuumMethod, VacuumReport, vacuum};
+pub use self::maintenance::{MaintenanceRun, MaintenanceStats};
+pub use self::open::cipher::{Cipher, UnknownCipher};
+pub use self::open::key::{DatabaseKey, Passphrase};
+pub use self::open::migrate::Migration;
+pub use self::open::profile::{PragmaScope, PragmaSetting, Profile};
+pub use self::open::transaction::{StatementGuard, StaticStatement, Transaction};
+pub use self::open::{
     FileEncryption, ReadOnlyMode, RecoverySource, open_connection, open_for_recovery,
     open_read_only,
 };
-pub use profile::{PragmaScope, PragmaSetting, Profile};
-pub use repair::quarantine_path;
-pub use scratch::{ScratchFolder, remove_temporary_files};
-pub use stats::{DatabaseHealth, DatabaseStats, EngineTotals};
-pub use transaction::{StatementGuard, StaticStatement, Transaction};
-pub use vacuum::{VacuumMethod, VacuumReport, vacuum};
-pub use writer::WriterLimits;
+pub use self::stats::{DatabaseHealth, DatabaseStats, EngineTotals};
+pub use self::system::fs_type::fs_type;
+pub use self::system::scratch::{ScratchFolder, remove_temporary_files};
+pub use self::system::side_files::SIDE_FILES;
+pub use self::write::job::{Durability, WriteFuture};
+pub use self::write::writer::WriterLimits;

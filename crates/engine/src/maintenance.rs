@@ -9,13 +9,21 @@
 //!
 //! # Not here
 //! - Doing it → `database/idle_maintenance.rs`, `database/replace_file.rs`,
-//!   `database/scrub.rs`. When a database is idle → `idle.rs`.
+//!   `database/scrub.rs`. When a database is idle → `maintenance/idle.rs`.
+
+pub(crate) mod compact_copy;
+pub(crate) mod delay_queue;
+pub(crate) mod disk_reserve;
+pub(crate) mod idle;
+pub(crate) mod replace_file;
+pub(crate) mod scheduler;
+pub(crate) mod vacuum;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::clock;
+use crate::system::clock;
 
 /// The share of free pages above which they are given back in place, and above which the file is
 /// written anew.

@@ -15,14 +15,21 @@
 //!   file.
 //! - The directory of a new file is on the disk before anything is stored in the file.
 //! - From the moment that a connection has the file until it has SQLite's lock on it, no other file
-//!   takes the name (`replace_file.rs`).
+//!   takes the name (`maintenance/replace_file.rs`).
 //!
 //! # Not here
 //! - What a writer's connection needs besides → `open/writable.rs`. A file that is damaged →
-//!   `open/recovery.rs`. Migrations → `migrate.rs`. Many files → `databases.rs`.
+//!   `open/recovery.rs`. Migrations → `open/migrate.rs`. Many files → `databases.rs`.
 
+pub(crate) mod cipher;
 mod encryption;
+pub(crate) mod key;
+pub(crate) mod migrate;
+pub(crate) mod page_cache;
+pub(crate) mod prepared_connection;
+pub(crate) mod profile;
 mod recovery;
+pub(crate) mod transaction;
 mod writable;
 
 use std::path::Path;
@@ -31,17 +38,17 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::cipher::Cipher;
-use crate::clock;
-use crate::error::{Error, Result, io, sqlite};
-use crate::profile::{self, Profile, ProfileTarget};
-use crate::replace_file::{DirectoryLock, is_busy, sync_directory};
-pub use encryption::FileEncryption;
-use encryption::{DEFAULT_CIPHERS, KeyOrPassphrase};
-pub use recovery::{RecoverySource, open_for_recovery};
-pub(crate) use writable::{
+use self::cipher::Cipher;
+pub use self::encryption::FileEncryption;
+use self::encryption::{DEFAULT_CIPHERS, KeyOrPassphrase};
+use self::profile::{Profile, ProfileTarget};
+pub use self::recovery::{RecoverySource, open_for_recovery};
+pub(crate) use self::writable::{
     WalRecovery, WritableConnection, check_writable, copy_wal, open_writable, recover_abandoned_wal,
 };
+use crate::error::{Error, Result, io, is_busy, sqlite};
+use crate::system::clock;
+use crate::system::directory_lock::{DirectoryLock, sync_directory};
 
 /// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few
 /// KB.

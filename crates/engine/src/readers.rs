@@ -15,16 +15,16 @@
 //!   another process writes is seen within that time; when nobody uses it, it is ended soon after.
 //!
 //! # Not here
-//! - Writes → `writer.rs`. Which key and settings a connection gets → `open.rs`.
+//! - Writes → `write/writer.rs`. Which key and settings a connection gets → `open.rs`.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::cache::CacheShare;
-use crate::clock;
 use crate::error::{Error, Result, is_damage_code, sqlite};
-use crate::prepared_connection::PreparedConnection;
-use crate::transaction::{StaticStatement, Transaction};
+use crate::open::page_cache::CacheShare;
+use crate::open::prepared_connection::PreparedConnection;
+use crate::open::transaction::{StaticStatement, Transaction};
+use crate::system::clock;
 
 /// How old a snapshot may be, and how soon a reader must be used again to keep its own.
 pub(crate) const SNAPSHOT_AGE_MAX: Duration = Duration::from_millis(10);

@@ -7,8 +7,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::compact_copy::with_suffix;
 use crate::error::{Error, Result, io};
+use crate::system::side_files::with_suffix;
 
 const WAL_HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;

@@ -18,12 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::clock;
-use crate::compact_copy::with_suffix;
-use crate::error::{Result, io};
-use crate::replace_file::is_unsupported;
-
 use super::heartbeat;
+use crate::error::{Result, io};
+use crate::system::clock;
+use crate::system::directory_lock::is_unsupported;
+use crate::system::side_files::with_suffix;
 
 /// A copy without a heartbeat for so long is ignored.
 const STALLED_AFTER: Duration = Duration::from_secs(30);
@@ -187,8 +186,8 @@ pub(super) fn lock_for_copy(database: &Path) -> Result<Option<File>> {
 mod tests {
     use std::fs;
 
-    use super::super::CopyHeartbeat;
     use super::*;
+    use crate::backup::CopyHeartbeat;
 
     struct GateFixture {
         _directory: tempfile::TempDir,
@@ -254,7 +253,7 @@ mod tests {
         let gate = rig.wal_lock(Duration::ZERO);
         let _copy = rig.begin_copy();
         let mut heartbeat = CopyHeartbeat::begin(&rig.database, "a test");
-        let file = with_suffix(&rig.database, crate::compact_copy::HEARTBEAT_SUFFIX);
+        let file = with_suffix(&rig.database, crate::system::side_files::HEARTBEAT_SUFFIX);
         for second in 1..5 {
             heartbeat.beat();
             // As if a second had passed.
@@ -273,7 +272,7 @@ mod tests {
     #[test]
     fn what_a_heartbeat_says_is_not_believed_blindly() {
         let rig = GateFixture::new();
-        let file = with_suffix(&rig.database, crate::compact_copy::HEARTBEAT_SUFFIX);
+        let file = with_suffix(&rig.database, crate::system::side_files::HEARTBEAT_SUFFIX);
         assert_eq!(&*heartbeat::copier_of(&rig.database), "an unknown process");
         for text in ["", "\n", "\u{1b}[2J\n", "\u{fffd}\0\n"] {
             fs::write(&file, text).unwrap();

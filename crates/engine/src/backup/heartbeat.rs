@@ -13,8 +13,7 @@ use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
-use crate::compact_copy::{HEARTBEAT_SUFFIX, open_regular, with_suffix};
-use crate::replace_file::remove_if_there;
+use crate::system::side_files::{HEARTBEAT_SUFFIX, open_regular, remove_if_there, with_suffix};
 
 /// More of the file is not read.
 const TEXT_BYTES_MAX: u64 = 256;

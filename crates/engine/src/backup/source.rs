@@ -7,12 +7,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::clock;
-use crate::compact_copy::with_suffix;
-use crate::error::{Result, io};
-
 use super::frames::{WalHeader, read_wal_header};
 use super::gate::lock_for_copy;
+use crate::error::{Result, io};
+use crate::system::clock;
+use crate::system::side_files::with_suffix;
 
 /// A file system's clock ticks a hundred times a second on Linux, or more often. A file that was
 /// left alone for two ticks gets another time with its next change.

@@ -5,14 +5,14 @@
 //!   recovered.
 //!
 //! # Not here
-//! - The file that is flushed, and the proof → `crate::flush`.
+//! - The file that is flushed, and the proof → `crate::write::wal_file`.
 
 use std::sync::Arc;
 
 use super::Database;
 use crate::error::{Error, Result};
-use crate::flush::FlushProof;
-use crate::job::UnflushedBatch;
+use crate::write::job::UnflushedBatch;
+use crate::write::wal_file::FlushProof;
 
 impl Database {
     pub(super) fn flush_later(&self, batch: UnflushedBatch) {

@@ -14,14 +14,16 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
-use crate::compact_copy::{CompactCopy, with_suffix};
-use crate::error::{Error, Result, sqlite};
-use crate::maintenance::{MaintenanceRun, PageCounts, VacuumCapabilities, VacuumPlan, plan_vacuum};
-use crate::readers::SNAPSHOT_AGE_MAX;
-use crate::{clock, open, profile, replace_file};
-
 use super::replace_file::FileVersion;
 use super::{Database, Weak};
+use crate::error::{Error, Result, sqlite};
+use crate::maintenance::compact_copy::CompactCopy;
+use crate::maintenance::{MaintenanceRun, PageCounts, VacuumCapabilities, VacuumPlan, plan_vacuum};
+use crate::open::profile;
+use crate::readers::SNAPSHOT_AGE_MAX;
+use crate::system::clock;
+use crate::system::side_files::with_suffix;
+use crate::{checkpoint, open};
 
 /// `https://sqlite.org/lang_analyze.html`: values between 100 and 1000 work well; `optimize` with
 /// 0x10002 looks at all tables, not only at those that this new connection has read.
@@ -248,7 +250,7 @@ impl Database {
         let Some(_turn) = self.pause_writer() else { return Ok(false) };
         self.check_unpoisoned()?;
         let _held = self.pause_readers();
-        replace_file::truncate(db)
+        checkpoint::truncate_wal(db)
     }
 
     /// Lets no read begin until the guard is dropped, and ends what nobody uses; waits a few

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::clock;
-use crate::compact_copy::with_suffix;
-use crate::stats::{DatabaseHealth, DatabaseStats, TransactionCounters};
-
 use super::Database;
+use crate::stats::{DatabaseHealth, DatabaseStats, TransactionCounters};
+use crate::system::clock;
+use crate::system::side_files::with_suffix;
 
 impl Database {
     /// What it has done so far.

@@ -1,10 +1,10 @@
 //! What a caller says of a database when it opens it.
 
 use crate::damage::DamagePolicy;
-use crate::migrate::Migration;
 use crate::open::FileEncryption;
-use crate::profile::Profile;
-use crate::writer::WriterLimits;
+use crate::open::migrate::Migration;
+use crate::open::profile::Profile;
+use crate::write::writer::WriterLimits;
 
 /// How a database is opened.
 #[derive(Clone, Debug)]

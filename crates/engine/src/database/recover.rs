@@ -11,7 +11,7 @@
 //!   open, and moved into the file by a checkpoint with its fsyncs.
 //!
 //! # Not here
-//! - The same for what an earlier process has left → `open.rs`. When it is tried → `poison.rs`.
+//! - The same for what an earlier process has left → `open.rs`. When it is tried → `write/poison.rs`.
 //!   What is done about damage, in the same moment → `repair.rs`.
 
 use std::sync::atomic::Ordering;
@@ -19,14 +19,14 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use crate::error::{Error, Result};
-use crate::open::{self, WalRecovery};
-use crate::writer::Writer;
-use crate::{clock, replace_file};
-
 use super::idle_maintenance::WriterPause;
 use super::replace_file::FlushPause;
 use super::{Database, EngineContext};
+use crate::error::{Error, Result};
+use crate::open::{self, WalRecovery};
+use crate::system::clock;
+use crate::system::directory_lock::DirectoryLock;
+use crate::write::writer::Writer;
 
 /// How long recovery waits for the batch and the flush that are under way.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -99,7 +99,7 @@ impl Database {
         if let Some(writer) = slot.take() {
             writer.close_as_is()?;
         }
-        let mut no_swap = replace_file::DirectoryLock::shared(&self.path)?;
+        let mut no_swap = DirectoryLock::shared(&self.path)?;
         let is_damaged = self.damage.description().is_some();
         match open::recover_abandoned_wal(&self.path, &self.encryption, self.cipher) {
             Ok(WalRecovery::Recovered) => {}

@@ -5,17 +5,16 @@
 //!   a disk that failed for a moment costs no rows.
 //!
 //! # Not here
-//! - How the file is made anew → `crate::repair`.
-
-use crate::damage::{self, DamagePolicy};
-use crate::error::{Error, Result};
-use crate::maintenance::MaintenanceCounters;
-use crate::readers::SNAPSHOT_AGE_MAX;
-use crate::repair::FileRepair;
-use crate::replace_file::DirectoryLock;
-use crate::{clock, open};
+//! - How the file is made anew → `crate::damage::repair`.
 
 use super::Database;
+use crate::damage::repair::FileRepair;
+use crate::damage::{self, DamagePolicy};
+use crate::error::{Error, Result};
+use crate::open;
+use crate::readers::SNAPSHOT_AGE_MAX;
+use crate::system::clock;
+use crate::system::directory_lock::DirectoryLock;
 
 impl Database {
     /// Looks at the whole file now; if it is damaged, puts it aside and carries over what can be
@@ -57,23 +56,4 @@ impl Database {
         };
         Ok(damage::find(&db, self.is_authenticated(), || false)?.is_some())
     }
-}
-
-/// For a file that does not open. [`Error::AlreadyQuarantined`] if a damaged file was quarantined
-/// before.
-pub(super) fn repair_unopened(
-    repair: &FileRepair<'_>,
-    error: &Error,
-    counters: &MaintenanceCounters,
-) -> Result<()> {
-    let path = repair.path.display();
-    if !FileRepair::is_possible(repair.path) {
-        tracing::error!(%path, %error, "a damaged file was put aside before; nothing is repaired");
-        return Err(Error::AlreadyQuarantined { path: repair.path.to_owned() });
-    }
-    tracing::error!(%path, %error, "a database does not open");
-    counters.add_damaged();
-    repair.run(&DirectoryLock::exclusive(repair.path, clock::now() + SNAPSHOT_AGE_MAX)?)?;
-    counters.add_repaired();
-    Ok(())
 }

@@ -14,14 +14,14 @@
 
 use rusqlite::Connection;
 
-use crate::clock;
-use crate::compact_copy::{CompactCopy, OpenParams};
+use super::Database;
 use crate::error::{Error, Result};
 use crate::maintenance::PageCounts;
+use crate::maintenance::compact_copy::{CompactCopy, OpenParams};
+use crate::maintenance::replace_file::{self, ExclusiveLock};
 use crate::readers::SNAPSHOT_AGE_MAX;
-use crate::replace_file::{self, DirectoryLock, ExclusiveLock};
-
-use super::Database;
+use crate::system::clock;
+use crate::system::directory_lock::DirectoryLock;
 
 /// What the file was when the copy was begun.
 #[derive(Clone, Copy)]

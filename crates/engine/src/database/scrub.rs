@@ -11,16 +11,15 @@ use std::sync::Weak;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::cipher::Cipher;
-use crate::clock;
+use super::Database;
+use super::idle_maintenance::INSTRUCTIONS_PER_LOOK;
+use crate::damage::repair::FileRepair;
 use crate::damage::{self, DamagePolicy, ScrubProgress};
 use crate::error::{Result, sqlite};
 use crate::maintenance::MaintenanceRun;
 use crate::open;
-use crate::repair::FileRepair;
-
-use super::Database;
-use super::idle_maintenance::INSTRUCTIONS_PER_LOOK;
+use crate::open::cipher::Cipher;
+use crate::system::clock;
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS scrub_progress (
     id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -108,7 +108,7 @@ fn a_wal_that_was_left_is_moved_into_the_file_before_anything_is_written() {
     // As a killed process leaves them.
     let killed = directory.path().join("killed.db");
     for suffix in ["", "-wal"] {
-        let file = |path: &std::path::Path| crate::compact_copy::with_suffix(path, suffix);
+        let file = |path: &std::path::Path| crate::system::side_files::with_suffix(path, suffix);
         std::fs::copy(file(&path), file(&killed)).unwrap();
     }
     let wal = directory.path().join("killed.db-wal");
@@ -130,9 +130,9 @@ fn a_batch_that_is_not_handed_over_to_be_flushed_is_not_acknowledged() {
 }
 
 fn wait_for_recovery(database: &Database) {
-    let until = crate::clock::now() + std::time::Duration::from_mins(1);
+    let until = crate::system::clock::now() + std::time::Duration::from_mins(1);
     while database.poison_cause().is_some() {
-        assert!(crate::clock::now() < until, "it recovers by itself");
+        assert!(crate::system::clock::now() < until, "it recovers by itself");
         std::thread::yield_now();
     }
 }

@@ -8,10 +8,11 @@ use std::sync::atomic::Ordering;
 use super::Database;
 use crate::backup::CheckpointGuard;
 use crate::error::sqlite;
-use crate::flush::WalFile;
+use crate::open;
 use crate::readers::SNAPSHOT_AGE_MAX;
-use crate::writer::Writer;
-use crate::{clock, open};
+use crate::system::clock;
+use crate::write::wal_file::WalFile;
+use crate::write::writer::Writer;
 
 impl Database {
     /// Before the WAL is moved into the file. `None`: a copy of both is being made.

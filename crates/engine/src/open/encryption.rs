@@ -1,7 +1,7 @@
 //! How a file is encrypted: with which secret, and which cipher.
 
-use crate::cipher::Cipher;
-use crate::key::{DatabaseKey, Passphrase};
+use crate::open::cipher::Cipher;
+use crate::open::key::{DatabaseKey, Passphrase};
 
 /// The ciphers that are tried when none is named; a new file gets the first.
 pub(super) const DEFAULT_CIPHERS: &[Cipher] = &[Cipher::ChaCha20, Cipher::Aes256Cbc];

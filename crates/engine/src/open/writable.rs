@@ -17,10 +17,11 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB};
 use super::{
     FileEncryption, NamedFile, connect_named, find_cipher, has_wal, open_exclusive, unlock,
 };
-use crate::cipher::Cipher;
-use crate::error::{Error, Result, sqlite};
-use crate::profile::{self, Profile};
-use crate::replace_file::{is_busy, sync_directory, truncate};
+use crate::checkpoint::truncate_wal;
+use crate::error::{Error, Result, is_busy, sqlite};
+use crate::open::cipher::Cipher;
+use crate::open::profile::{self, Profile};
+use crate::system::directory_lock::sync_directory;
 
 /// A connection that writes, and has shown that it can.
 pub(crate) struct WritableConnection {
@@ -96,7 +97,7 @@ pub(crate) fn recover_abandoned_wal(
         read => read.map_err(sqlite("recovering the WAL"))?,
     }
     db.pragma_update(None, "synchronous", "FULL").map_err(sqlite("synchronous"))?;
-    Ok(if truncate(&db)? { WalRecovery::Recovered } else { WalRecovery::InUse })
+    Ok(if truncate_wal(&db)? { WalRecovery::Recovered } else { WalRecovery::InUse })
 }
 
 /// SQLite opens a file, or its WAL, for reading only where it may not be opened for writing,

@@ -7,10 +7,10 @@ use std::task::Poll;
 use loom::thread;
 
 use crate::error::{Error, Result};
-use crate::flush::FlushProof;
 use crate::job::{CompletedBatch, Durability, UnflushedBatch, WriteFuture, WriteJob, job};
 use crate::observed::ObservedValues;
-use crate::transaction::Transaction;
+use crate::open::transaction::Transaction;
+use crate::wal_file::FlushProof;
 use crate::{TestAlarm, check, is_ready, poll, wait};
 
 fn queue(

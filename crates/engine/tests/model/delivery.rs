@@ -9,7 +9,7 @@ use crate::completion::{CompletionReceiver, channel};
 use crate::error::{Error, Result};
 use crate::job::{CompletedBatch, Durability, WriteFuture, job};
 use crate::observed::ObservedValues;
-use crate::transaction::Transaction;
+use crate::open::transaction::Transaction;
 use crate::{TestAlarm, check, wait};
 
 fn batch(number: u32) -> (CompletedBatch, WriteFuture<u32, Error>) {

@@ -16,18 +16,18 @@
 )]
 
 mod answer;
-#[path = "../../src/completion.rs"]
+#[path = "../../src/write/completion.rs"]
 #[expect(dead_code, reason = "the models do not use all of it")]
 mod completion;
 mod delivery;
-#[path = "../../src/job.rs"]
+#[path = "../../src/write/job.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the models do not use all of it")]
 mod job;
 mod observed;
-#[path = "../../src/queue.rs"]
+#[path = "../../src/write/queue.rs"]
 #[expect(dead_code, reason = "the models do not use all of it")]
 mod queue;
-#[path = "../../src/run_queue.rs"]
+#[path = "../../src/write/run_queue.rs"]
 mod run_queue;
 mod schedule;
 
@@ -35,21 +35,25 @@ mod error {
     pub(crate) use engine::{Error, Result};
 }
 
-mod flush {
+mod wal_file {
     /// Stands for the engine's, which only a flush makes.
     pub(crate) struct FlushProof;
 }
 
-mod thread_sync {
-    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+mod system {
+    pub(crate) mod thread_sync {
+        pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+    }
 }
 
-mod transaction {
-    use std::marker::PhantomData;
+mod open {
+    pub(crate) mod transaction {
+        use std::marker::PhantomData;
 
-    /// Stands for the engine's, which needs a connection.
-    #[derive(Default)]
-    pub(crate) struct Transaction<'a>(PhantomData<&'a ()>);
+        /// Stands for the engine's, which needs a connection.
+        #[derive(Default)]
+        pub(crate) struct Transaction<'a>(PhantomData<&'a ()>);
+    }
 }
 
 use std::pin::Pin;
@@ -58,7 +62,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::error::{Error, Result};
 use crate::job::WriteFuture;
-use crate::thread_sync::{Condvar, Mutex};
+use crate::system::thread_sync::{Condvar, Mutex};
 
 /// How often a thread may be stopped where it could have gone on. loom's documentation: two or
 /// three find most errors; each one more costs ten times the time.

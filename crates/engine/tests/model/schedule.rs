@@ -7,10 +7,10 @@ use loom::thread::{self, JoinHandle};
 use crate::error::{Error, Result};
 use crate::job::{CompletedBatch, Durability, WriteFuture, WriteJob, job};
 use crate::observed::ObservedValues;
+use crate::open::transaction::Transaction;
 use crate::queue::{BoundedQueue, QueuePushError};
 use crate::run_queue::RunQueue;
-use crate::thread_sync::Mutex;
-use crate::transaction::Transaction;
+use crate::system::thread_sync::Mutex;
 use crate::{TestAlarm, check, is_ready, poll, wait};
 
 /// What a worker takes, of which it runs one and puts the rest back.

@@ -16,40 +16,36 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use crate::clock;
-use crate::database::Database;
-use crate::delay_queue::DelayQueue;
+use super::delay_queue::DelayQueue;
+use crate::system::clock;
 
-pub(crate) struct IdleWatcher {
+pub(crate) struct IdleWatcher<D> {
     time: Duration,
-    watched: DelayQueue<WatchedDatabase>,
+    watched: DelayQueue<WatchedDatabase<D>>,
 }
 
-struct WatchedDatabase {
+struct WatchedDatabase<D> {
     /// Batches that had run when it joined the queue.
     batches: u64,
-    database: Weak<Database>,
+    database: Weak<D>,
 }
 
-impl IdleWatcher {
+impl<D> IdleWatcher<D> {
     pub(crate) fn new(time: Duration) -> Self {
         Self { time, watched: DelayQueue::default() }
     }
 
     /// Looks at the database when it may be idle. Its batches so far are `batches`.
-    pub(crate) fn watch(&self, batches: u64, database: Weak<Database>) {
+    pub(crate) fn watch(&self, batches: u64, database: Weak<D>) {
         // A time past the clock's end never comes.
         let Some(look_at) = clock::now().checked_add(self.time) else { return };
         self.watched.push(look_at, WatchedDatabase { batches, database });
     }
 
-    /// The thread's work, until `stop`.
-    pub(crate) fn run(&self) {
-        while let Some(WatchedDatabase { batches, database }) = self.watched.next() {
-            if let Some(database) = database.upgrade() {
-                database.check_idle(batches);
-            }
-        }
+    /// Waits for the next database that may be idle, and returns its batches when it joined the
+    /// queue. `None` after `stop`.
+    pub(crate) fn next(&self) -> Option<(u64, Weak<D>)> {
+        self.watched.next().map(|WatchedDatabase { batches, database }| (batches, database))
     }
 
     pub(crate) fn stop(&self) {

@@ -16,9 +16,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::compact_copy::free_bytes;
 use crate::error::{Error, Result, io};
-use crate::replace_file::{directory_of, remove_if_there};
+use crate::system::directory_lock::directory_of;
+use crate::system::fs_type::free_bytes;
+use crate::system::side_files::remove_if_there;
 
 /// The file is written in pieces of so many bytes, each the same: random, so that no file system
 /// compresses them, and longer than what one compresses at a time.

@@ -26,9 +26,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use rustix::process::geteuid;
 
-use crate::compact_copy::{self, open_regular, with_suffix};
+use super::directory_lock::is_unsupported;
+use super::side_files::{open_regular, remove_copy, with_suffix};
 use crate::error::{Result, io};
-use crate::replace_file::is_unsupported;
 
 const PREFIX: &str = "warren-";
 const LOCK: &str = "scratch.lock";
@@ -98,7 +98,7 @@ impl Drop for ScratchFolder {
 /// process.
 pub fn remove_temporary_files() -> Result<()> {
     let temporary = temporary();
-    let copies = temporary.copies.iter().map(|copy| compact_copy::remove_copy(copy));
+    let copies = temporary.copies.iter().map(|copy| remove_copy(copy));
     let mut removed = copies.fold(Ok(()), Result::and);
     for path in &temporary.folders {
         // Under another name nobody finds it: threads that still work make nothing new in it.

@@ -12,14 +12,17 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
-use crate::compact_copy::{
-    AS_IS, CompactCopy, OpenParams, bytes_with_wal, check_free_space, check_names, quick_check,
+use super::compact_copy::{
+    AS_IS, CompactCopy, OpenParams, check_free_space, check_names, quick_check,
     remove_abandoned_copy, schema_objects,
 };
+use super::replace_file::ExclusiveLock;
+use crate::checkpoint;
 use crate::error::{Error, Result, io, sqlite};
-use crate::open::{self, FileEncryption};
-use crate::replace_file::{self, DirectoryLock, ExclusiveLock};
-use crate::{clock, profile};
+use crate::open::{self, FileEncryption, profile};
+use crate::system::clock;
+use crate::system::directory_lock::DirectoryLock;
+use crate::system::side_files::bytes_with_wal;
 
 /// How a file is shrunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +103,7 @@ fn in_place(path: &Path, encryption: &FileEncryption, in_memory: bool) -> Result
         _ => sqlite("VACUUM")(error),
     })?;
     if profile::read(&db, "journal_mode").map_err(sqlite("journal_mode"))? == "wal"
-        && !replace_file::truncate(&db)?
+        && !checkpoint::truncate_wal(&db)?
     {
         return Err(Error::Busy);
     }

@@ -29,15 +29,15 @@ use std::time::Duration;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode};
 
-use crate::batch_executor::{BatchExecutor, BatchFailure, BatchProgress};
-use crate::batch_sizer::BatchSizer;
-use crate::cache::CacheShare;
-use crate::clock;
+use super::batch_executor::{BEGIN, BatchExecutor, BatchFailure, BatchProgress, ROLLBACK};
+use super::batch_sizer::BatchSizer;
+use super::job::{CompletedBatch, Durability, UnflushedBatch, WriteJob};
 use crate::error::{Error, Result, sqlite};
-use crate::job::{CompletedBatch, Durability, UnflushedBatch, WriteJob};
-use crate::prepared_connection::PreparedConnection;
-use crate::profile;
-use crate::transaction::StaticStatement;
+use crate::open::page_cache::CacheShare;
+use crate::open::prepared_connection::PreparedConnection;
+use crate::open::profile;
+use crate::open::transaction::StaticStatement;
+use crate::system::clock;
 
 /// The limits of one database's writer.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ pub(crate) struct Writer {
 struct SynchronousSetting {
     base: u8,
     present: u8,
-    /// Whether others flush the WAL after the commit (`flush.rs`), so that it need not. Checkpoints
+    /// Whether others flush the WAL after the commit (`wal_file.rs`), so that it need not. Checkpoints
     /// flush the file then: below NORMAL they do not.
     is_flushed_after: bool,
 }
@@ -136,9 +136,7 @@ const SYNCHRONOUS_OFF: u8 = 0;
 const SYNCHRONOUS_NORMAL: u8 = 1;
 const SYNCHRONOUS_FULL: u8 = 2;
 
-pub(crate) static BEGIN: StaticStatement = StaticStatement::new("BEGIN IMMEDIATE");
 static COMMIT: StaticStatement = StaticStatement::new("COMMIT");
-pub(crate) static ROLLBACK: StaticStatement = StaticStatement::new("ROLLBACK");
 
 impl Writer {
     pub(crate) fn new(mut connection: Connection, cache: CacheShare) -> Result<Self> {

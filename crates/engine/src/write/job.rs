@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
+use super::wal_file::FlushProof;
 use crate::error::{Error, Result};
-use crate::flush::FlushProof;
-use crate::thread_sync::{Mutex, MutexGuard};
-use crate::transaction::Transaction;
+use crate::open::transaction::Transaction;
+use crate::system::thread_sync::{Mutex, MutexGuard};
 
 /// How safe a write is when its caller hears `Ok`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -20,51 +20,20 @@
 //! - Programs that are not Warren's take no directory lock. `docs/decisions/9-idle-maintenance.md`
 //!   says what that means for them.
 
-use std::fs::{self, File, TryLockError};
-use std::path::Path;
+use std::fs::{self};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode};
 
-use crate::clock;
-use crate::compact_copy::{CompactCopy, with_suffix};
-use crate::error::{Error, Result, io, sqlite};
-use crate::profile;
-
-/// The directory of a database, locked with `flock` against swaps, or for one. SQLite's own locks
-/// are of another kind and lie on the files. Unlocked when dropped, and by the end of the process.
-pub(crate) struct DirectoryLock(#[expect(dead_code, reason = "held for its lock")] File);
-
-impl DirectoryLock {
-    /// While a database in it is opened. Waits for a swap, which takes milliseconds. `None`: this
-    /// file system has no such locks, so that nobody swaps here either.
-    pub(crate) fn shared(database: &Path) -> Result<Option<Self>> {
-        let path = directory_of(database);
-        let directory = File::open(path).map_err(io(path))?;
-        match directory.lock_shared() {
-            Ok(()) => Ok(Some(Self(directory))),
-            Err(error) if is_unsupported(&error) => Ok(None),
-            Err(error) => Err(io(path)(error)),
-        }
-    }
-
-    /// For a swap, or while a database is created. [`Error::Busy`] if others go on opening
-    /// databases until then.
-    pub(crate) fn exclusive(database: &Path, until: Instant) -> Result<Self> {
-        let path = directory_of(database);
-        let directory = File::open(path).map_err(io(path))?;
-        loop {
-            match directory.try_lock() {
-                Ok(()) => return Ok(Self(directory)),
-                Err(TryLockError::Error(error)) => return Err(io(path)(error)),
-                Err(TryLockError::WouldBlock) if clock::now() >= until => return Err(Error::Busy),
-                Err(TryLockError::WouldBlock) => thread::yield_now(),
-            }
-        }
-    }
-}
+use super::compact_copy::CompactCopy;
+use crate::checkpoint::truncate_wal;
+use crate::error::{Error, Result, io, is_busy, sqlite};
+use crate::open::profile;
+use crate::system::clock;
+use crate::system::directory_lock::{DirectoryLock, sync_directory};
+use crate::system::side_files::{remove_if_there, with_suffix};
 
 /// A connection that has its file for itself: no other, in any process, can read it, and in WAL
 /// mode none has it open. Given back when dropped.
@@ -107,7 +76,7 @@ impl<'a> ExclusiveLock<'a> {
 
     /// Moves all of the WAL into the file.
     pub(crate) fn empty_wal(&self) -> Result<()> {
-        if !self.is_wal || truncate(self.db)? { Ok(()) } else { Err(Error::Busy) }
+        if !self.is_wal || truncate_wal(self.db)? { Ok(()) } else { Err(Error::Busy) }
     }
 
     /// Gives the file's name to the copy. Whatever comes of it, this connection can only be closed
@@ -141,47 +110,6 @@ impl Drop for ExclusiveLock<'_> {
     }
 }
 
-/// Moves the WAL into the file and cuts it to nothing. `false`: a reader hinders it.
-pub(crate) fn truncate(db: &Connection) -> Result<bool> {
-    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-    match db.query_row(sql, [], |row| row.get::<_, i64>(0)) {
-        Ok(busy) => Ok(busy == 0),
-        Err(error) if is_busy(&error) => Ok(false),
-        Err(error) => Err(sqlite("checkpoint")(error)),
-    }
-}
-
 pub(crate) fn data_version(db: &Connection) -> Result<i64> {
     db.query_row("PRAGMA data_version", [], |row| row.get(0)).map_err(sqlite("data_version"))
-}
-
-pub(crate) fn sync_directory(database: &Path) -> Result<()> {
-    let directory = directory_of(database);
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(io(directory))
-}
-
-pub(crate) fn remove_if_there(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(path)(error)),
-        _ => Ok(()),
-    }
-}
-
-pub(crate) fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// Whether the file system has no locks of this kind. Anything else, as too few descriptors, passes.
-pub(crate) fn is_unsupported(error: &std::io::Error) -> bool {
-    use rustix::io::Errno;
-
-    let unsupported = [Errno::OPNOTSUPP, Errno::NOSYS, Errno::NOLCK, Errno::INVAL];
-    unsupported.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
-}
-
-pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

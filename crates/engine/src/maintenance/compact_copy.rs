@@ -9,7 +9,7 @@
 //! - A copy that is given out opens with the original's key, has its settings, its schema and as
 //!   many rows in every table, passes `quick_check`, and is on the disk.
 //! - A copy that nobody puts in the original's place is removed: when it is dropped, when a signal
-//!   ends the program (`scratch.rs`), or, after a `kill -9`, when the original is opened next. One
+//!   ends the program (`system/scratch.rs`), or, after a `kill -9`, when the original is opened next. One
 //!   that is being made is left alone: its maker holds a lock on it.
 //!
 //! # Not here
@@ -20,39 +20,18 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use rustix::fs::OFlags;
 
-use crate::cipher::Cipher;
 use crate::error::{Error, Result, io, sqlite};
+use crate::open::cipher::Cipher;
+use crate::open::profile::{self, Profile};
 use crate::open::{self, FileEncryption};
-use crate::profile::{self, Profile};
-use crate::replace_file::{directory_of, remove_if_there};
-use crate::scratch;
-
-/// What stands behind a database's name in the names of the files that belong to it: the WAL, its
-/// index, the rollback journal, a copy that is being made, with its journal, a damaged file that
-/// was quarantined, with its WAL, and the heartbeat of a backup.
-pub const SIDE_FILES: [&str; 8] = [
-    "-wal",
-    "-shm",
-    "-journal",
-    COPY_SUFFIX,
-    ".compacting-journal",
-    DAMAGED_SUFFIX,
-    ".damaged-wal",
-    HEARTBEAT_SUFFIX,
-];
-
-/// Of a damaged file that was quarantined.
-pub(crate) const DAMAGED_SUFFIX: &str = ".damaged";
-
-/// Of what a backup writes while it copies the file.
-pub(crate) const HEARTBEAT_SUFFIX: &str = ".copying";
-
-const COPY_SUFFIX: &str = ".compacting";
-
-/// What SQLite puts beside a copy that is being made, and the copy itself.
-const COPY_FILES: [&str; 4] = ["-journal", "-wal", "-shm", ""];
+use crate::system::directory_lock::directory_of;
+use crate::system::fs_type::free_bytes;
+use crate::system::scratch;
+use crate::system::side_files::{
+    COPY_FILES, COPY_SUFFIX, bytes_with_wal, open_regular, remove_copy, remove_if_there,
+    with_suffix,
+};
 
 /// So many times the size of the file and its WAL must be free on the disk.
 const ROOM_FACTOR: u64 = 2;
@@ -183,12 +162,6 @@ impl Drop for CompactCopy {
     }
 }
 
-/// Removes a copy that is being made, with what SQLite puts next to it.
-pub(crate) fn remove_copy(path: &Path) -> Result<()> {
-    let removed = COPY_FILES.map(|suffix| remove_if_there(&with_suffix(path, suffix)));
-    removed.into_iter().collect()
-}
-
 /// Removes the copy that a killed process has left. One that is being made stays, and so does what
 /// is no copy ([`check_names`]).
 pub(crate) fn remove_abandoned_copy(original: &Path) -> Result<()> {
@@ -227,27 +200,6 @@ pub(crate) fn check_names(original: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens a regular file for reading: neither follows a link nor waits for the other end of a FIFO.
-pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    let is_regular = file.metadata()?.is_file();
-    if is_regular { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
-}
-
-/// The same name with something behind it.
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-/// The size of the file with its WAL.
-pub(crate) fn bytes_with_wal(path: &Path) -> Result<u64> {
-    let wal = with_suffix(path, "-wal").metadata().map_or(0, |metadata| metadata.len());
-    Ok(path.metadata().map_err(io(path))?.len() + wal)
-}
-
 /// [`Error::NotEnoughSpace`] unless twice the size of the file and its WAL is free on its disk.
 pub(crate) fn check_free_space(path: &Path) -> Result<()> {
     let needed = bytes_with_wal(path)?.saturating_mul(ROOM_FACTOR);
@@ -258,12 +210,6 @@ pub(crate) fn check_free_space(path: &Path) -> Result<()> {
     } else {
         Err(Error::NotEnoughSpace { path: directory.to_owned(), needed, free })
     }
-}
-
-/// What is free on the disk that holds a directory.
-pub(crate) fn free_bytes(directory: &Path) -> Result<u64> {
-    let disk = rustix::fs::statvfs(directory).map_err(|error| io(directory)(error.into()))?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Compares the copy with what `source` reads, and gives it the original's journal mode.

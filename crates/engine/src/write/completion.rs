@@ -19,8 +19,8 @@ use std::task::{Context, Poll, Waker};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::coop;
 
-use crate::job::CompletedBatch;
-use crate::thread_sync::{Mutex, MutexGuard};
+use super::job::CompletedBatch;
+use crate::system::thread_sync::{Mutex, MutexGuard};
 
 /// Batches whose answers wait; past them the writer answers itself.
 const BATCHES_WAITING_MAX: usize = 64;

@@ -11,7 +11,7 @@
 //!   write unseen.
 //!
 //! # Not here
-//! - Where a transaction begins and ends → `writer.rs`, `readers.rs`.
+//! - Where a transaction begins and ends → `write/writer.rs`, `readers.rs`.
 
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};

@@ -7,7 +7,7 @@
 use rusqlite::Connection;
 use self_cell::self_cell;
 
-use crate::transaction::{StaticStatement, Transaction};
+use super::transaction::{StaticStatement, Transaction};
 
 self_cell!(
     struct ConnectionAndStatements {

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::thread_sync::{Mutex, MutexGuard};
+use crate::system::thread_sync::{Mutex, MutexGuard};
 
 pub(crate) struct BoundedQueue<J> {
     state: Mutex<BoundedQueueState<J>>,

@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::backup::{CheckpointGuard, WalLock};
-use crate::compact_copy::with_suffix;
 use crate::error::{Result, io};
-use crate::replace_file::directory_of;
+use crate::system::directory_lock::directory_of;
+use crate::system::side_files::with_suffix;
 
 /// Proof that the WAL, as it was when the flush began, is on the disk.
 pub(crate) struct FlushProof(());

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use crate::thread_sync::{Condvar, Mutex, MutexGuard};
+use crate::system::thread_sync::{Condvar, Mutex, MutexGuard};
 
 pub(crate) struct RunQueue<D> {
     state: Mutex<RunQueueState<D>>,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
-use crate::clock;
+use crate::system::clock;
 
 pub(crate) struct DelayQueue<T> {
     state: Mutex<DelayQueueState<T>>,

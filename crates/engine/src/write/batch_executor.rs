@@ -26,16 +26,17 @@ use std::time::Duration;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, ErrorCode, ffi};
 
-use crate::clock::BatchTimeBudget;
+use super::job::WriteJob;
+use super::savepoint_policy::FailureRate;
 use crate::error::{Error, Result, is_damage_code, sqlite};
-use crate::job::WriteJob;
-use crate::prepared_connection::PreparedConnection;
-use crate::savepoint_policy::FailureRate;
-use crate::transaction::StaticStatement;
-use crate::writer::{BEGIN, ROLLBACK};
+use crate::open::prepared_connection::PreparedConnection;
+use crate::open::transaction::StaticStatement;
+use crate::system::clock::BatchTimeBudget;
 
 const SAVEPOINT_NAME: &str = "engine_transaction";
 
+pub(crate) static BEGIN: StaticStatement = StaticStatement::new("BEGIN IMMEDIATE");
+pub(crate) static ROLLBACK: StaticStatement = StaticStatement::new("ROLLBACK");
 static SAVEPOINT: StaticStatement = StaticStatement::new("SAVEPOINT engine_transaction");
 static ROLLBACK_TO: StaticStatement = StaticStatement::new("ROLLBACK TO engine_transaction");
 static RELEASE: StaticStatement = StaticStatement::new("RELEASE engine_transaction");

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::error::{Result, io};
+
 /// The type of the file system that holds `path`, as Linux names it (`ext4`, `nfs4`, …): that of
 /// the mount whose point is the longest prefix of it.
 pub fn fs_type(path: &Path) -> Option<String> {
@@ -26,6 +28,12 @@ fn unescape(point: &str) -> PathBuf {
     let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     let plain = escapes.iter().fold(point.to_owned(), |text, (from, to)| text.replace(from, to));
     plain.into()
+}
+
+/// What is free on the disk that holds a directory.
+pub(crate) fn free_bytes(directory: &Path) -> Result<u64> {
+    let disk = rustix::fs::statvfs(directory).map_err(|error| io(directory)(error.into()))?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 #[cfg(test)]

@@ -14,14 +14,18 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::compact_copy::{CompactCopy, DAMAGED_SUFFIX, with_suffix};
-use crate::damage::RepairHook;
+use super::RepairHook;
+use super::salvage::{SalvageReport, salvage};
 use crate::error::{Error, Result, io};
-use crate::migrate::{self, Migration};
+use crate::maintenance::MaintenanceCounters;
+use crate::maintenance::compact_copy::CompactCopy;
+use crate::open::migrate::{self, Migration};
+use crate::open::profile::Profile;
 use crate::open::{self, FileEncryption};
-use crate::profile::Profile;
-use crate::replace_file::{DirectoryLock, remove_if_there, sync_directory};
-use crate::salvage::{SalvageReport, salvage};
+use crate::readers::SNAPSHOT_AGE_MAX;
+use crate::system::clock;
+use crate::system::directory_lock::{DirectoryLock, sync_directory};
+use crate::system::side_files::{DAMAGED_SUFFIX, remove_if_there, with_suffix};
 
 /// How the file of a database is made anew.
 pub(crate) struct FileRepair<'a> {
@@ -95,4 +99,23 @@ impl FileRepair<'_> {
 /// Where a database's file is put when it is damaged.
 pub fn quarantine_path(path: &Path) -> PathBuf {
     with_suffix(path, DAMAGED_SUFFIX)
+}
+
+/// For a file that does not open. [`Error::AlreadyQuarantined`] if a damaged file was quarantined
+/// before.
+pub(crate) fn repair_unopened(
+    repair: &FileRepair<'_>,
+    error: &Error,
+    counters: &MaintenanceCounters,
+) -> Result<()> {
+    let path = repair.path.display();
+    if !FileRepair::is_possible(repair.path) {
+        tracing::error!(%path, %error, "a damaged file was put aside before; nothing is repaired");
+        return Err(Error::AlreadyQuarantined { path: repair.path.to_owned() });
+    }
+    tracing::error!(%path, %error, "a database does not open");
+    counters.add_damaged();
+    repair.run(&DirectoryLock::exclusive(repair.path, clock::now() + SNAPSHOT_AGE_MAX)?)?;
+    counters.add_repaired();
+    Ok(())
 }

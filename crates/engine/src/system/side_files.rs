@@ -1,0 +1,73 @@
+//! The files next to a database that belong to it: what they are called, and how they are removed.
+//!
+//! # Not here
+//! - What is in them: the backup's heartbeat → `backup/heartbeat.rs`; a copy → `maintenance/compact_copy.rs`.
+
+use std::fs;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::error::{Result, io};
+
+/// What stands behind a database's name in the names of the files that belong to it: the WAL, its
+/// index, the rollback journal, a copy that is being made, with its journal, a damaged file that
+/// was quarantined, with its WAL, and the heartbeat of a backup.
+pub const SIDE_FILES: [&str; 8] = [
+    "-wal",
+    "-shm",
+    "-journal",
+    COPY_SUFFIX,
+    ".compacting-journal",
+    DAMAGED_SUFFIX,
+    ".damaged-wal",
+    HEARTBEAT_SUFFIX,
+];
+
+/// Of a damaged file that was quarantined.
+pub(crate) const DAMAGED_SUFFIX: &str = ".damaged";
+
+/// Of what a backup writes while it copies the file.
+pub(crate) const HEARTBEAT_SUFFIX: &str = ".copying";
+
+/// Of a compact copy that is being made.
+pub(crate) const COPY_SUFFIX: &str = ".compacting";
+
+/// What SQLite puts beside a copy that is being made, and the copy itself.
+pub(crate) const COPY_FILES: [&str; 4] = ["-journal", "-wal", "-shm", ""];
+
+/// The same name with something behind it.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The size of the file with its WAL.
+pub(crate) fn bytes_with_wal(path: &Path) -> Result<u64> {
+    let wal = with_suffix(path, "-wal").metadata().map_or(0, |metadata| metadata.len());
+    Ok(path.metadata().map_err(io(path))?.len() + wal)
+}
+
+/// Removes a copy that is being made, with what SQLite puts next to it.
+pub(crate) fn remove_copy(path: &Path) -> Result<()> {
+    let removed = COPY_FILES.map(|suffix| remove_if_there(&with_suffix(path, suffix)));
+    removed.into_iter().collect()
+}
+
+/// Opens a regular file for reading: neither follows a link nor waits for the other end of a FIFO.
+pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let is_regular = file.metadata()?.is_file();
+    if is_regular { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
+}
+
+pub(crate) fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(path)(error)),
+        _ => Ok(()),
+    }
+}
