@@ -12,21 +12,21 @@
 //! - Devices → `devices.rs`. Their names, and everything else in a vault → the vault.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{Database, DatabaseKey, Databases};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
-use crate::devices::{self, DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX};
+use crate::credentials::kdf::KdfCost;
+use crate::credentials::login::{Login, login_of_column};
+use crate::credentials::password::Password;
+use crate::credentials::password_record::{
+    PasswordRecord, PasswordWrappedKey, password_record_from_row,
+};
 use crate::error::{Error, Result};
-use crate::id::{AccountId, DeviceId, VaultId};
-use crate::kdf::{KdfCost, SALT_BYTES};
-use crate::key_wrap::{WrapContext, WrappedKey};
-use crate::limits::{self, AccountLimits};
-use crate::login::Login;
-use crate::password::Password;
-use crate::random;
-use crate::revocations::{Revocation, RevocationList, vaults_of};
+use crate::id::{AccountId, VaultId, vault_of_column};
+use crate::limits::{self, AccountLimits, DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX};
+use crate::revocations::{AppliedRevocations, Revocation, RevocationList, vaults_of};
 use crate::schema::{self, to_column};
 
 /// The accounts of one data directory. All calls block.
@@ -56,23 +56,6 @@ pub struct AccountSummary {
     pub devices_count: u64,
     pub created_ms: u64,
     pub limits: AccountLimits,
-}
-
-/// A key wrapped under a password, and what turns the password into the wrapping key.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PasswordWrappedKey {
-    pub(crate) cost: KdfCost,
-    pub(crate) salt: [u8; SALT_BYTES],
-    pub(crate) wrapped_key: WrappedKey,
-}
-
-/// What a login is checked against.
-struct PasswordRecord {
-    account: AccountId,
-    vault: VaultId,
-    wrap: PasswordWrappedKey,
-    /// Counts the account's wraps, from 0.
-    wrap_number: u32,
 }
 
 impl Accounts {
@@ -126,27 +109,6 @@ impl Accounts {
         self.revoke_in(move |db| {
             let number = lock.replace_wrap(db, &wrap)?.ok_or(engine::Error::Busy)?;
             Ok(((), vec![Revocation::Password(lock.vault.clone(), number, wrap)]))
-        })
-    }
-
-    /// Sets another password for an account that has been unlocked, and revokes every device but
-    /// the one that stays, if any does. Returns the revoked.
-    pub fn replace_password(
-        &self,
-        unlocked: &UnlockedAccount,
-        new: &Password,
-        staying: Option<&DeviceId>,
-    ) -> Result<Vec<DeviceId>> {
-        let wrap = self.wrap(unlocked, new);
-        let (account, vault) = (unlocked.account, unlocked.vault.clone());
-        let staying = staying.cloned();
-        self.revoke_in(move |db| {
-            let number = wrap_number(db, account)?.ok_or(Error::NotFound)? + 1;
-            write_wrap(db, account, &wrap, number)?;
-            let revoked = devices::revoke_others(db, account, staying.as_ref())?;
-            let mut revocations = vec![Revocation::Password(vault.clone(), number, wrap)];
-            revocations.extend(revoked.iter().cloned().map(Revocation::Client));
-            Ok((revoked, revocations))
         })
     }
 
@@ -206,7 +168,11 @@ impl Accounts {
         Ok((UnlockedAccount { account, login: login.clone(), vault, key }, lock))
     }
 
-    fn wrap(&self, unlocked: &UnlockedAccount, password: &Password) -> PasswordWrappedKey {
+    pub(crate) fn wrap(
+        &self,
+        unlocked: &UnlockedAccount,
+        password: &Password,
+    ) -> PasswordWrappedKey {
         PasswordWrappedKey::new(password, &unlocked.key, &unlocked.vault, self.kdf)
     }
 
@@ -219,39 +185,79 @@ impl Accounts {
             statement.query_and_then([login.as_str()], password_record_from_row)?.next().transpose()
         })
     }
-}
 
-impl PasswordWrappedKey {
-    fn new(password: &Password, key: &DatabaseKey, vault: &VaultId, cost: KdfCost) -> Self {
-        let salt = random::bytes();
-        let wrapped_key =
-            cost.wrapping_key(password, &salt).wrap(key, &WrapContext::Account(vault));
-        Self { cost, salt, wrapped_key }
+    /// Changes an account's own limits; returns what they are then.
+    pub fn change_limits(
+        &self,
+        login: &Login,
+        change: impl Fn(&mut AccountLimits) + Send + 'static,
+    ) -> Result<AccountLimits> {
+        let login = login.clone();
+        schema::write(&self.database, move |db| {
+            let mut limits = read_limits(db, &login)?;
+            change(&mut limits);
+            write_limits(db, &login, limits)?;
+            Ok(limits)
+        })
     }
 
-    fn open(&self, password: &Password, vault: &VaultId) -> Option<DatabaseKey> {
-        let wrapping_key = self.cost.wrapping_key(password, &self.salt);
-        wrapping_key.unwrap(&self.wrapped_key, &WrapContext::Account(vault))
-    }
-}
-
-impl PasswordRecord {
-    /// Takes the place of an account that is not there. To open it is to forge a tag under a key
-    /// that depends on a salt drawn a moment ago.
-    fn dummy(cost: KdfCost) -> Self {
-        let wrap = PasswordWrappedKey { cost, salt: random::bytes(), wrapped_key: random::bytes() };
-        Self { account: AccountId(0), vault: VaultId::generate(), wrap, wrap_number: 0 }
-    }
-
-    /// Stores another wrap, and returns its number; `None`, and nothing done, if the account has
-    /// another one by now.
-    fn replace_wrap(&self, db: &Connection, new: &PasswordWrappedKey) -> Result<Option<u32>> {
-        if wrap_number(db, self.account)? != Some(self.wrap_number) {
-            return Ok(None);
+    /// Applies the directory's list to its accounts file, which may be an older copy. Writes only if
+    /// it is.
+    pub fn apply_revocations(&self) -> Result<AppliedRevocations> {
+        let list = self.revocations.read()?;
+        let damaged_lines = list.damaged_lines().to_vec();
+        let mut found = AppliedRevocations { damaged_lines, ..AppliedRevocations::default() };
+        let mut missing = Vec::new();
+        // The newest first: of several passwords with one number, the last to be listed counts.
+        for revocation in list.in_effect.into_iter().rev() {
+            match self.database.read(|db| revocation.is_missing(db)) {
+                Ok(true) => missing.push(revocation),
+                Ok(false) => {}
+                Err(Error::Engine(error)) if error.is_damage() => found.unknown_count += 1,
+                Err(error) => return Err(error),
+            }
         }
-        let number = self.wrap_number + 1;
-        write_wrap(db, self.account, new, number)?;
-        Ok(Some(number))
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        schema::write(&self.database, move |db| {
+            let mut applied = found.clone();
+            for revocation in &missing {
+                revocation.apply(db, &mut applied)?;
+            }
+            Ok(applied)
+        })
+    }
+
+    /// Runs a transaction that revokes something, and returns when the disk has it. What it revokes
+    /// (the second part of its result) is on the list before it is committed, and is cancelled there
+    /// if it is rolled back.
+    pub(crate) fn revoke_in<T: Send + 'static>(
+        &self,
+        transaction: impl Fn(&Connection) -> Result<(T, Vec<Revocation>)> + Send + 'static,
+    ) -> Result<T> {
+        let list = self.revocations.clone();
+        // A transaction may run several times before it is committed.
+        let listed: Arc<Mutex<Vec<Revocation>>> = Arc::default();
+        let listing = Arc::clone(&listed);
+        let written = schema::write(&self.database, move |db| {
+            let (result, revocations) = transaction(db)?;
+            let lines: String = revocations.iter().map(Revocation::to_line).collect();
+            listing.lock().unwrap_or_else(PoisonError::into_inner).extend(revocations);
+            if !lines.is_empty() {
+                list.append(&lines)?;
+            }
+            Ok(result)
+        });
+        if written.as_ref().is_err_and(is_rolled_back) {
+            let listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
+            let lines: String = listed.iter().map(Revocation::to_cancelling_line).collect();
+            if !lines.is_empty() {
+                // If this fails, too, the next start makes the change, as the caller wanted.
+                drop(self.revocations.append(&lines));
+            }
+        }
+        written
     }
 }
 
@@ -268,19 +274,6 @@ pub(crate) fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
         created_ms: row.get::<_, i64>(3)?.cast_unsigned(),
         devices_count: row.get::<_, i64>(4)?.cast_unsigned(),
         limits: limits::from_row(row, 5)?,
-    })
-}
-
-fn password_record_from_row(row: &SqlRow<'_>) -> Result<PasswordRecord> {
-    Ok(PasswordRecord {
-        account: AccountId(row.get(0)?),
-        vault: vault_of_column(&row.get::<_, String>(1)?)?,
-        wrap: PasswordWrappedKey {
-            cost: KdfCost::from_columns(row.get(2)?, row.get(3)?)?,
-            salt: row.get(4)?,
-            wrapped_key: row.get(5)?,
-        },
-        wrap_number: row.get(6)?,
     })
 }
 
@@ -309,33 +302,27 @@ fn insert(
     Ok(statement.query_row(columns, |row| row.get(0)).optional()?.map(AccountId))
 }
 
-/// `None` if there is no such account.
-fn wrap_number(db: &Connection, account: AccountId) -> Result<Option<u32>> {
-    let mut statement = db.prepare_cached("SELECT wrap_number FROM account WHERE id = ?1")?;
-    Ok(statement.query_row([account.0], |row| row.get(0)).optional()?)
+fn read_limits(db: &Connection, login: &Login) -> Result<AccountLimits> {
+    let sql = format!("SELECT {} FROM account WHERE login = ?1", limits::COLUMNS);
+    let mut statement = db.prepare_cached(&sql)?;
+    let limits =
+        statement.query_row([login.as_str()], |row| limits::from_row(row, 0)).optional()?;
+    limits.ok_or(Error::NotFound)
 }
 
-pub(crate) fn write_wrap(
-    db: &Connection,
-    account: AccountId,
-    wrap: &PasswordWrappedKey,
-    number: u32,
-) -> Result<()> {
-    let (memory_kib, passes) = wrap.cost.to_columns();
+fn write_limits(db: &Connection, login: &Login, limits: AccountLimits) -> Result<()> {
+    // What is more than SQLite's integers hold is no limit that anybody reaches.
+    let column = |limit: Option<u64>| limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let AccountLimits { messages_max, bytes_max, devices_max } = limits;
     let mut statement = db.prepare_cached(
-        "UPDATE account
-         SET memory_kib = ?2, passes = ?3, salt = ?4, wrapped_key = ?5, wrap_number = ?6
-         WHERE id = ?1",
+        "UPDATE account SET messages_max = ?2, bytes_max = ?3, clients_max = ?4 WHERE login = ?1",
     )?;
-    let columns = params![account.0, memory_kib, passes, wrap.salt, wrap.wrapped_key, number];
-    statement.execute(columns)?;
+    let (messages_max, bytes_max) = (column(messages_max), column(bytes_max));
+    statement.execute(params![login.as_str(), messages_max, bytes_max, devices_max])?;
     Ok(())
 }
 
-pub(crate) fn login_of_column(text: &str) -> Result<Login> {
-    Login::parse(text).or(Err(Error::Damaged { what: "a login" }))
-}
-
-pub(crate) fn vault_of_column(text: &str) -> Result<VaultId> {
-    text.parse().or(Err(Error::Damaged { what: "a vault's name" }))
+/// Whether nothing of a transaction that failed so is stored, nor will be.
+fn is_rolled_back(error: &Error) -> bool {
+    !matches!(error, Error::Engine(engine::Error::Poisoned { .. } | engine::Error::Closed))
 }

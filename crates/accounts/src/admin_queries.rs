@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, params};
 
-use crate::accounts::{AccountSummary, Accounts, SUMMARY, summary, vault_of_column};
+use crate::accounts::{AccountSummary, Accounts, SUMMARY, summary};
 use crate::error::Result;
-use crate::id::VaultId;
+use crate::id::{VaultId, vault_of_column};
 
 /// How many there are of everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,22 +13,18 @@
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
-use crate::accounts::{Accounts, UnlockedAccount, login_of_column, vault_of_column};
+use crate::Password;
+use crate::accounts::{Accounts, UnlockedAccount};
+use crate::credentials::key_wrap::{WrapContext, WrappedKey};
+use crate::credentials::login::{Login, login_of_column};
+use crate::credentials::password_record::{wrap_number, write_wrap};
+use crate::credentials::token::{DeviceToken, TokenHash};
 use crate::encryption_mode::{self, MessageSet};
 use crate::error::{Error, Result};
-use crate::id::{AccountId, DeviceId, VaultId};
-use crate::key_wrap::{WrapContext, WrappedKey};
-use crate::limits::{self, AccountLimits};
-use crate::login::Login;
+use crate::id::{AccountId, DeviceId, VaultId, vault_of_column};
+use crate::limits::{self, AccountLimits, DEVICES_COUNT_MAX};
 use crate::revocations::Revocation;
 use crate::schema::{self, to_column};
-use crate::token::{DeviceToken, TokenHash};
-
-/// Devices of one account, unless it or the server is told otherwise.
-pub const DEVICES_COUNT_DEFAULT: u32 = 500;
-/// More can no account be given. A chain of this many, each registered by the one before, is still
-/// deleted by one cascade: SQLite follows 1,000 levels.
-pub const DEVICES_COUNT_MAX: u32 = 900;
 
 /// A new device. The token exists nowhere else.
 pub struct DeviceCredentials {
@@ -146,6 +142,27 @@ impl Accounts {
                 })
             })?;
             rows.collect()
+        })
+    }
+
+    /// Sets another password for an account that has been unlocked, and revokes every device but
+    /// the one that stays, if any does. Returns the revoked.
+    pub fn replace_password(
+        &self,
+        unlocked: &UnlockedAccount,
+        new: &Password,
+        staying: Option<&DeviceId>,
+    ) -> Result<Vec<DeviceId>> {
+        let wrap = self.wrap(unlocked, new);
+        let (account, vault) = (unlocked.account, unlocked.vault.clone());
+        let staying = staying.cloned();
+        self.revoke_in(move |db| {
+            let number = wrap_number(db, account)?.ok_or(Error::NotFound)? + 1;
+            write_wrap(db, account, &wrap, number)?;
+            let revoked = revoke_others(db, account, staying.as_ref())?;
+            let mut revocations = vec![Revocation::Password(vault.clone(), number, wrap)];
+            revocations.extend(revoked.iter().cloned().map(Revocation::Client));
+            Ok((revoked, revocations))
         })
     }
 

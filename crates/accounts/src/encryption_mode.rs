@@ -21,9 +21,9 @@
 use crdt::{EncryptionMode, KeyId};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
-use crate::accounts::{Accounts, UnlockedAccount, vault_of_column};
+use crate::accounts::{Accounts, UnlockedAccount};
 use crate::error::{Error, Result};
-use crate::id::{AccountId, DeviceId, VaultId};
+use crate::id::{AccountId, DeviceId, VaultId, vault_of_column};
 use crate::schema;
 
 /// The name of the sub-vault that is an account's e2ee set. No budget has it: theirs are

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
-use crate::sub_vaults::SUB_VAULTS_COUNT_MAX;
+use crate::limits::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN, SUB_VAULTS_COUNT_MAX};
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -8,8 +8,8 @@ use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::credentials::random;
 use crate::error::{Error, Result};
-use crate::random;
 
 /// An account's row. Never given twice, also not after the account is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,6 +104,10 @@ fn parse(text: &str, digits: usize) -> Result<String> {
     let is_id =
         text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     if is_id { Ok(text.to_owned()) } else { Err(Error::NotFound) }
+}
+
+pub(crate) fn vault_of_column(text: &str) -> Result<VaultId> {
+    text.parse().or(Err(Error::Damaged { what: "a vault's name" }))
 }
 
 #[cfg(test)]

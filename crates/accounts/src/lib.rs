@@ -10,34 +10,26 @@
 
 mod accounts;
 mod admin_queries;
+mod credentials;
 mod devices;
 mod encryption_mode;
 mod error;
 mod id;
-mod kdf;
-mod key_wrap;
 mod limits;
-mod login;
-mod password;
-mod random;
 mod revocations;
 mod schema;
 mod sub_vaults;
-mod token;
 
 pub use accounts::{AccountSummary, Accounts, UnlockedAccount};
 pub use admin_queries::{AccountPageQuery, AccountSortBy, AccountTotals};
-pub use devices::{
-    DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX, DeviceCredentials, DeviceRow, DeviceSession,
-};
+pub use credentials::kdf::KdfCost;
+pub use credentials::login::Login;
+pub use credentials::password::Password;
+pub use credentials::token::DeviceToken;
+pub use devices::{DeviceCredentials, DeviceRow, DeviceSession};
 pub use encryption_mode::MessageSet;
 pub use error::{Error, Result};
 pub use id::{AccountId, DeviceId, VaultId};
-pub use kdf::KdfCost;
-pub use limits::AccountLimits;
-pub use login::Login;
-pub use password::Password;
+pub use limits::{AccountLimits, DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX, SUB_VAULTS_COUNT_MAX};
 pub use revocations::{AppliedRevocations, ParsedRevocations, REVOCATIONS_FILE};
 pub use schema::{RESTORING, check_restored, make_data_directory};
-pub use sub_vaults::SUB_VAULTS_COUNT_MAX;
-pub use token::DeviceToken;

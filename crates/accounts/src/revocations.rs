@@ -18,16 +18,15 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
 pub use self::line::ParsedRevocations;
 pub(crate) use self::line::Revocation;
-use crate::accounts::{Accounts, vault_of_column, write_wrap};
+use crate::credentials::password_record::write_wrap;
 use crate::error::{Error, Result};
-use crate::id::{AccountId, VaultId};
-use crate::schema;
+use crate::id::{AccountId, VaultId, vault_of_column};
 
 /// The name of the list in a data directory.
 pub const REVOCATIONS_FILE: &str = "revocations";
@@ -54,7 +53,7 @@ impl RevocationList {
         Self(Arc::new(data.join(REVOCATIONS_FILE)))
     }
 
-    fn read(&self) -> Result<ParsedRevocations> {
+    pub(crate) fn read(&self) -> Result<ParsedRevocations> {
         match fs::read(&**self.0) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(ParsedRevocations::parse(&[])),
             list => Ok(ParsedRevocations::parse(&list.map_err(|source| self.error(source))?)),
@@ -62,7 +61,7 @@ impl RevocationList {
     }
 
     /// Returns when the disk has the lines.
-    fn append(&self, lines: &str) -> Result<()> {
+    pub(crate) fn append(&self, lines: &str) -> Result<()> {
         let path = &**self.0;
         let append = || -> std::io::Result<()> {
             let is_new = !path.exists();
@@ -86,7 +85,7 @@ impl RevocationList {
 
 impl Revocation {
     /// Whether an accounts file is older than this.
-    fn is_missing(&self, db: &Connection) -> Result<bool> {
+    pub(crate) fn is_missing(&self, db: &Connection) -> Result<bool> {
         let is_missing = match self {
             Self::Client(device) => {
                 let sql = "SELECT 1 FROM client WHERE id = ?1";
@@ -104,7 +103,7 @@ impl Revocation {
         Ok(is_missing)
     }
 
-    fn apply(&self, db: &Connection, applied: &mut AppliedRevocations) -> Result<()> {
+    pub(crate) fn apply(&self, db: &Connection, applied: &mut AppliedRevocations) -> Result<()> {
         // By now it may have been applied, or a newer password of the same account.
         if !self.is_missing(db)? {
             return Ok(());
@@ -136,72 +135,6 @@ impl Revocation {
     }
 }
 
-impl Accounts {
-    /// Applies the directory's list to its accounts file, which may be an older copy. Writes only if
-    /// it is.
-    pub fn apply_revocations(&self) -> Result<AppliedRevocations> {
-        let list = self.revocations.read()?;
-        let damaged_lines = list.damaged_lines().to_vec();
-        let mut found = AppliedRevocations { damaged_lines, ..AppliedRevocations::default() };
-        let mut missing = Vec::new();
-        // The newest first: of several passwords with one number, the last to be listed counts.
-        for revocation in list.in_effect.into_iter().rev() {
-            match self.database.read(|db| revocation.is_missing(db)) {
-                Ok(true) => missing.push(revocation),
-                Ok(false) => {}
-                Err(Error::Engine(error)) if error.is_damage() => found.unknown_count += 1,
-                Err(error) => return Err(error),
-            }
-        }
-        if missing.is_empty() {
-            return Ok(found);
-        }
-        schema::write(&self.database, move |db| {
-            let mut applied = found.clone();
-            for revocation in &missing {
-                revocation.apply(db, &mut applied)?;
-            }
-            Ok(applied)
-        })
-    }
-
-    /// Runs a transaction that revokes something, and returns when the disk has it. What it revokes
-    /// (the second part of its result) is on the list before it is committed, and is cancelled there
-    /// if it is rolled back.
-    pub(crate) fn revoke_in<T: Send + 'static>(
-        &self,
-        transaction: impl Fn(&Connection) -> Result<(T, Vec<Revocation>)> + Send + 'static,
-    ) -> Result<T> {
-        let list = self.revocations.clone();
-        // A transaction may run several times before it is committed.
-        let listed: Arc<Mutex<Vec<Revocation>>> = Arc::default();
-        let listing = Arc::clone(&listed);
-        let written = schema::write(&self.database, move |db| {
-            let (result, revocations) = transaction(db)?;
-            let lines: String = revocations.iter().map(Revocation::to_line).collect();
-            listing.lock().unwrap_or_else(PoisonError::into_inner).extend(revocations);
-            if !lines.is_empty() {
-                list.append(&lines)?;
-            }
-            Ok(result)
-        });
-        if written.as_ref().is_err_and(is_rolled_back) {
-            let listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
-            let lines: String = listed.iter().map(Revocation::to_cancelling_line).collect();
-            if !lines.is_empty() {
-                // If this fails, too, the next start makes the change, as the caller wanted.
-                drop(self.revocations.append(&lines));
-            }
-        }
-        written
-    }
-}
-
-/// Whether nothing of a transaction that failed so is stored, nor will be.
-fn is_rolled_back(error: &Error) -> bool {
-    !matches!(error, Error::Engine(engine::Error::Poisoned { .. } | engine::Error::Closed))
-}
-
 /// The vaults of the account in whose row `column` has this value, its own first.
 pub(crate) fn vaults_of(db: &Connection, column: &str, value: &str) -> Result<Vec<VaultId>> {
     let mut vaults = db.prepare_cached(&format!(
@@ -219,8 +152,9 @@ mod tests {
     use engine::{Databases, EngineLimits};
 
     use super::*;
+    use crate::accounts::Accounts;
+    use crate::credentials::kdf::KdfCost;
     use crate::id::DeviceId;
-    use crate::kdf::KdfCost;
 
     #[test]
     fn what_was_rolled_back_is_cancelled() {

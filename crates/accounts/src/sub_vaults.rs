@@ -12,17 +12,15 @@
 use engine::DatabaseKey;
 use rusqlite::params;
 
-use crate::accounts::{Accounts, UnlockedAccount, vault_of_column};
+use crate::accounts::{Accounts, UnlockedAccount};
+use crate::credentials::token::derive;
 use crate::error::{Error, Result};
-use crate::id::{AccountId, VaultId};
+use crate::id::{AccountId, VaultId, vault_of_column};
+use crate::limits::SUB_VAULTS_COUNT_MAX;
 use crate::schema;
-use crate::token::derive;
 
 const ID_INFO: &[u8] = b"warren child vault id 1";
 const KEY_INFO: &[u8] = b"warren child vault key 1";
-
-/// Vaults of one account beside its own.
-pub const SUB_VAULTS_COUNT_MAX: u32 = 10_000;
 
 impl UnlockedAccount {
     /// The vault of this name, whether it is there or not.

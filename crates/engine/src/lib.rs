@@ -61,26 +61,26 @@ mod stats;
 mod system;
 mod write;
 
-pub use self::backup::{CopiedFile, CopyProgress, copy_file};
-pub use self::damage::repair::quarantine_path;
-pub use self::damage::{DamagePolicy, RepairHook};
-pub use self::database::{Database, DatabaseOptions};
-pub use self::databases::{Databases, EngineLimits};
-pub use self::error::{Error, Result};
-pub use self::maintenance::vacuum::{VacuumMethod, VacuumReport, vacuum};
-pub use self::maintenance::{MaintenanceRun, MaintenanceStats};
-pub use self::open::cipher::{Cipher, UnknownCipher};
-pub use self::open::key::{DatabaseKey, Passphrase};
-pub use self::open::migrate::Migration;
-pub use self::open::profile::{PragmaScope, PragmaSetting, Profile};
-pub use self::open::transaction::{StatementGuard, StaticStatement, Transaction};
-pub use self::open::{
+pub use backup::{CopiedFile, CopyProgress, copy_file};
+pub use damage::repair::quarantine_path;
+pub use damage::{DamagePolicy, RepairHook};
+pub use database::{Database, DatabaseOptions};
+pub use databases::{Databases, EngineLimits};
+pub use error::{Error, Result};
+pub use maintenance::vacuum::{VacuumMethod, VacuumReport, vacuum};
+pub use maintenance::{MaintenanceRun, MaintenanceStats};
+pub use open::cipher::{Cipher, UnknownCipher};
+pub use open::key::{DatabaseKey, Passphrase};
+pub use open::migrate::Migration;
+pub use open::profile::{PragmaScope, PragmaSetting, Profile};
+pub use open::transaction::{StatementGuard, StaticStatement, Transaction};
+pub use open::{
     FileEncryption, ReadOnlyMode, RecoverySource, open_connection, open_for_recovery,
     open_read_only,
 };
-pub use self::stats::{DatabaseHealth, DatabaseStats, EngineTotals};
-pub use self::system::fs_type::fs_type;
-pub use self::system::scratch::{ScratchFolder, remove_temporary_files};
-pub use self::system::side_files::SIDE_FILES;
-pub use self::write::job::{Durability, WriteFuture};
-pub use self::write::writer::WriterLimits;
+pub use stats::{DatabaseHealth, DatabaseStats, EngineTotals};
+pub use system::fs_type::fs_type;
+pub use system::scratch::{ScratchFolder, remove_temporary_files};
+pub use system::side_files::SIDE_FILES;
+pub use write::job::{Durability, WriteFuture};
+pub use write::writer::WriterLimits;

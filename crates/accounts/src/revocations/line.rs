@@ -13,9 +13,9 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::accounts::PasswordWrappedKey;
+use crate::credentials::kdf::KdfCost;
+use crate::credentials::password_record::PasswordWrappedKey;
 use crate::id::{DeviceId, VaultId, hex};
-use crate::kdf::KdfCost;
 
 const CHECKSUM_BYTES: usize = 8;
 
@@ -29,12 +29,12 @@ pub(crate) enum Revocation {
 }
 
 impl Revocation {
-    pub(super) fn to_line(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         line(&self.to_words())
     }
 
     /// Says that this revocation was rolled back.
-    pub(super) fn to_cancelling_line(&self) -> String {
+    pub(crate) fn to_cancelling_line(&self) -> String {
         line(&format!("cancelled {}", checksum(&self.to_words())))
     }
 
@@ -62,7 +62,7 @@ fn checksum(words: &str) -> String {
 /// A list, as it was read.
 pub struct ParsedRevocations {
     /// In the order of the list, without those that were cancelled.
-    pub(super) in_effect: Vec<Revocation>,
+    pub(crate) in_effect: Vec<Revocation>,
     damaged_lines: Vec<usize>,
 }
 
@@ -149,7 +149,7 @@ fn from_hex<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key_wrap::WrappedKey;
+    use crate::credentials::key_wrap::WrappedKey;
 
     fn revocations() -> Vec<Revocation> {
         let vault = VaultId::generate();

@@ -26,9 +26,9 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
+use super::key_wrap::WrappingKey;
+use super::random;
 use crate::error::{Error, Result};
-use crate::key_wrap::WrappingKey;
-use crate::random;
 
 const PREFIX: &str = "warren_";
 const HASH_INFO: &[u8] = b"warren token hash 1";

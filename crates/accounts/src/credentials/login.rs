@@ -43,6 +43,10 @@ fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"._@+-".contains(&byte)
 }
 
+pub(crate) fn login_of_column(text: &str) -> Result<Login> {
+    Login::parse(text).or(Err(Error::Damaged { what: "a login" }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

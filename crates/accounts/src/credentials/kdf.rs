@@ -9,9 +9,9 @@
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use zeroize::Zeroizing;
 
+use super::key_wrap::WrappingKey;
+use super::password::Password;
 use crate::error::{Error, Result};
-use crate::key_wrap::WrappingKey;
-use crate::password::Password;
 
 /// RFC 9106 §3.1 recommends 16 bytes.
 pub(crate) const SALT_BYTES: usize = 16;
@@ -72,8 +72,8 @@ mod tests {
     use engine::DatabaseKey;
 
     use super::*;
+    use crate::credentials::key_wrap::WrapContext;
     use crate::id::VaultId;
-    use crate::key_wrap::WrapContext;
 
     const TESTS: KdfCost = KdfCost::insecure_for_tests(1);
     const SALT: [u8; SALT_BYTES] = [7; SALT_BYTES];

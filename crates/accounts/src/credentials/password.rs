@@ -9,10 +9,7 @@ use std::hash::{Hash, Hasher};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
-
-pub(crate) const PASSWORD_BYTES_MIN: usize = 8;
-/// Longer ones add no strength, only work for whoever reads them.
-pub(crate) const PASSWORD_BYTES_MAX: usize = 1024;
+use crate::limits::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
 
 /// A password of acceptable length.
 pub struct Password(Zeroizing<String>);

@@ -25,8 +25,8 @@ use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305};
 use engine::DatabaseKey;
 use zeroize::Zeroizing;
 
+use super::random;
 use crate::id::{DeviceId, VaultId};
-use crate::random;
 
 const NONCE_BYTES: usize = 24;
 const KEY_BYTES: usize = 32;
