@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::Value;
-use crate::message::{ByteReader, DecodeError, put_bytes, put_varint};
+use crate::codec::{ByteReader, DecodeError, put_bytes, put_varint};
 use crate::value::put_value;
 
 /// A table's declaration.

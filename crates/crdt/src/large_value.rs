@@ -1,8 +1,7 @@
 //! Values that are too large for one message: each part of their bytes is a message of its own, and
 //! the value names its parts by their digests (`docs/formats/2-message.md`).
 
-use crate::Value;
-use crate::message::{ByteReader, DecodeError, put_varint};
+use crate::codec::{ByteReader, DecodeError, put_varint};
 
 /// What a part is named by: BLAKE3 of its bytes.
 pub type ChunkDigest = [u8; 32];
@@ -25,29 +24,6 @@ pub struct LargeValue {
 }
 
 impl LargeValue {
-    /// The value's parts, if it has bytes.
-    pub fn from_value(value: &Value) -> Option<Self> {
-        let (is_text, bytes) = match value {
-            Value::Text(text) => (true, text.as_bytes()),
-            Value::TextBytes(text) => (true, &text[..]),
-            Value::Blob(blob) => (false, &blob[..]),
-            Value::Null | Value::Integer(_) | Value::Real(_) | Value::Large(_) | Value::Erased => {
-                return None;
-            }
-        };
-        let chunks = bytes.chunks(CHUNK_BYTES).map(chunk_digest).collect();
-        Some(Self { is_text, length: bytes.len() as u64, chunks })
-    }
-
-    /// The value of these bytes.
-    pub fn to_value(&self, bytes: Vec<u8>) -> Value {
-        if !self.is_text {
-            return Value::Blob(bytes);
-        }
-        String::from_utf8(bytes)
-            .map_or_else(|error| Value::TextBytes(error.into_bytes()), Value::Text)
-    }
-
     pub(crate) fn put(&self, bytes: &mut Vec<u8>) {
         bytes.push(if self.is_text { 3 } else { 4 });
         put_varint(bytes, self.length);

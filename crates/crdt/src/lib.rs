@@ -13,6 +13,7 @@
 #![warn(missing_docs)]
 
 mod clock;
+mod codec;
 mod declaration;
 mod erasure;
 mod fingerprint;
@@ -26,6 +27,7 @@ mod value;
 mod window;
 
 pub use clock::{DRIFT_MS_MAX, HybridLogicalClock};
+pub use codec::DecodeError;
 pub use declaration::{
     Collation, ColumnDeclaration, ColumnDefault, ForeignKeyAction, ForeignKeyDeclaration,
     IndexDeclaration, LeftOut, LeftOutKind, TableDeclaration,
@@ -33,7 +35,7 @@ pub use declaration::{
 pub use fingerprint::Fingerprint;
 pub use large_value::{CHUNK_BYTES, ChunkDigest, LargeValue, VALUE_BYTES_MAX, chunk_digest};
 pub use lost_edits::{LostEdit, RowChanges, lost_edits};
-pub use message::{CellWrite, Change, DecodeError, Message};
+pub use message::{CellWrite, Change, Message};
 pub use row_state::{ColumnId, RowState};
 pub use seal::{EncryptionMode, KeyId, SealKey, UnsealError, sealing_key_id};
 pub use timestamp::{BackfillClock, NodeId, ParseTimestampError, Timestamp};

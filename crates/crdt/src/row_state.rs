@@ -11,7 +11,7 @@
 //! `same` says that the cell was written by the row's newest write, as after an INSERT all are.
 
 use crate::Timestamp;
-use crate::message::{ByteReader, DecodeError, put_varint};
+use crate::codec::{ByteReader, DecodeError, put_varint};
 
 /// A column's number, given by whoever stores the state. Names are its affair.
 pub type ColumnId = u32;

@@ -23,7 +23,7 @@ use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
 
 use crate::Timestamp;
-use crate::message::{ByteReader, put_varint};
+use crate::codec::{ByteReader, put_varint};
 
 /// Which key sealed a content: tells a wrong key from damage, and nothing about the key.
 pub type KeyId = [u8; 8];

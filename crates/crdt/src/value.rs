@@ -1,7 +1,7 @@
 //! Values: SQLite's five storage classes as Format 2 writes them.
 
-use crate::LargeValue;
-use crate::message::{ByteReader, DecodeError, put_bytes, put_varint};
+use crate::codec::{ByteReader, DecodeError, put_bytes, put_varint};
+use crate::{CHUNK_BYTES, LargeValue, chunk_digest};
 
 /// A value of SQLite's five storage classes.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,5 +109,30 @@ impl ByteReader<'_> {
             7 => Value::Erased,
             _ => return Err(DecodeError::Malformed),
         })
+    }
+}
+
+impl LargeValue {
+    /// The value's parts, if it has bytes.
+    pub fn from_value(value: &Value) -> Option<Self> {
+        let (is_text, bytes) = match value {
+            Value::Text(text) => (true, text.as_bytes()),
+            Value::TextBytes(text) => (true, &text[..]),
+            Value::Blob(blob) => (false, &blob[..]),
+            Value::Null | Value::Integer(_) | Value::Real(_) | Value::Large(_) | Value::Erased => {
+                return None;
+            }
+        };
+        let chunks = bytes.chunks(CHUNK_BYTES).map(chunk_digest).collect();
+        Some(Self { is_text, length: bytes.len() as u64, chunks })
+    }
+
+    /// The value of these bytes.
+    pub fn to_value(&self, bytes: Vec<u8>) -> Value {
+        if !self.is_text {
+            return Value::Blob(bytes);
+        }
+        String::from_utf8(bytes)
+            .map_or_else(|error| Value::TextBytes(error.into_bytes()), Value::Text)
     }
 }

@@ -18,36 +18,29 @@
 //! - Who may open a vault, and its key → `accounts`. Batching, commits, open handles → `engine`.
 #![forbid(unsafe_code)]
 
-mod batch;
 mod data_lock;
-mod device;
 mod error;
-mod gateway;
-mod newest_timestamp;
-mod reconcile;
 
 mod postgres;
 mod sqlite;
-mod store;
-mod transfer;
+mod vault;
 mod vaults;
 
-pub use batch::MessageBatch;
 pub use data_lock::DataDirLock;
-pub use device::{DeviceActivity, VaultDevice};
 pub use error::{BoxError, Error, Result, TIMESTAMPS_NAMED_MAX};
-pub use gateway::{
+pub use postgres::{PostgresDatabase, plproxy_sql, schema_sql};
+pub use sqlite::{APPLICATION_ID, VaultDamage, VaultFileSizes, VaultFiles};
+pub use vault::batch::MessageBatch;
+pub use vault::device::{DeviceActivity, VaultDevice};
+pub use vault::gateway::{
     BlobChunkId, BlobId, CompleteBlob, ExchangeOutcome, GatewaySnapshot, GatewayStore,
     RepairStateFn, UpdateStateFn,
 };
-
-pub use newest_timestamp::newest_timestamp;
-pub use postgres::{PostgresDatabase, plproxy_sql, schema_sql};
-pub use reconcile::{RangeClaim, RangeDiff, RangeSummary, reconcile};
-pub use sqlite::{APPLICATION_ID, VaultDamage, VaultFileSizes, VaultFiles};
-pub use store::{
+pub use vault::newest_timestamp::newest_timestamp;
+pub use vault::reconcile::{RangeClaim, RangeDiff, RangeSummary, reconcile};
+pub use vault::transfer::copy_vault;
+pub use vault::{
     FingerprintCheck, LostMessages, MessageEntry, MessageErasure, MessagePage, Quota, RangeBucket,
     StoreOutcome, SyncStore, Vault, VaultLocation, VaultStatus, VaultSummary,
 };
-pub use transfer::copy_vault;
 pub use vaults::Vaults;

@@ -17,130 +17,36 @@ mod install;
 mod pool;
 mod rows;
 mod sealing;
+mod store;
+mod vault_locks;
 mod verification;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use accounts::{DeviceId, VaultId};
+use accounts::DeviceId;
 use async_trait::async_trait;
 use crdt::{Fingerprint, FingerprintWindow, Message, NodeId, Timestamp};
-use engine::DatabaseKey;
-use tokio::task::spawn_blocking;
 use tokio_postgres::types::Type;
 
 use self::columns::MessageColumns;
 pub use self::install::{plproxy_sql, schema_sql};
 pub use self::pool::PostgresDatabase;
-use self::rows::{SqlUuid, bigint, fingerprint, state};
+use self::rows::{bigint, fingerprint, state};
 use self::sealing::VaultSealKeys;
-use crate::batch::MessageBatch;
-use crate::device::{DeviceActivity, VaultDevice};
-use crate::error::{Error, Result};
-use crate::store::{
+use self::store::{PostgresStore, blocking};
+use crate::error::Result;
+use crate::vault::batch::MessageBatch;
+use crate::vault::device::{DeviceActivity, VaultDevice};
+use crate::vault::{
     FingerprintCheck, MessageEntry, MessageErasure, MessagePage, Quota, RangeBucket, StoreOutcome,
-    SyncStore, Vault, VaultLocation, VaultStatus, VaultSummary,
+    SyncStore, VaultLocation, VaultStatus, VaultSummary,
 };
-
-/// A vault, and the keys that open what is in it.
-struct PostgresStore {
-    postgres: PostgresDatabase,
-    vault: SqlUuid,
-    keys: Arc<VaultSealKeys>,
-}
-
-impl PostgresDatabase {
-    pub(crate) fn open(&self, vault: &VaultId, key: &DatabaseKey) -> Vault {
-        let keys = Arc::new(VaultSealKeys::from_vault_key(key));
-        Arc::new(PostgresStore { postgres: self.clone(), vault: vault.into(), keys })
-    }
-
-    /// [`crate::Vaults::remove`]
-    pub(crate) async fn remove(&self, vault: &VaultId) -> Result<()> {
-        let vault = (&SqlUuid::from(vault) as _, Type::UUID);
-        self.query_all("SELECT warren.remove($1)", &[vault]).await.map(drop)
-    }
-}
-
-/// Runs work that seals or opens contents: milliseconds for a full page.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    match spawn_blocking(work).await {
-        Ok(value) => Ok(value),
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is being shut down.
-        Err(_cancelled) => Err(Error::Engine(engine::Error::Closed)),
-    }
-}
-
-fn slices<T: AsRef<[u8]>>(values: &[T]) -> Vec<&[u8]> {
-    values.iter().map(AsRef::as_ref).collect()
-}
-
-/// The starts and the ends of ranges of moments, as the first bytes of timestamps.
-fn bounds(ranges: &[Range<u64>]) -> (Vec<[u8; 8]>, Vec<[u8; 8]>) {
-    ranges.iter().map(|range| (range.start.to_be_bytes(), range.end.to_be_bytes())).unzip()
-}
 
 /// Where a row that names a range belongs.
 fn place(row: &tokio_postgres::Row) -> Result<usize> {
     let place: i32 = row.try_get(0)?;
     Ok(usize::try_from(place - 1).expect("the function counts from 1"))
-}
-
-impl PostgresStore {
-    fn vault(&self) -> pool::PostgresParameter<'_> {
-        (&self.vault, Type::UUID)
-    }
-
-    async fn insert(
-        &self,
-        columns: &MessageColumns,
-        (sent, after): (u64, Option<u64>),
-        quota: Quota,
-        seen: Option<&DeviceActivity>,
-    ) -> Result<(StoreOutcome, bool)> {
-        let device = seen.map(|seen| seen.device.as_str());
-        let (now_ms, unsent_count) =
-            (seen.map_or(0, |seen| seen.now_ms), seen.and_then(|seen| seen.unsent_count));
-        let (messages_max, bytes_max) = (bigint(quota.messages_max), bigint(quota.bytes_max));
-        let (now_ms, unsent_count, all) = (bigint(now_ms), unsent_count.map(bigint), bigint(sent));
-        let after = after.map(bigint);
-        let rest: [pool::PostgresParameter<'_>; 7] = [
-            (&messages_max, Type::INT8),
-            (&bytes_max, Type::INT8),
-            (&device, Type::TEXT),
-            (&now_ms, Type::INT8),
-            (&all, Type::INT8),
-            (&unsent_count, Type::INT8),
-            (&after, Type::INT8),
-        ];
-        let parameters = [&[self.vault()], &columns.parameters()[..], &rest].concat();
-        let sql =
-            "SELECT * FROM warren.store($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-        let limits = (quota.messages_max, quota.bytes_max);
-        let stored = self.postgres.query_one(sql, &parameters).await;
-        let row = stored.map_err(|error| rows::stored_error(error, limits))?;
-        let stored = row.try_get::<_, i64>(0)?.cast_unsigned();
-        Ok((StoreOutcome { stored, known: sent - stored, after: state(&row, 1)? }, row.try_get(5)?))
-    }
-
-    /// Calls a function of a vault, ranges of moments and a count.
-    async fn query_ranges(
-        &self,
-        sql: &str,
-        ranges: &[Range<u64>],
-        count: u64,
-    ) -> Result<Vec<tokio_postgres::Row>> {
-        let (starts, ends) = bounds(ranges);
-        let (starts, ends, count) = (slices(&starts), slices(&ends), bigint(count));
-        let parameters = [
-            self.vault(),
-            (&starts as _, Type::BYTEA_ARRAY),
-            (&ends as _, Type::BYTEA_ARRAY),
-            (&count as _, Type::INT8),
-        ];
-        self.postgres.query_all(sql, &parameters).await
-    }
 }
 
 #[async_trait]

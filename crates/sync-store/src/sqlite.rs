@@ -12,6 +12,7 @@ mod gateway;
 mod loss;
 mod messages;
 mod repair;
+mod rows;
 mod schema;
 mod sizes;
 mod windows;
@@ -30,10 +31,10 @@ pub use self::files::VaultFiles;
 pub use self::repair::VaultDamage;
 pub use self::schema::APPLICATION_ID;
 pub use self::sizes::VaultFileSizes;
-use crate::batch::MessageBatch;
-use crate::device::{DeviceActivity, VaultDevice};
 use crate::error::{Error, Result};
-use crate::store::{
+use crate::vault::batch::MessageBatch;
+use crate::vault::device::{DeviceActivity, VaultDevice};
+use crate::vault::{
     FingerprintCheck, MessageEntry, MessageErasure, MessagePage, Quota, RangeBucket, StoreOutcome,
     SyncStore, VaultLocation, VaultStatus, VaultSummary,
 };
@@ -91,7 +92,7 @@ impl SqliteStore {
 
     /// Rebuilds what is recorded, if somebody changed messages by hand.
     async fn rebuild_if_damaged(&self) -> Result<()> {
-        if self.read(messages::is_damaged).await? { self.rebuild().await } else { Ok(()) }
+        if self.read(rows::is_damaged).await? { self.rebuild().await } else { Ok(()) }
     }
 }
 
@@ -147,7 +148,7 @@ impl SyncStore for SqliteStore {
 
     async fn summary(&self) -> Result<VaultSummary> {
         self.rebuild_if_damaged().await?;
-        self.read(messages::state).await
+        self.read(rows::state).await
     }
 
     async fn windows(&self) -> Result<Vec<(FingerprintWindow, Fingerprint)>> {
@@ -200,7 +201,7 @@ impl SyncStore for SqliteStore {
             let free_bytes = number("PRAGMA freelist_count")? * page_bytes;
             let wal_bytes = database.health().wal_bytes;
             Ok(VaultStatus {
-                state: messages::state(db)?,
+                state: rows::state(db)?,
                 devices_count: number("SELECT count(*) FROM client")?,
                 storage: VaultLocation::Sqlite {
                     path,

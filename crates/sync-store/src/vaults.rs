@@ -6,7 +6,7 @@ use engine::DatabaseKey;
 use crate::error::{Error, Result};
 use crate::postgres::PostgresDatabase;
 use crate::sqlite::{VaultFileSizes, VaultFiles};
-use crate::store::Vault;
+use crate::vault::Vault;
 
 /// Where a server's vaults are.
 #[derive(Clone)]

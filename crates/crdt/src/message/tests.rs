@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::codec::COLUMNS_COUNT_MAX;
 use crate::{
     Collation, ColumnDeclaration, ColumnDefault, ForeignKeyAction, ForeignKeyDeclaration,
     IndexDeclaration, LeftOutKind, NodeId,

@@ -3,10 +3,10 @@
 use crdt::Timestamp;
 use tokio_postgres::types::Type;
 
-use crate::batch::BatchEntry;
 use crate::postgres::pool::PostgresParameter;
 use crate::postgres::rows::{SqlBytes, halves};
 use crate::postgres::sealing::VaultSealKeys;
+use crate::vault::batch::BatchEntry;
 
 /// One element each for every message, in order of timestamp.
 pub(super) struct MessageColumns {

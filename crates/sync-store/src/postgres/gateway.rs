@@ -14,44 +14,24 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use crdt::{Message, Timestamp};
-use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::batch::{BatchEntry, MessageBatch};
 use crate::error::{Error, Result};
-use crate::gateway::{
+use crate::postgres::columns::MessageColumns;
+use crate::postgres::pool;
+use crate::postgres::rows::{self, SqlBytes, bigint};
+use crate::postgres::sealing::VaultSealKeys;
+use crate::postgres::store::{PostgresStore, blocking};
+use crate::vault::batch::{BatchEntry, MessageBatch};
+use crate::vault::gateway::{
     BlobChunkId, BlobId, CompleteBlob, ExchangeOutcome, GatewaySnapshot, GatewayStore,
     UpdateStateFn,
 };
-use crate::postgres::columns::MessageColumns;
-use crate::postgres::rows::{self, SqlBytes, SqlUuid, bigint};
-use crate::postgres::sealing::VaultSealKeys;
-use crate::postgres::{PostgresStore, blocking, pool};
 
 /// How often a change is computed. Each time in vain, another process has changed the vault: of
 /// eight that do nothing else, one is this unlucky once in 5,000 changes.
 const TRIES_MAX: u32 = 64;
-
-/// Vaults that change at one time. A mutex has some 50 bytes; vaults that share one by chance wait
-/// for each other.
-const TURNS_COUNT: usize = 1_024;
-
-/// Who may change a vault's record now.
-#[derive(Clone)]
-pub(super) struct VaultLocks(Arc<[Mutex<()>]>);
-
-impl VaultLocks {
-    pub(super) fn new() -> Self {
-        Self((0..TURNS_COUNT).map(|_| Mutex::default()).collect())
-    }
-
-    async fn lock(&self, vault: SqlUuid) -> MutexGuard<'_, ()> {
-        // An id is random.
-        let place = vault.0 % self.0.len() as u128;
-        self.0[usize::try_from(place).expect("below the count")].lock().await
-    }
-}
 
 /// What is to become of the messages.
 enum GatewayChange {

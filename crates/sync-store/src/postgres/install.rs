@@ -1,4 +1,4 @@
-//! The tables and functions in PostgreSQL: made at the first start, brought up to date at later
+//! Connecting to PostgreSQL; and the tables and functions there: made at the first start, brought up to date at later
 //! ones.
 //!
 //! Whoever may not create tables, or asks through a router, finds them made: by an operator who
@@ -17,6 +17,19 @@ const VERSION: i32 = 5;
 
 /// Names the lock that installers take: "warren" as bytes.
 const LOCK: i64 = 0x7761_7272_656e;
+
+impl PostgresDatabase {
+    /// Connects, and makes the tables and functions if they are not there yet. `url` is as for
+    /// libpq: `postgres://user:password@host:5432/database`.
+    ///
+    /// Of its `sslmode`s, `require` checks the server's certificate against the system's
+    /// authorities and its name; all else goes without TLS.
+    pub async fn connect(url: &str) -> Result<Self> {
+        let postgres = Self::new(url)?;
+        install(&postgres).await?;
+        Ok(postgres)
+    }
+}
 
 /// Makes or updates the schema in one transaction; where it is of this version, changes nothing.
 pub fn schema_sql() -> String {

@@ -16,8 +16,7 @@ use tokio_postgres::{NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{Error, Result};
-use crate::postgres::gateway::VaultLocks;
-use crate::postgres::install;
+use crate::postgres::vault_locks::VaultLocks;
 
 /// Connections at one time. PostgreSQL takes a process for each, and a few per core do all that a
 /// machine can.
@@ -50,12 +49,9 @@ pub struct PostgresDatabase {
 }
 
 impl PostgresDatabase {
-    /// Connects, and makes the tables and functions if they are not there yet. `url` is as for
-    /// libpq: `postgres://user:password@host:5432/database`.
-    ///
-    /// Of its `sslmode`s, `require` checks the server's certificate against the system's
-    /// authorities and its name; all else goes without TLS.
-    pub async fn connect(url: &str) -> Result<Self> {
+    /// A pool that makes its connections when they are needed. The URL is as for
+    /// [`PostgresDatabase::connect`].
+    pub(super) fn new(url: &str) -> Result<Self> {
         let config = settings(url)?;
         let name = name_of(&config);
         let recycling_method = RecyclingMethod::Fast;
@@ -72,9 +68,7 @@ impl PostgresDatabase {
         };
         let pool = Pool::builder(manager).max_size(CONNECTIONS_MAX).build();
         let pool = pool.map_err(|error| Error::Unavailable(error.into()))?;
-        let postgres = Self { pool, name, vault_locks: VaultLocks::new() };
-        install::install(&postgres).await?;
-        Ok(postgres)
+        Ok(Self { pool, name, vault_locks: VaultLocks::new() })
     }
 
     /// Host and database.

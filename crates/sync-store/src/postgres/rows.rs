@@ -1,5 +1,7 @@
 //! Values as PostgreSQL has them.
 
+use std::ops::Range;
+
 use accounts::VaultId;
 use bytes::BytesMut;
 use crdt::{Fingerprint, Timestamp};
@@ -7,7 +9,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{IsNull, ToSql, Type, accepts, to_sql_checked};
 
 use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
-use crate::store::VaultSummary;
+use crate::vault::VaultSummary;
 
 /// A vault's id: its 32 hex digits as a `uuid`.
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +162,11 @@ impl From<tokio_postgres::Error> for Error {
             None => Self::Postgres(error),
         }
     }
+}
+
+/// The starts and the ends of ranges of moments, as the first bytes of timestamps.
+pub(crate) fn bounds(ranges: &[Range<u64>]) -> (Vec<[u8; 8]>, Vec<[u8; 8]>) {
+    ranges.iter().map(|range| (range.start.to_be_bytes(), range.end.to_be_bytes())).unzip()
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ use crdt::{NodeId, SealKey, Timestamp};
 use engine::DatabaseKey;
 use zeroize::Zeroizing;
 
-use crate::batch::BatchEntry;
 use crate::error::{Error, Result};
-use crate::gateway::BlobChunkId;
+use crate::vault::batch::BatchEntry;
+use crate::vault::gateway::BlobChunkId;
 
 /// The keys are not the one that encrypts the vault where it is a file: two ciphers, two keys.
 const CONTENTS_CONTEXT: &str = "warren 2026-11-21 contents of a vault in postgresql";

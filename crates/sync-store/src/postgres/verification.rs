@@ -11,14 +11,14 @@ use crdt::{Fingerprint, FingerprintWindow, Timestamp};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::batch::MessageBatch;
 use crate::error::Result;
 use crate::postgres::columns::MessageColumns;
 use crate::postgres::pool::PostgresParameter;
 use crate::postgres::rows::{bigint, halves, hash_of, state, stored_error, timestamp};
 use crate::postgres::sealing::VaultSealKeys;
-use crate::postgres::{PostgresStore, blocking, slices};
-use crate::store::{FingerprintCheck, MessageErasure, Quota, StoreOutcome};
+use crate::postgres::store::{PostgresStore, blocking, slices};
+use crate::vault::batch::MessageBatch;
+use crate::vault::{FingerprintCheck, MessageErasure, Quota, StoreOutcome};
 
 /// Messages, and bytes of their contents, that are looked at in one call.
 const SCAN_COUNT_MAX: i32 = 10_000;

@@ -4,9 +4,9 @@ use accounts::DeviceId;
 use crdt::NodeId;
 use rusqlite::{Connection, params};
 
-use crate::device::{DeviceActivity, VaultDevice};
 use crate::error::Result;
 use crate::sqlite::schema::to_column;
+use crate::vault::device::{DeviceActivity, VaultDevice};
 
 /// How long a device's `last_seen_ms` may lag behind when nothing else about it changes: a device
 /// that asks every second should not cost a write every second.

@@ -7,9 +7,10 @@ use crdt::{Fingerprint, FingerprintWindow};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Error, Result};
-use crate::sqlite::messages::{check, is_damaged, state, write_state};
+use crate::sqlite::messages::check;
+use crate::sqlite::rows::{is_damaged, state, write_state};
 use crate::sqlite::windows;
-use crate::store::{MessageErasure, Quota, StoreOutcome};
+use crate::vault::{MessageErasure, Quota, StoreOutcome};
 
 pub(super) fn erase(
     db: &Connection,

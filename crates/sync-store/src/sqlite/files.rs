@@ -19,10 +19,10 @@ use engine::{
 };
 
 use crate::error::{Error, Result};
-use crate::gateway::RepairStateFn;
 use crate::sqlite::schema::MIGRATIONS;
 use crate::sqlite::{SqliteStore, VaultDamage, blocking, repair};
-use crate::store::Vault;
+use crate::vault::Vault;
+use crate::vault::gateway::RepairStateFn;
 
 /// The vaults under one data directory.
 #[derive(Clone)]

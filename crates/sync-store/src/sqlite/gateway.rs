@@ -12,16 +12,16 @@ use crdt::{Message, Timestamp};
 use engine::Durability;
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::batch::MessageBatch;
 use crate::error::{Error, Result};
-use crate::gateway::{
+use crate::sqlite::messages::{self, KnownMessages};
+use crate::sqlite::schema::to_column;
+use crate::sqlite::{SqliteStore, loss, rows, windows};
+use crate::vault::batch::MessageBatch;
+use crate::vault::gateway::{
     BlobChunkId, BlobId, CompleteBlob, ExchangeOutcome, GatewaySnapshot, GatewayStore,
     UpdateStateFn,
 };
-use crate::sqlite::messages::{self, KnownMessages};
-use crate::sqlite::schema::to_column;
-use crate::sqlite::{SqliteStore, loss, windows};
-use crate::store::{Quota, VaultSummary};
+use crate::vault::{Quota, VaultSummary};
 
 #[async_trait]
 impl GatewayStore for SqliteStore {
@@ -70,7 +70,7 @@ impl GatewayStore for SqliteStore {
         bytes_max: usize,
     ) -> Result<(ExchangeOutcome, Vec<Message>)> {
         self.write(Durability::Disk, move |db| {
-            let cursor = messages::state(db)?.cursor;
+            let cursor = rows::state(db)?.cursor;
             let messages = messages_from(db, start, cursor, count_max, bytes_max)?;
             Ok((exchange(db, &batch, &update)?, messages))
         })
@@ -79,10 +79,10 @@ impl GatewayStore for SqliteStore {
 
     async fn clear(&self, update: UpdateStateFn) -> Result<()> {
         self.write(Durability::Disk, move |db| {
-            let cursor = messages::state(db)?.cursor;
+            let cursor = rows::state(db)?.cursor;
             db.execute_batch("DELETE FROM message; DELETE FROM node")?;
             loss::forget(db)?;
-            messages::write_state(db, VaultSummary { cursor, ..VaultSummary::default() })?;
+            rows::write_state(db, VaultSummary { cursor, ..VaultSummary::default() })?;
             write_gateway_state(db, &update(&gateway_state(db)?, &[]).map_err(Error::Declined)?)
         })
         .await
@@ -155,10 +155,10 @@ fn exchange(
     batch: &MessageBatch,
     update: &UpdateStateFn,
 ) -> Result<ExchangeOutcome> {
-    if messages::is_damaged(db)? {
+    if rows::is_damaged(db)? {
         windows::rebuild(db)?;
     }
-    let before = messages::state(db)?;
+    let before = rows::state(db)?;
     let known = messages::insert_all(db, batch, before.cursor)?;
     let after = messages::add(db, batch, &known.sums, before, Quota::UNLIMITED)?;
     let old = gateway_state(db)?;
@@ -179,7 +179,7 @@ fn fresh(batch: &MessageBatch, known: &KnownMessages) -> Vec<Timestamp> {
 }
 
 fn gateway_snapshot(db: &Connection) -> Result<GatewaySnapshot> {
-    Ok(GatewaySnapshot { cursor: messages::state(db)?.cursor, state: gateway_state(db)?.into() })
+    Ok(GatewaySnapshot { cursor: rows::state(db)?.cursor, state: gateway_state(db)?.into() })
 }
 
 pub(super) fn gateway_state(db: &Connection) -> Result<Vec<u8>> {
@@ -208,8 +208,8 @@ fn messages_from(
     let mut rows = statement.query((&start.to_bytes()[..], to_column(cursor), limit))?;
     let (mut contents, mut ends) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
-        contents.extend_from_slice(messages::blob(row, 1)?);
-        ends.push((messages::timestamp(row, 0)?, contents.len()));
+        contents.extend_from_slice(rows::blob(row, 1)?);
+        ends.push((rows::timestamp(row, 0)?, contents.len()));
         if contents.len() >= bytes_max {
             break;
         }

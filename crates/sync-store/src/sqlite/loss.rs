@@ -6,11 +6,11 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::batch::MessageBatch;
-use crate::device::DeviceActivity;
 use crate::error::Result;
 use crate::sqlite::schema::to_column;
-use crate::store::{LostMessages, VaultSummary};
+use crate::vault::batch::MessageBatch;
+use crate::vault::device::DeviceActivity;
+use crate::vault::{LostMessages, VaultSummary};
 
 /// How long devices hear of a loss after the repair, also if no device that is known is away.
 const REPORTED_MS: u64 = 14 * 24 * 60 * 60 * 1_000;
@@ -102,9 +102,9 @@ mod tests {
     use crdt::{Fingerprint, Message, NodeId, Timestamp};
 
     use super::*;
-    use crate::device::VaultDevice;
     use crate::sqlite::devices;
     use crate::sqlite::schema::MIGRATIONS;
+    use crate::vault::device::VaultDevice;
 
     const LATE_MS: u64 = 4_000_000_000_000;
 

@@ -1,15 +1,16 @@
 //! A vault's messages: storing, paging, finding.
 
 use bytes::Bytes;
-use crdt::{Fingerprint, Message, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Row};
+use crdt::{Message, Timestamp};
+use rusqlite::{Connection, OptionalExtension};
 
-use crate::batch::{BatchEntry, MessageBatch};
-use crate::device::DeviceActivity;
 use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
+use crate::sqlite::rows::{blob, is_damaged, state, timestamp, write_state};
 use crate::sqlite::schema::to_column;
 use crate::sqlite::{devices, loss, windows};
-use crate::store::{MessagePage, Quota, StoreOutcome, VaultSummary};
+use crate::vault::batch::{BatchEntry, MessageBatch};
+use crate::vault::device::DeviceActivity;
+use crate::vault::{MessagePage, Quota, StoreOutcome, VaultSummary};
 
 pub(super) fn store(
     db: &Connection,
@@ -118,43 +119,6 @@ pub(super) fn insert_all(
     Ok(known)
 }
 
-pub(super) fn is_damaged(db: &Connection) -> Result<bool> {
-    let mut statement = db.prepare_cached("SELECT damaged FROM vault")?;
-    Ok(statement.query_row([], |row| row.get(0))?)
-}
-
-pub(super) fn state(db: &Connection) -> Result<VaultSummary> {
-    let mut statement = db.prepare_cached("SELECT cursor, bytes, count, digest FROM vault")?;
-    let state = statement.query_row([], |row| {
-        Ok(VaultSummary {
-            cursor: row.get::<_, i64>(0)?.cast_unsigned(),
-            bytes: row.get::<_, i64>(1)?.cast_unsigned(),
-            fingerprint: fingerprint(row, 2)?,
-        })
-    })?;
-    Ok(state)
-}
-
-/// Two columns: `count, digest`.
-pub(super) fn fingerprint(row: &Row<'_>, first: usize) -> rusqlite::Result<Fingerprint> {
-    Ok(Fingerprint {
-        count: row.get::<_, i64>(first)?.cast_unsigned(),
-        digest: u128::from_be_bytes(row.get(first + 1)?),
-    })
-}
-
-pub(super) fn write_state(db: &Connection, state: VaultSummary) -> Result<()> {
-    let sql = "UPDATE vault SET cursor = ?1, bytes = ?2, count = ?3, digest = ?4, damaged = 0";
-    let VaultSummary { cursor, bytes, fingerprint } = state;
-    db.prepare_cached(sql)?.execute((
-        to_column(cursor),
-        to_column(bytes),
-        to_column(fingerprint.count),
-        &fingerprint.digest_bytes()[..],
-    ))?;
-    Ok(())
-}
-
 pub(super) fn page(
     db: &Connection,
     cursor: u64,
@@ -219,13 +183,4 @@ pub(super) fn find(
         messages.push(Message { timestamp: *timestamp, content: content.into() });
     }
     Ok(messages)
-}
-
-pub(super) fn timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
-    let bytes = blob(row, column)?;
-    Ok(Timestamp::from_bytes(bytes).expect("`insert_all` alone writes timestamps"))
-}
-
-pub(super) fn blob<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
-    Ok(row.get_ref(column)?.as_blob()?)
 }

@@ -12,8 +12,8 @@ use engine::DamagePolicy;
 use rusqlite::Connection;
 
 use crate::error::{Error, Result};
-use crate::gateway::RepairStateFn;
-use crate::sqlite::{gateway, loss, messages, windows};
+use crate::sqlite::{gateway, loss, messages, rows, windows};
+use crate::vault::gateway::RepairStateFn;
 
 /// What was found in a vault's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) fn policy(repair_record: RepairStateFn) -> DamagePolicy {
 }
 
 fn repair(db: &Connection, repair_record: RepairStateFn) -> Result<()> {
-    let before = messages::state(db)?;
+    let before = rows::state(db)?;
     // Arrival numbers that devices know are not given to other messages.
     db.execute(
         "UPDATE vault SET cursor = max(
@@ -46,7 +46,7 @@ fn repair(db: &Connection, repair_record: RepairStateFn) -> Result<()> {
         [],
     )?;
     windows::rebuild(db)?;
-    log_loss(db, loss::record_loss(db, before, messages::state(db)?)?);
+    log_loss(db, loss::record_loss(db, before, rows::state(db)?)?);
     let record = gateway::gateway_state(db)?;
     if !record.is_empty() {
         let repaired = repair_record(&record, &messages::timestamps(db)?);

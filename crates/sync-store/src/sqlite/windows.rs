@@ -7,9 +7,9 @@ use crdt::{Fingerprint, FingerprintWindow, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::sqlite::messages::{blob, fingerprint, state, timestamp, write_state};
+use crate::sqlite::rows::{blob, fingerprint, state, timestamp, write_state};
 use crate::sqlite::schema::to_column;
-use crate::store::{FingerprintCheck, MessageEntry, RangeBucket, VaultSummary};
+use crate::vault::{FingerprintCheck, MessageEntry, RangeBucket, VaultSummary};
 
 pub(super) fn recorded(db: &Connection) -> Result<Vec<(FingerprintWindow, Fingerprint)>> {
     let sql = "SELECT window, count, digest FROM node ORDER BY window";

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use crdt::{Message, Timestamp};
 
-use crate::batch::MessageBatch;
+use super::batch::MessageBatch;
 use crate::error::{BoxError, Result};
 
 /// Makes the new record, given the present one (empty at first) and the timestamps that are being

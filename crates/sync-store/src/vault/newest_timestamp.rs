@@ -2,8 +2,8 @@
 
 use crdt::Timestamp;
 
+use super::SyncStore;
 use crate::error::Result;
-use crate::store::SyncStore;
 
 /// Messages of the part that is looked at one by one.
 const PART_COUNT: u64 = 1_000;

@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use crdt::{Fingerprint, FingerprintWindow, Message};
 
+use super::{MessageEntry, RangeBucket, SyncStore};
 use crate::error::Result;
-use crate::store::{MessageEntry, RangeBucket, SyncStore};
 
 /// Messages of a part at least: below that, the ids of a part's messages say no less than more
 /// parts would.

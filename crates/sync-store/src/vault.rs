@@ -1,5 +1,12 @@
 //! What a vault does, wherever it is kept.
 
+pub(crate) mod batch;
+pub(crate) mod device;
+pub(crate) mod gateway;
+pub(crate) mod newest_timestamp;
+pub(crate) mod reconcile;
+pub(crate) mod transfer;
+
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,10 +15,10 @@ use accounts::DeviceId;
 use async_trait::async_trait;
 use crdt::{Fingerprint, FingerprintWindow, Message, Timestamp};
 
-use crate::batch::MessageBatch;
-use crate::device::{DeviceActivity, VaultDevice};
+use self::batch::MessageBatch;
+use self::device::{DeviceActivity, VaultDevice};
+use self::gateway::GatewayStore;
 use crate::error::Result;
-use crate::gateway::GatewayStore;
 
 /// An open vault. Cheap to clone.
 pub type Vault = Arc<dyn SyncStore>;

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::batch::MessageBatch;
+use super::batch::MessageBatch;
+use super::{Quota, Vault, VaultSummary};
 use crate::error::{Error, Result};
-use crate::store::{Quota, Vault, VaultSummary};
 
 /// Messages, and bytes of contents, that are held in memory.
 const COUNT_MAX: usize = 20_000;

@@ -1,0 +1,27 @@
+//! Locks of this process: of those who change one vault's record, one computes at a time.
+
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::postgres::rows::SqlUuid;
+
+/// Vaults that change at one time. A mutex has some 50 bytes; vaults that share one by chance wait
+/// for each other.
+pub(crate) const TURNS_COUNT: usize = 1_024;
+
+/// Who may change a vault's record now.
+#[derive(Clone)]
+pub(crate) struct VaultLocks(Arc<[Mutex<()>]>);
+
+impl VaultLocks {
+    pub(super) fn new() -> Self {
+        Self((0..TURNS_COUNT).map(|_| Mutex::default()).collect())
+    }
+
+    pub(crate) async fn lock(&self, vault: SqlUuid) -> MutexGuard<'_, ()> {
+        // An id is random.
+        let place = vault.0 % self.0.len() as u128;
+        self.0[usize::try_from(place).expect("below the count")].lock().await
+    }
+}

@@ -1,0 +1,54 @@
+//! Rows of a vault's file that several modules read: its state, and columns of a message.
+
+use crdt::{Fingerprint, Timestamp};
+use rusqlite::{Connection, Row};
+
+use crate::error::Result;
+use crate::sqlite::schema::to_column;
+use crate::vault::VaultSummary;
+
+pub(crate) fn is_damaged(db: &Connection) -> Result<bool> {
+    let mut statement = db.prepare_cached("SELECT damaged FROM vault")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+pub(crate) fn state(db: &Connection) -> Result<VaultSummary> {
+    let mut statement = db.prepare_cached("SELECT cursor, bytes, count, digest FROM vault")?;
+    let state = statement.query_row([], |row| {
+        Ok(VaultSummary {
+            cursor: row.get::<_, i64>(0)?.cast_unsigned(),
+            bytes: row.get::<_, i64>(1)?.cast_unsigned(),
+            fingerprint: fingerprint(row, 2)?,
+        })
+    })?;
+    Ok(state)
+}
+
+/// Two columns: `count, digest`.
+pub(crate) fn fingerprint(row: &Row<'_>, first: usize) -> rusqlite::Result<Fingerprint> {
+    Ok(Fingerprint {
+        count: row.get::<_, i64>(first)?.cast_unsigned(),
+        digest: u128::from_be_bytes(row.get(first + 1)?),
+    })
+}
+
+pub(crate) fn write_state(db: &Connection, state: VaultSummary) -> Result<()> {
+    let sql = "UPDATE vault SET cursor = ?1, bytes = ?2, count = ?3, digest = ?4, damaged = 0";
+    let VaultSummary { cursor, bytes, fingerprint } = state;
+    db.prepare_cached(sql)?.execute((
+        to_column(cursor),
+        to_column(bytes),
+        to_column(fingerprint.count),
+        &fingerprint.digest_bytes()[..],
+    ))?;
+    Ok(())
+}
+
+pub(crate) fn timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    let bytes = blob(row, column)?;
+    Ok(Timestamp::from_bytes(bytes).expect("`insert_all` alone writes timestamps"))
+}
+
+pub(crate) fn blob<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
+    Ok(row.get_ref(column)?.as_blob()?)
+}
