@@ -49,6 +49,11 @@ impl VaultId {
     pub fn path(&self, data: &Path) -> PathBuf {
         data.join("vaults").join(&self.0[..2]).join(format!("{}.sqlite", self.0))
     }
+
+    /// The vault that is in this file, if one is: the accounts' file has another name.
+    pub fn from_path(path: &Path) -> Option<Self> {
+        path.file_stem()?.to_str()?.parse().ok()
+    }
 }
 
 impl DeviceId {

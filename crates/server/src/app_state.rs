@@ -6,40 +6,36 @@
 //! - At one time as many sets are compared as there are cores, and as many passwords hashed but
 //!   one.
 
+mod logins;
+
+use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use accounts::{AccountId, Accounts, DeviceSession};
-use engine::Databases;
+use accounts::{AccountId, Accounts, DeviceSession, VaultId};
+use engine::{DatabaseHealth, Databases};
 use protocol::ErrorCode;
 use sync_store::{DataDirLock, PostgresDatabase, Quota, VaultFiles, Vaults};
-use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, oneshot};
-use tokio::task::spawn_blocking;
+use tokio::sync::Semaphore;
 
 use crate::admission::connections::ConnectionLimiter;
-use crate::admission::fair_semaphore::{FairPermit, FairSemaphore, PermitRequest};
+use crate::admission::fair_semaphore::permit_request::PermitRequest;
+use crate::admission::fair_semaphore::{FairPermit, FairSemaphore};
 use crate::admission::hosts::AllowedHosts;
 use crate::admission::logins::LoginAdmission;
 use crate::admission::memory::{MemoryBudget, MemoryOwner, MemoryReservation};
 use crate::admission::proxies::TrustedProxies;
 use crate::config::Config;
-use crate::error::{ApiError, OverloadError, Result};
+use crate::error::{ApiError, Result};
+use crate::http::site::StaticSite;
+use crate::http::tls::TlsReloader;
 use crate::metrics::Metrics;
-use crate::site::StaticSite;
+use crate::metrics::vault_sizes::VaultSizeCache;
 use crate::subscribers::Subscribers;
-use crate::tls::TlsReloader;
-use crate::vault_sizes::VaultSizeCache;
 
 /// What is kept free on the disk of the data directory: enough for the checkpoint of a long WAL.
 const RESERVE_BYTES: u64 = 16 << 20;
-
-/// Of passwords that are hashed, as `nice` has it: a third of what other threads get where there are
-/// not enough cores for all.
-#[cfg(target_os = "linux")]
-const PRIORITY_ASIDE: i32 = 5;
 
 pub(crate) struct AppState {
     pub(crate) config: Config,
@@ -129,6 +125,12 @@ impl AppState {
         matches!(self.vaults, Vaults::Files(_)) && self.databases.is_disk_full()
     }
 
+    /// How the open vaults' files are.
+    pub(crate) fn open_vaults(&self) -> HashMap<VaultId, DatabaseHealth> {
+        let files = self.databases.health().into_iter();
+        files.filter_map(|(path, health)| Some((VaultId::from_path(&path)?, health))).collect()
+    }
+
     /// How much the vault of a device's account may hold.
     pub(crate) fn quota(&self, session: &DeviceSession) -> Quota {
         let (own, default) = (session.limits, self.config.limits);
@@ -136,60 +138,5 @@ impl AppState {
             messages_max: own.messages_max.unwrap_or(default.messages_max),
             bytes_max: own.bytes_max.unwrap_or(default.bytes_max),
         }
-    }
-}
-
-/// Runs work that reads files or takes more than a moment.
-pub(crate) async fn blocking<T, F>(work: F) -> Result<T, ApiError>
-where
-    F: FnOnce() -> Result<T, ApiError> + Send + 'static,
-    T: Send + 'static,
-{
-    run_blocking(work).await?
-}
-
-/// Runs work that keeps a core busy for a moment, and that everything else goes before: on a thread
-/// of its own, since no thread may take its priority back.
-pub(crate) async fn run_low_priority<T, F>(work: F) -> Result<T, OverloadError>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    let (send, receive) = oneshot::channel();
-    let runtime = Handle::current();
-    let run = move || {
-        let _entered = runtime.enter();
-        // Of the thread alone.
-        #[cfg(target_os = "linux")]
-        if let Err(error) = rustix::process::setpriority_process(None, PRIORITY_ASIDE) {
-            tracing::debug!(%error, "lowering a thread's priority");
-        }
-        // Who asked may have gone.
-        drop(send.send(catch_unwind(AssertUnwindSafe(work))));
-    };
-    let spawned = thread::Builder::new().name("aside".into()).spawn(run);
-    spawned.map_err(|error| {
-        tracing::warn!(%error, "starting a thread");
-        OverloadError::Busy("too many threads are under way")
-    })?;
-    match receive.await {
-        Ok(Ok(result)) => Ok(result),
-        // Caught by the router's outermost layer, like any handler's panic.
-        Ok(Err(panic)) => resume_unwind(panic),
-        Err(_stopped) => Err(OverloadError::Stopping),
-    }
-}
-
-/// [`blocking`], whatever the work returns.
-pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T, OverloadError>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    match spawn_blocking(work).await {
-        Ok(result) => Ok(result),
-        // Caught by the router's outermost layer, like any handler's panic.
-        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-        Err(_cancelled) => Err(OverloadError::Stopping),
     }
 }

@@ -11,9 +11,9 @@ use zeroize::Zeroizing;
 
 use crate::admission::hosts::HostName;
 use crate::admission::proxies::TrustedProxy;
-use crate::cors::AllowedOrigin;
-use crate::site::Asset;
-use crate::tls::TlsFiles;
+use crate::error::TlsFiles;
+use crate::http::cors::AllowedOrigin;
+use crate::http::site::Asset;
 
 /// Warren's port, unless told otherwise.
 const PORT: u16 = 4600;
@@ -152,6 +152,9 @@ impl AdminToken {
         bool::from(self.0.as_bytes().ct_eq(text.as_bytes()))
     }
 }
+
+/// Enough for what people call things, and bounded because it is shown in lists.
+pub(crate) const NAME_CHARACTERS_MAX: usize = 200;
 
 #[cfg(test)]
 mod tests {

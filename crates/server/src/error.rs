@@ -9,14 +9,11 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
 use protocol::ErrorCode;
-
-use crate::admission::body::BodyError;
-use crate::admission::rate_limiter::TooManyAttempts;
-use crate::tls::TlsError;
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -57,24 +54,6 @@ impl From<OverloadError> for ApiError {
                 Self { retry_after_s: Some(RETRY_AFTER_S), ..Self::new(ErrorCode::Busy, what) }
             }
             OverloadError::Stopping => Self::new(ErrorCode::Unavailable, overload.to_string()),
-        }
-    }
-}
-
-impl From<TooManyAttempts> for ApiError {
-    fn from(error: TooManyAttempts) -> Self {
-        let refusal = Self::new(ErrorCode::TooManyAttempts, error.to_string());
-        Self { retry_after_s: Some(error.retry_after_s), ..refusal }
-    }
-}
-
-impl From<BodyError> for ApiError {
-    fn from(error: BodyError) -> Self {
-        match error {
-            BodyError::TooLarge(_) => Self::new(ErrorCode::TooLarge, error.to_string()),
-            BodyError::Timeout => Self::from_code(ErrorCode::Timeout),
-            BodyError::Overload(error) => error.into(),
-            BodyError::Broken(error) => Self::new(ErrorCode::Malformed, error.to_string()),
         }
     }
 }
@@ -167,4 +146,24 @@ impl IntoResponse for ApiError {
         response.extensions_mut().insert(Arc::new(self));
         response
     }
+}
+
+/// Where a certificate and its key are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate, and those that lead to one that clients know, in PEM (RFC 7468).
+    pub certificates: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
+}
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("{}: {source}", .path.display())]
+    Pem { path: PathBuf, source: rustls::pki_types::pem::Error },
+    #[error("{} has no certificate", .path.display())]
+    NoCertificate { path: PathBuf },
+    #[error("{} and {}: {source}", .files.certificates.display(), .files.key.display())]
+    Unusable { files: TlsFiles, source: rustls::Error },
 }

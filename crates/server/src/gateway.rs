@@ -18,9 +18,10 @@ use crate::admission::hosts::AllowedHosts;
 use crate::admission::logins::LoginError;
 use crate::admission::memory::{MemoryOwner, MemoryReservation};
 use crate::admission::rate_limiter::TooManyAttempts;
-use crate::app_state::{self, AppState};
+use crate::app_state::AppState;
 use crate::error::OverloadError;
-use crate::{clock, response};
+use crate::http::response;
+use crate::{blocking, clock};
 
 /// Where a gateway is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,11 +49,6 @@ pub struct GatewayPeer {
     pub is_proxied: bool,
 }
 
-/// In an answer's extensions: the request's body was not read to its end, so the connection closes
-/// after it, and the peer is listened to for a moment longer.
-#[derive(Clone, Copy, Debug)]
-pub struct UnreadBodyMarker;
-
 /// The server's accounts and vaults, and turns for what is dear. Cheap to clone.
 #[derive(Clone)]
 pub struct GatewayServices(pub(crate) Arc<AppState>);
@@ -73,7 +69,7 @@ impl GatewayServices {
         T: Send + 'static,
     {
         let services = self.clone();
-        app_state::run_blocking(move || work(&services)).await
+        blocking::run_blocking(move || work(&services)).await
     }
 
     /// Runs work that shows whether a login's password is right, when its turn comes.

@@ -7,5 +7,6 @@ pub(crate) mod encryption;
 pub(crate) mod erase;
 pub(crate) mod events;
 pub(crate) mod health;
+pub(crate) mod metrics;
 pub(crate) mod reconcile;
 pub(crate) mod sync;

@@ -15,28 +15,18 @@
 //! - What is stored and how → `sync-store`. Flags, signals, log output → `cli`.
 #![forbid(unsafe_code)]
 
-mod accept;
 mod admission;
 mod app_state;
+mod blocking;
 mod clock;
 mod config;
-mod cors;
 mod error;
-mod extract;
 mod gateway;
 mod handlers;
+mod http;
 mod metrics;
-mod openapi;
-mod readiness;
-mod response;
 mod revocations;
-mod router;
-mod site;
-mod socket;
-pub mod stream_body;
 mod subscribers;
-mod tls;
-mod vault_sizes;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,7 +36,6 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::accept::HttpListener;
 pub use crate::admission::body::{BodyError, BodyLimits, IncomingBody};
 pub use crate::admission::hosts::{HostName, InvalidHost};
 pub use crate::admission::logins::LoginError;
@@ -55,11 +44,12 @@ pub use crate::admission::proxies::{InvalidProxy, TrustedProxy};
 pub use crate::admission::rate_limiter::TooManyAttempts;
 use crate::app_state::AppState;
 pub use crate::config::{AdminToken, Config, DefaultAccountLimits, InvalidAdminToken};
-pub use crate::cors::{AllowedOrigin, InvalidOrigin};
-pub use crate::error::{Error, OverloadError, Result};
-pub use crate::gateway::{Gateway, GatewayMount, GatewayPeer, GatewayServices, UnreadBodyMarker};
-pub use crate::site::{Asset, StaticSite};
-pub use crate::tls::{TlsError, TlsFiles};
+pub use crate::error::{Error, OverloadError, Result, TlsError, TlsFiles};
+pub use crate::gateway::{Gateway, GatewayMount, GatewayPeer, GatewayServices};
+use crate::http::accept::HttpListener;
+pub use crate::http::cors::{AllowedOrigin, InvalidOrigin};
+pub use crate::http::peer::UnreadBodyMarker;
+pub use crate::http::site::{Asset, StaticSite};
 
 /// Connections that the system holds until they are accepted. More than these it lets wait by
 /// itself, for seconds: so there are as many as a flood brings while others are accepted.
@@ -122,18 +112,18 @@ impl SyncServer {
     /// closes every vault.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
         let Self { socket, address, gateways, listeners: mut subscribers, app } = self;
-        let router = router::router(&app, &gateways, app.hosts(address));
+        let router = http::router::router(&app, &gateways, app.hosts(address));
         let idles = gateways.iter().map(|gateway| gateway.idle_max);
         let idle_max = idles.fold(app.config.request_timeout, Ord::max);
         subscribers.push(HttpListener { socket, router, idle_max });
-        let upkeep = tokio::spawn(metrics::upkeep(Arc::clone(&app)));
+        let upkeep = tokio::spawn(handlers::metrics::upkeep(Arc::clone(&app)));
         let (stop, stopped) = watch::channel(());
         let mut serving = JoinSet::new();
         for listener in subscribers {
             let (app, mut stopped) = (Arc::clone(&app), stopped.clone());
             // An error says that the sender is gone, which is the end, too.
             let shutdown = async move { drop(stopped.changed().await) };
-            serving.spawn(async move { accept::serve(listener, &app, shutdown).await });
+            serving.spawn(async move { http::accept::serve(listener, &app, shutdown).await });
         }
         shutdown.await;
         // Nobody's answer is waited for that ends by itself never.

@@ -9,10 +9,11 @@
 //! # Not here
 //! - What is known of each open vault → `metrics/vaults.rs`.
 
+pub(crate) mod readiness;
 mod totals;
-mod vaults;
+pub(crate) mod vault_sizes;
+pub(crate) mod vaults;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
@@ -20,15 +21,12 @@ use engine::MaintenanceStats;
 use metrics::{counter, gauge, histogram, with_local_recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::app_state::AppState;
-use crate::handlers::admin::vault_id_from_path;
-use crate::metrics::totals::RequestTotals;
-pub(crate) use crate::metrics::totals::{DURATION_BOUNDS_S, TotalsSnapshot};
-use crate::readiness::Readiness;
+use self::totals::RequestTotals;
+pub(crate) use self::totals::{DURATION_BOUNDS_S, TotalsSnapshot};
 
 /// How often samples are folded into their buckets, so that they do not pile up when nobody
 /// scrapes.
-const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+pub(crate) const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) struct Metrics {
     recorder: PrometheusRecorder,
@@ -92,27 +90,7 @@ impl Metrics {
         });
     }
 
-    /// Asks the file system for the size of each open vault's WAL.
-    pub(crate) fn render(&self, app: &AppState) -> String {
-        self.set("warren_databases_open", app.databases.open_count());
-        self.set("warren_cache_bytes", app.databases.cache_bytes());
-        self.set("warren_listeners", app.subscribers.count());
-        let readiness = Readiness::from_app(app);
-        let Readiness { disk_full, accounts_refuse_writes, accounts_damaged, .. } = readiness;
-        self.set("warren_backups_stalled", readiness.backups_stalled);
-        self.set("warren_accounts_damaged", accounts_damaged.into());
-        self.set("warren_disk_full", disk_full.into());
-        self.set("warren_accounts_refuse_writes", accounts_refuse_writes.into());
-        self.set_totals(app.databases.totals(), app.connections.displaced_count());
-        self.set_maintenance(app.databases.maintenance());
-        let health = app.databases.health().into_iter();
-        let vaults: Vec<_> = health
-            .filter_map(|(path, health)| Some((vault_id_from_path(&path)?, health)))
-            .collect();
-        self.handle.render() + &vaults::text(&vaults)
-    }
-
-    fn set_totals(&self, of_databases: engine::EngineTotals, displaced_count: u64) {
+    pub(crate) fn set_totals(&self, of_databases: engine::EngineTotals, displaced_count: u64) {
         let seen = self.totals.snapshot();
         with_local_recorder(&self.recorder, || {
             counter!("warren_messages_stored_total").absolute(seen.stored);
@@ -126,7 +104,7 @@ impl Metrics {
         self.set("warren_connections", usize::try_from(seen.connections).unwrap_or(usize::MAX));
     }
 
-    fn set_maintenance(&self, done: MaintenanceStats) {
+    pub(crate) fn set_maintenance(&self, done: MaintenanceStats) {
         with_local_recorder(&self.recorder, || {
             counter!("warren_maintenance_runs_total").absolute(done.runs);
             counter!("warren_maintenance_optimised_total").absolute(done.optimised);
@@ -139,17 +117,19 @@ impl Metrics {
         });
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "counts and sizes stay far below 2⁵³")]
-    fn set(&self, name: &'static str, value: usize) {
-        with_local_recorder(&self.recorder, || gauge!(name).set(value as f64));
+    /// The text, in Prometheus' format.
+    pub(crate) fn text(&self) -> String {
+        self.handle.render()
     }
-}
 
-pub(crate) async fn upkeep(app: Arc<AppState>) {
-    let mut ticks = tokio::time::interval(UPKEEP_INTERVAL);
-    loop {
-        ticks.tick().await;
-        app.metrics.handle.run_upkeep();
+    /// Forgets what is too old to be counted.
+    pub(crate) fn run_upkeep(&self) {
+        self.handle.run_upkeep();
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts and sizes stay far below 2⁵³")]
+    pub(crate) fn set(&self, name: &'static str, value: usize) {
+        with_local_recorder(&self.recorder, || gauge!(name).set(value as f64));
     }
 }
 

@@ -20,7 +20,6 @@
 
 mod data_lock;
 mod error;
-
 mod postgres;
 mod sqlite;
 mod vault;

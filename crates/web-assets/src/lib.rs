@@ -7,7 +7,7 @@
 //!   (`X.br` beside `X`), if that is smaller.
 //!
 //! # Not here
-//! - Making the files → `xtask/src/web`. Serving them → `crates/server/src/site.rs`.
+//! - Making the files → `xtask/src/web`. Serving them → `crates/server/src/http/site.rs`.
 #![forbid(unsafe_code)]
 
 use server::Asset;

@@ -11,11 +11,12 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use protocol::ErrorCode;
 use tokio::time::{Instant, timeout};
 
 use crate::admission::client_delay::time_for;
 use crate::admission::memory::MemoryReservation;
-use crate::error::OverloadError;
+use crate::error::{ApiError, OverloadError};
 
 /// How room grows with a body.
 const STEP_BYTES: usize = 64 << 10;
@@ -103,13 +104,24 @@ impl IncomingBody {
     }
 }
 
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge(_) => Self::new(ErrorCode::TooLarge, error.to_string()),
+            BodyError::Timeout => Self::from_code(ErrorCode::Timeout),
+            BodyError::Overload(error) => error.into(),
+            BodyError::Broken(error) => Self::new(ErrorCode::Malformed, error.to_string()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use accounts::AccountId;
 
     use super::*;
     use crate::admission::memory::{MemoryBudget, MemoryOwner};
-    use crate::stream_body;
+    use crate::http::stream_body;
 
     const LIMITS: BodyLimits =
         BodyLimits { bytes_max: 1 << 20, wait_max: Duration::from_secs(30), is_long: true };

@@ -22,16 +22,16 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use accounts::Login;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::admission::peer_network::{AdmissionGroup, PeerNetwork};
+use self::permit_request::{AttemptLane, PermitRequest, RequestClass};
+use self::queue::FairSemaphoreState;
+use crate::admission::peer_network::AdmissionGroup;
 use crate::error::{OverloadError, RETRY_AFTER_S};
 
-use queue::FairSemaphoreState;
-
 mod first_arrivals;
+pub(crate) mod permit_request;
 mod queue;
 
 /// How long a request waits for its permit. Longer than a device would, so that a burst is served,
@@ -48,50 +48,10 @@ const RETURN_EARLY: Duration = Duration::from_secs(4);
 /// How long after the longest wait somebody's place in the order is kept: a person may have to read
 /// a message and press a button.
 const RETURN_MAX: Duration = Duration::from_secs(30);
-/// Of one class; more than can get their permit in time.
-const WAITING_COUNT_MAX: usize = 1_024;
-
 pub(crate) struct FairSemaphore<K: AdmissionGroup> {
     what: &'static str,
-    state: Mutex<FairSemaphoreState<K>>,
+    state: Mutex<FairSemaphoreState<K, FairPermit<K>>>,
 }
-
-/// A request for a permit.
-pub(crate) struct PermitRequest<K> {
-    pub(crate) key: K,
-    pub(crate) class: RequestClass,
-    /// Among those of one key the lower is served first.
-    pub(crate) rank: u64,
-    pub(crate) lanes: Vec<AttemptLane>,
-    /// By which somebody who comes back is recognised.
-    pub(crate) digest: Option<AttemptDigest>,
-}
-
-/// Who waits for whom.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RequestClass {
-    /// Who has shown before, from where they ask, that the account is theirs.
-    Known,
-    /// Who tries to log in from elsewhere.
-    Unknown,
-    /// Who makes an account.
-    Registration,
-}
-
-/// Attempts of which one is made at a time.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum AttemptLane {
-    /// At a login, from networks where it has failed and that it does not know.
-    Elsewhere(Login),
-    /// At a login, or at a secret that is no account's, from one network.
-    Here(Option<Login>, PeerNetwork),
-    /// At all logins that do not know the network.
-    Network(PeerNetwork),
-}
-
-/// Of a login, a network and a password, under a key that nobody has who might see it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct AttemptDigest(pub(crate) u64);
 
 /// Ends when it is dropped.
 pub(crate) struct FairPermit<K: AdmissionGroup> {
@@ -161,7 +121,7 @@ impl<K: AdmissionGroup> FairSemaphore<K> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, FairSemaphoreState<K>> {
+    fn state(&self) -> MutexGuard<'_, FairSemaphoreState<K, FairPermit<K>>> {
         self.state.lock().expect("no code panics while it holds this lock")
     }
 }

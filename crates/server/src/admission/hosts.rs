@@ -4,7 +4,7 @@
 //! machine can reach (DNS rebinding). Its requests still carry the page's name as their `Host`.
 //!
 //! # Not here
-//! - Which other origins' pages may call the API → `cors.rs`.
+//! - Which other origins' pages may call the API → `http/cors.rs`.
 
 use std::net::IpAddr;
 use std::str::FromStr;

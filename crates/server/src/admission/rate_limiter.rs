@@ -38,9 +38,11 @@ use std::time::Duration;
 
 use accounts::Login;
 use lru::LruCache;
+use protocol::ErrorCode;
 
-use crate::admission::fair_semaphore::AttemptLane;
+use crate::admission::fair_semaphore::permit_request::AttemptLane;
 use crate::admission::peer_network::{AdmissionGroup, PeerNetwork};
+use crate::error::ApiError;
 
 /// About 15 MB of each kind if all are in use.
 const KEYS_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero");
@@ -369,6 +371,13 @@ impl FailureCount {
 
     fn take_one_back(&mut self, limit: RateLimit) {
         self.all_forgiven_ms = self.all_forgiven_ms.saturating_sub(limit.forgive_ms);
+    }
+}
+
+impl From<TooManyAttempts> for ApiError {
+    fn from(error: TooManyAttempts) -> Self {
+        let refusal = Self::new(ErrorCode::TooManyAttempts, error.to_string());
+        Self { retry_after_s: Some(error.retry_after_s), ..refusal }
     }
 }
 

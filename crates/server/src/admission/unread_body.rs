@@ -1,7 +1,7 @@
 //! The rest of a body, which nobody has read when its request is refused.
 //!
 //! A client that is refused in the midst of its body still finds the answer, because the server goes
-//! on listening for a moment (`socket.rs`). Through a proxy it may lose the answer: those that are
+//! on listening for a moment (`http/socket.rs`). Through a proxy it may lose the answer: those that are
 //! written in Go, like Caddy, pass it on and close the client's connection half a second later. So
 //! what comes from a proxy is read to its end before the answer leaves.
 
@@ -83,7 +83,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::stream_body;
+    use crate::http::stream_body;
 
     const LIMITS: BodyLimits =
         BodyLimits { bytes_max: 1 << 20, wait_max: Duration::from_secs(30), is_long: false };

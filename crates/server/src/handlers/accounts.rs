@@ -11,12 +11,14 @@ use protocol::{AccountRequest, AccountResponse, ErrorCode, PasswordRequest};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::clock;
 use crate::error::ApiError;
-use crate::extract::{BearerToken, BodyEncoding, RequestBody, RequestPeer};
-use crate::openapi::{BODY, error_responses};
-use crate::response::ApiResponse;
+use crate::http::extract::{BearerToken, BodyEncoding, RequestBody};
+use crate::http::openapi::{BODY, error_responses};
+use crate::http::peer::RequestPeer;
+use crate::http::response::ApiResponse;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new().routes(routes!(add)).routes(routes!(change_password))

@@ -11,17 +11,12 @@ mod maintenance;
 mod overview;
 mod status;
 
-use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
-use ::accounts::VaultId;
-use engine::DatabaseHealth;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app_state::AppState;
-use crate::openapi::OPERATOR;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new()
@@ -29,15 +24,4 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(accounts::list))
         .routes(routes!(maintenance::maintain))
         .routes(routes!(status::status))
-}
-
-/// The vault that is in this file, if one is: the accounts' file has another name.
-pub(crate) fn vault_id_from_path(path: &Path) -> Option<VaultId> {
-    path.file_stem()?.to_str()?.parse().ok()
-}
-
-/// How the open vaults' files are.
-fn open_vaults(app: &AppState) -> HashMap<VaultId, DatabaseHealth> {
-    let files = app.databases.health().into_iter();
-    files.filter_map(|(path, health)| Some((vault_id_from_path(&path)?, health))).collect()
 }

@@ -19,16 +19,16 @@ use sync_store::{Vault, VaultSummary};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::clock;
+use crate::config::NAME_CHARACTERS_MAX;
 use crate::error::ApiError;
-use crate::extract::{AuthenticatedDevice, BearerToken, BodyEncoding, RequestBody, RequestPeer};
 use crate::handlers::encryption;
-use crate::openapi::{BODY, TOKEN, error_responses};
-use crate::response::ApiResponse;
-
-/// Enough for what people call things, and bounded because it is shown in lists.
-pub(crate) const NAME_CHARACTERS_MAX: usize = 200;
+use crate::http::extract::{AuthenticatedDevice, BearerToken, BodyEncoding, RequestBody};
+use crate::http::openapi::{BODY, TOKEN, error_responses};
+use crate::http::peer::RequestPeer;
+use crate::http::response::ApiResponse;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new().routes(routes!(list, register)).routes(routes!(revoke))

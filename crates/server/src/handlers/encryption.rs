@@ -16,10 +16,11 @@ use sync_store::Vault;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::error::ApiError;
-use crate::extract::{AuthenticatedDevice, RequestBody};
-use crate::openapi::{BODY, TOKEN, error_responses};
+use crate::http::extract::{AuthenticatedDevice, RequestBody};
+use crate::http::openapi::{BODY, TOKEN, error_responses};
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new().routes(routes!(encrypt))

@@ -20,13 +20,15 @@ use utoipa_axum::routes;
 use zeroize::Zeroizing;
 
 use crate::admission::memory::MemoryReservation;
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::clock;
 use crate::error::ApiError;
-use crate::extract::{AuthenticatedDevice, BodyEncoding, RawBody, RequestPeer, check_count};
 use crate::handlers::{encryption, sync};
-use crate::openapi::{BODY, TOKEN, error_responses};
-use crate::response::ApiResponse;
+use crate::http::extract::{AuthenticatedDevice, BodyEncoding, RawBody, check_count};
+use crate::http::openapi::{BODY, TOKEN, error_responses};
+use crate::http::peer::RequestPeer;
+use crate::http::response::ApiResponse;
 use crate::subscribers::MessageSetKey;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {

@@ -9,7 +9,7 @@
 //! - A subscriber holds neither its token nor its vault.
 //!
 //! # Not here
-//! - A device that takes nothing of what it is sent → `socket.rs`.
+//! - A device that takes nothing of what it is sent → `http/socket.rs`.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -29,10 +29,12 @@ use protocol::VaultState;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::error::ApiError;
-use crate::extract::{AuthenticatedDevice, RequestPeer};
-use crate::openapi::{TOKEN, error_responses};
+use crate::http::extract::AuthenticatedDevice;
+use crate::http::openapi::{TOKEN, error_responses};
+use crate::http::peer::RequestPeer;
 use crate::subscribers::{MessageSetKey, Subscriber};
 
 /// Less than the minute after which proxies and routers forget a connection that says nothing.

@@ -11,11 +11,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::error::ApiError;
-use crate::extract::ObserverAuth;
-use crate::openapi::{OPERATOR, error_responses};
-use crate::readiness::Readiness;
+use crate::handlers::metrics;
+use crate::http::extract::ObserverAuth;
+use crate::http::openapi::{OPERATOR, error_responses};
+use crate::metrics::readiness::Readiness;
 
 /// The text format's version that Prometheus asks for.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4";
@@ -76,7 +78,7 @@ async fn metrics(
     State(app): State<Arc<AppState>>,
     _: ObserverAuth,
 ) -> Result<impl IntoResponse, ApiError> {
-    let text = blocking(move || Ok(app.metrics.render(&app))).await?;
+    let text = blocking(move || Ok(metrics::render(&app))).await?;
     Ok(([(CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }
 

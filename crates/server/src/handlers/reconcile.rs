@@ -13,13 +13,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::admission::memory::{MemoryReservation, page_bytes};
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::clock;
 use crate::error::ApiError;
-use crate::extract::{AuthenticatedDevice, BodyEncoding, RawBody, check_count};
 use crate::handlers::sync::PAGE_BYTES_MIN;
-use crate::openapi::{BODY, TOKEN, error_responses};
-use crate::response::ApiResponse;
+use crate::http::extract::{AuthenticatedDevice, BodyEncoding, RawBody, check_count};
+use crate::http::openapi::{BODY, TOKEN, error_responses};
+use crate::http::response::ApiResponse;
 
 /// Claims of one request. A device's own requests have at most some 70,000.
 const CLAIMS_COUNT_MAX: usize = 100_000;

@@ -27,14 +27,15 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use crate::admission::memory::{MESSAGE_BYTES, MemoryReservation, page_bytes};
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::clock;
 use crate::error::ApiError;
-use crate::extract::{AuthenticatedDevice, BodyEncoding, RawBody, check_count, malformed};
 use crate::handlers::encryption;
-use crate::openapi::{BODY, TOKEN, error_responses};
-use crate::response::{ApiResponse, to_json};
-use crate::stream_body::{self, StreamAborted};
+use crate::http::extract::{AuthenticatedDevice, BodyEncoding, RawBody, check_count, malformed};
+use crate::http::openapi::{BODY, TOKEN, error_responses};
+use crate::http::response::{ApiResponse, to_json};
+use crate::http::stream_body::{self, StreamAborted};
 use crate::subscribers::MessageSetKey;
 
 /// Messages in an answer when the request does not say: about a megabyte of ordinary changes.

@@ -73,7 +73,7 @@ const FIGURES: [VaultMetric<f64>; 4] = [
 ];
 
 /// The metrics of these open vaults.
-pub(super) fn text(vaults: &[(VaultId, DatabaseHealth)]) -> String {
+pub(crate) fn text(vaults: &[(VaultId, DatabaseHealth)]) -> String {
     let mut text = String::new();
     for figure in &SUMS {
         figure.write(vaults, &mut text).expect(TAKES_ALL);

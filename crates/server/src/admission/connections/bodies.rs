@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::admission::connections::open::ConnectionStage;
-    use crate::stream_body;
+    use crate::http::stream_body;
 
     const SECOND: Duration = Duration::from_secs(1);
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use lru::LruCache;
 use tokio::time::Instant;
 
-use super::AttemptDigest;
+use super::permit_request::AttemptDigest;
 
 /// As many as a flood makes in the time in which somebody comes back: five megabytes.
 const ARRIVALS_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(100_000).expect("not zero");

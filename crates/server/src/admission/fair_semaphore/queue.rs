@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::first_arrivals::FirstArrivals;
-use super::{AttemptLane, FairPermit, PermitRequest, RequestClass, WAITING_COUNT_MAX};
+use super::permit_request::{AttemptLane, PermitRequest, RequestClass};
 use crate::admission::group_counts::GroupCounts;
 use crate::admission::peer_network::AdmissionGroup;
 
@@ -18,7 +18,7 @@ const KNOWN_IN_A_ROW_MAX: u32 = 3;
 /// How many networks' last permits are remembered; one that is forgotten is like one that had none.
 const SERVED_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero");
 
-pub(super) struct FairSemaphoreState<K: AdmissionGroup> {
+pub(super) struct FairSemaphoreState<K: AdmissionGroup, P> {
     pub(super) free_count: usize,
     /// By the widest group.
     pub(super) running: HashMap<K, usize>,
@@ -29,26 +29,26 @@ pub(super) struct FairSemaphoreState<K: AdmissionGroup> {
     /// In which none is given before then.
     paused_lanes: HashMap<AttemptLane, Instant>,
     /// By class.
-    pub(super) queues: [PermitQueue<K>; 3],
+    pub(super) queues: [PermitQueue<K, P>; 3],
     known_in_a_row: u32,
     /// Of arrivals and of permits.
     next_number: u64,
     pub(super) arrivals: FirstArrivals,
 }
 
-pub(super) struct PermitWaiter<K: AdmissionGroup> {
+pub(super) struct PermitWaiter<K: AdmissionGroup, P> {
     pub(super) applicant: PermitRequest<K>,
     number: u64,
-    pub(super) wake: oneshot::Sender<FairPermit<K>>,
+    pub(super) wake: oneshot::Sender<P>,
 }
 
 /// Those of one class who wait.
-pub(super) struct PermitQueue<K: AdmissionGroup> {
-    waiting: Vec<PermitWaiter<K>>,
+pub(super) struct PermitQueue<K: AdmissionGroup, P> {
+    waiting: Vec<PermitWaiter<K, P>>,
     counts: GroupCounts<K>,
 }
 
-impl<K: AdmissionGroup> FairSemaphoreState<K> {
+impl<K: AdmissionGroup, P> FairSemaphoreState<K, P> {
     pub(super) fn new(free_count: usize) -> Self {
         Self {
             free_count,
@@ -69,7 +69,7 @@ impl<K: AdmissionGroup> FairSemaphoreState<K> {
     pub(super) fn enqueue(
         &mut self,
         applicant: PermitRequest<K>,
-        wake: oneshot::Sender<FairPermit<K>>,
+        wake: oneshot::Sender<P>,
         kept: Duration,
     ) {
         let number = self.number();
@@ -81,7 +81,7 @@ impl<K: AdmissionGroup> FairSemaphoreState<K> {
     }
 
     /// Takes out who gets the next permit.
-    pub(super) fn next(&mut self) -> Option<PermitWaiter<K>> {
+    pub(super) fn next(&mut self) -> Option<PermitWaiter<K, P>> {
         if self.free_count == 0 {
             return None;
         }
@@ -112,7 +112,7 @@ impl<K: AdmissionGroup> FairSemaphoreState<K> {
         Some(next)
     }
 
-    fn next_of(&mut self, class: RequestClass) -> Option<PermitWaiter<K>> {
+    fn next_of(&mut self, class: RequestClass) -> Option<PermitWaiter<K, P>> {
         let Self { queues, busy_lanes, paused_lanes, running, served, .. } = self;
         queues[class as usize].take_min(|PermitWaiter { applicant, number, .. }, share| {
             let mut lanes = applicant.lanes.iter();
@@ -163,18 +163,18 @@ impl<K: AdmissionGroup> FairSemaphoreState<K> {
     }
 }
 
-impl<K: AdmissionGroup> PermitQueue<K> {
+impl<K: AdmissionGroup, P> PermitQueue<K, P> {
     fn new() -> Self {
         Self { waiting: Vec::new(), counts: GroupCounts::new() }
     }
 
     /// Adds somebody, and if there are too many then, lets the last in the order go.
-    fn push(&mut self, waiting: PermitWaiter<K>) {
+    fn push(&mut self, waiting: PermitWaiter<K, P>) {
         self.remove_gone();
         self.counts.add(waiting.applicant.key);
         self.waiting.push(waiting);
         if self.waiting.len() > WAITING_COUNT_MAX {
-            let order = |waiting: &PermitWaiter<K>| {
+            let order = |waiting: &PermitWaiter<K, P>| {
                 (self.counts.share(waiting.applicant.key), waiting.applicant.rank, waiting.number)
             };
             let all = self.waiting.iter().enumerate();
@@ -187,8 +187,8 @@ impl<K: AdmissionGroup> PermitQueue<K> {
     /// of their share.
     fn take_min<O: Ord>(
         &mut self,
-        order: impl Fn(&PermitWaiter<K>, usize) -> Option<O>,
-    ) -> Option<PermitWaiter<K>> {
+        order: impl Fn(&PermitWaiter<K, P>, usize) -> Option<O>,
+    ) -> Option<PermitWaiter<K, P>> {
         self.remove_gone();
         let ordered = self.waiting.iter().enumerate().filter_map(|(index, waiting)| {
             Some((order(waiting, self.counts.share(waiting.applicant.key))?, index))
@@ -209,7 +209,7 @@ impl<K: AdmissionGroup> PermitQueue<K> {
         }
     }
 
-    fn remove(&mut self, index: usize) -> PermitWaiter<K> {
+    fn remove(&mut self, index: usize) -> PermitWaiter<K, P> {
         let removed = self.waiting.swap_remove(index);
         self.counts.remove(removed.applicant.key);
         removed
@@ -220,3 +220,6 @@ impl<K: AdmissionGroup> PermitQueue<K> {
         self.waiting.len()
     }
 }
+
+/// Of one class; more than can get their permit in time.
+pub(crate) const WAITING_COUNT_MAX: usize = 1_024;

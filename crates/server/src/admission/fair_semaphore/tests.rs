@@ -2,9 +2,13 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 
+use accounts::Login;
 use tokio::time::Instant;
 
 use super::*;
+use crate::admission::fair_semaphore::permit_request::AttemptDigest;
+use crate::admission::fair_semaphore::queue::WAITING_COUNT_MAX;
+use crate::admission::peer_network::PeerNetwork;
 
 /// After a failure.
 const PAUSE: Duration = Duration::from_millis(1_500);

@@ -12,12 +12,12 @@ use protocol::ErrorCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{OPERATOR, open_vaults};
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::error::ApiError;
-use crate::extract::{OperatorAuth, malformed};
-use crate::openapi::error_responses;
-use crate::vault_sizes::{self, VaultSizes};
+use crate::http::extract::{OperatorAuth, malformed};
+use crate::http::openapi::{OPERATOR, error_responses};
+use crate::metrics::vault_sizes::{self, VaultSizes};
 
 /// Accounts in an answer, unless the request says, and at most.
 const LIMIT_DEFAULT: u64 = 50;
@@ -146,8 +146,8 @@ fn account_page(
     limit: u64,
 ) -> Result<(AccountList, Vec<VaultId>), ApiError> {
     let AccountListQuery { cursor, search, sort, descending, .. } = query;
-    let open = open_vaults(app);
-    let sizes = app.vault_sizes.sizes(app, open.keys())?;
+    let open = app.open_vaults();
+    let sizes = app.vault_sizes.sizes(&app.vaults, open.keys())?;
     let selection = AccountPageQuery {
         search: search.to_lowercase(),
         is_descending: descending,

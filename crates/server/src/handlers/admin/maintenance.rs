@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::accounts::Login;
+use accounts::VaultId;
 use axum::Json;
 use axum::extract::State;
 use engine::{Database, MaintenanceRun};
@@ -16,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use sync_store::Vaults;
 use utoipa::ToSchema;
 
-use super::{OPERATOR, vault_id_from_path};
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::clock;
 use crate::error::ApiError;
-use crate::extract::{JsonRequestBody, OperatorAuth};
-use crate::openapi::{BODY, error_responses};
+use crate::http::extract::{JsonRequestBody, OperatorAuth};
+use crate::http::openapi::{BODY, OPERATOR, error_responses};
 
 /// Less than browsers and proxies wait for an answer.
 const TIME_MAX: Duration = Duration::from_secs(20);
@@ -118,7 +119,7 @@ fn all_databases(app: &AppState) -> Result<(Vec<Arc<Database>>, u64), ApiError> 
     let open = app.databases.list_open();
     let open: Vec<_> = open.iter().filter_map(std::sync::Weak::upgrade).collect();
     let vaults =
-        open.iter().filter(|database| vault_id_from_path(database.path()).is_some()).count();
+        open.iter().filter(|database| VaultId::from_path(database.path()).is_some()).count();
     let not_open = closed_count(app, app.accounts.totals()?.vaults, vaults);
     Ok((open, not_open))
 }

@@ -11,15 +11,15 @@ use serde::Serialize;
 use sync_store::{VaultFileSizes, Vaults};
 use utoipa::ToSchema;
 
-use super::{OPERATOR, open_vaults};
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::clock;
 use crate::error::ApiError;
-use crate::extract::OperatorAuth;
+use crate::http::extract::OperatorAuth;
+use crate::http::openapi::{OPERATOR, error_responses};
+use crate::metrics::readiness::Readiness;
+use crate::metrics::vault_sizes::VaultSizes;
 use crate::metrics::{DURATION_BOUNDS_S, TotalsSnapshot};
-use crate::openapi::error_responses;
-use crate::readiness::Readiness;
-use crate::vault_sizes::VaultSizes;
 
 /// How the server is. What counts up does so since it was started: two answers make a rate.
 #[derive(Serialize, ToSchema)]
@@ -164,8 +164,8 @@ pub(super) async fn overview(
 
 fn overview_of(app: &AppState) -> Result<ServerOverview, ApiError> {
     let count = app.accounts.totals()?;
-    let vaults = open_vaults(app);
-    let sizes = app.vault_sizes.sizes(app, vaults.keys())?;
+    let vaults = app.open_vaults();
+    let sizes = app.vault_sizes.sizes(&app.vaults, vaults.keys())?;
     let seen = app.metrics.totals.snapshot();
     let TotalsSnapshot { requests, requests_failed, connections, syncs, .. } = seen;
     Ok(ServerOverview {

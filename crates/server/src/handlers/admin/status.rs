@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app_state::AppState;
-use crate::openapi::error_responses;
+use crate::http::openapi::error_responses;
 
 #[derive(Serialize, ToSchema)]
 pub(super) struct AdminStatus {

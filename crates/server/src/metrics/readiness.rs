@@ -1,10 +1,10 @@
 //! Whether the server does what it is there for: knows its users, and takes their writes.
 
+use accounts::VaultId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app_state::AppState;
-use crate::handlers::admin::vault_id_from_path;
 
 /// Of the open vaults, one in so many may recover without the server counting as not ready: a
 /// damaged file of one account is no reason to send everybody else away.
@@ -36,7 +36,7 @@ pub(crate) struct Readiness {
 impl Readiness {
     pub(crate) fn from_app(app: &AppState) -> Self {
         let refusing = app.databases.list_poisoned();
-        let is_vault = |path: &std::path::Path| vault_id_from_path(path).is_some();
+        let is_vault = |path: &std::path::Path| VaultId::from_path(path).is_some();
         let vaults_refusing_writes = refusing.iter().filter(|(path, _)| is_vault(path)).count();
         let accounts_refuse_writes = refusing.len() > vaults_refusing_writes;
         let disk_full = app.is_disk_full();

@@ -4,9 +4,7 @@
 //! - A body is read within its limits, and counts as its device's or else as its network's.
 //! - A token is checked against the accounts at every request: revoking takes effect at once.
 
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use accounts::{DeviceSession, DeviceToken};
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -20,10 +18,12 @@ use serde::de::DeserializeOwned;
 use sync_store::{DeviceActivity, Vault};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::peer::RequestPeer;
 use crate::admission::body::{BodyLimits, IncomingBody};
 use crate::admission::memory::{MemoryOwner, MemoryReservation};
 use crate::admission::proxies::is_forwarded;
-use crate::app_state::{AppState, blocking};
+use crate::app_state::AppState;
+use crate::blocking::blocking;
 use crate::error::ApiError;
 
 /// Bytes of a body that carries no messages: the longest login, password and name take two
@@ -66,17 +66,6 @@ impl<S: Sync> FromRequestParts<S> for BodyEncoding {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self::from_accept(&parts.headers))
     }
-}
-
-/// Who asks; `accept` puts it beside each request.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestPeer {
-    /// The other side of the connection, or the client of a trusted proxy.
-    pub(crate) address: IpAddr,
-    /// Whether the other side is such a proxy.
-    pub(crate) is_proxy: bool,
-    /// Whether its last request was refused and had a body, of which perhaps not all was read.
-    pub(crate) is_refused: Arc<AtomicBool>,
 }
 
 /// `Authorization: Bearer …`, unchecked. `None` if there is none.

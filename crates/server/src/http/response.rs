@@ -19,6 +19,9 @@ use axum::response::{IntoResponse, Response};
 use protocol::{ErrorCode, ErrorResponse};
 use serde::Serialize;
 
+use super::extract::BodyEncoding;
+use super::peer::{RequestPeer, UnreadBodyMarker};
+use super::socket::LINGER_BYTES_MAX;
 use crate::admission::body::BodyLimits;
 use crate::admission::hosts::AllowedHosts;
 use crate::admission::memory::MemoryReservation;
@@ -26,9 +29,6 @@ use crate::admission::unread_body::UnreadBody;
 use crate::app_state::AppState;
 use crate::clock;
 use crate::error::ApiError;
-use crate::extract::{BodyEncoding, RequestPeer};
-use crate::gateway::UnreadBodyMarker;
-use crate::socket::LINGER_BYTES_MAX;
 
 /// An answer's body, encoded.
 pub(crate) struct ApiResponse {

@@ -27,14 +27,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tower::ServiceExt;
 
+use super::peer::RequestPeer;
+use super::socket::{self, ClientSocket};
+use super::tls;
 use crate::admission::connections::{
     ConnectionPermit, OpenConnection, request_body, response_body,
 };
 use crate::app_state::AppState;
-use crate::extract::RequestPeer;
 use crate::gateway::GatewayPeer;
-use crate::socket::{self, ClientSocket};
-use crate::tls;
 
 /// Less than the 30 seconds that orchestrators wait before they kill.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(25);

@@ -9,21 +9,15 @@
 //! - What the files are → `web-assets`, or whoever sets the server up.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-    ETAG, HeaderName, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    HeaderName, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
 use bytes::Bytes;
-use protocol::ErrorCode;
-
-use crate::app_state::AppState;
-use crate::error::ApiError;
 
 /// A file of the site.
 #[derive(Clone, Copy, Debug)]
@@ -111,18 +105,6 @@ impl Asset {
         }
         response
     }
-}
-
-/// What no call of the API answers.
-pub(crate) async fn answer(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    let Some(asset) = app.site.find(request.uri().path()) else {
-        return ApiError::from_code(ErrorCode::NotFound).into_response();
-    };
-    if [Method::GET, Method::HEAD].contains(request.method()) {
-        return asset.answer(request.headers());
-    }
-    let allowed = [(ALLOW, HeaderValue::from_static("GET,HEAD"))];
-    (allowed, ApiError::from_code(ErrorCode::MethodNotAllowed)).into_response()
 }
 
 /// The items of a header that is a list, on however many lines.

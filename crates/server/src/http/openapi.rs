@@ -24,10 +24,9 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::response::to_json;
 use crate::app_state::AppState;
-use crate::config::Config;
-use crate::handlers::devices::NAME_CHARACTERS_MAX;
-use crate::response::to_json;
+use crate::config::{Config, NAME_CHARACTERS_MAX};
 
 /// Why any call may be refused.
 const ALWAYS: &[ErrorCode] = &[
@@ -58,7 +57,7 @@ macro_rules! error_responses {
                 String,
                 utoipa::openapi::RefOr<utoipa::openapi::response::Response>,
             > {
-                $crate::openapi::responses(&[$($group,)* &[$(protocol::ErrorCode::$code),*]])
+                $crate::http::openapi::responses(&[$($group,)* &[$(protocol::ErrorCode::$code),*]])
             }
         }
     };

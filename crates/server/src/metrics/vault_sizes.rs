@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use accounts::VaultId;
-use sync_store::VaultFileSizes;
+use sync_store::{VaultFileSizes, Vaults};
 
-use crate::app_state::AppState;
 use crate::clock;
 use crate::error::ApiError;
 
@@ -44,15 +43,15 @@ impl VaultSizeCache {
     /// `None` if vaults have no files of their own. Who asks while another looks waits for them.
     pub(crate) fn sizes<'a>(
         &self,
-        app: &AppState,
+        vaults: &Vaults,
         open: impl Iterator<Item = &'a VaultId>,
     ) -> Result<Option<VaultSizes>, ApiError> {
-        let Some(look) = self.scan(app)? else { return Ok(None) };
-        let sizes = |vault: &VaultId| Some((vault.clone(), app.vaults.file_sizes(vault)?));
+        let Some(look) = self.scan(vaults)? else { return Ok(None) };
+        let sizes = |vault: &VaultId| Some((vault.clone(), vaults.file_sizes(vault)?));
         Ok(Some(VaultSizes { scan: look, open: open.filter_map(sizes).collect() }))
     }
 
-    fn scan(&self, app: &AppState) -> Result<Option<Arc<SizeScan>>, ApiError> {
+    fn scan(&self, vaults: &Vaults) -> Result<Option<Arc<SizeScan>>, ApiError> {
         let mut last = self.last.lock().expect("looking does not panic");
         if let Some(last) = &*last
             && last.ended.elapsed() < last.took * KEPT_TIMES
@@ -60,7 +59,7 @@ impl VaultSizeCache {
             return Ok(Some(Arc::clone(last)));
         }
         let (began, at_ms) = (clock::now(), clock::now_ms());
-        let Some(files) = app.vaults.sizes()? else { return Ok(None) };
+        let Some(files) = vaults.sizes()? else { return Ok(None) };
         let sum = sum(files.iter().map(|(_, sizes)| sizes));
         let (files, ended) = (HashMap::from_iter(files), clock::now());
         *last = Some(Arc::new(SizeScan { files, sum, at_ms, ended, took: ended - began }));

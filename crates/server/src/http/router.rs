@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
+use axum::extract::{Request, State};
+use axum::http::header::ALLOW;
+use axum::http::{HeaderValue, Method};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
+use protocol::ErrorCode;
 use utoipa_axum::router::OpenApiRouter;
 
+use super::{cors, openapi, response, router};
 use crate::admission::hosts::AllowedHosts;
 use crate::app_state::AppState;
+use crate::error::ApiError;
 use crate::gateway::{self, Gateway, GatewayMount};
 use crate::handlers::{
     accounts, admin, devices, encryption, erase, events, health, reconcile, sync,
 };
-use crate::{cors, openapi, response, site};
 
 /// The API, the gateways that are under a path, and where neither is, the site.
 pub(crate) fn router(
@@ -39,7 +45,7 @@ pub(crate) fn router(
     let document = openapi::OpenApiDocument::new(&document, &app.config);
     let router = calls
         .merge(operation)
-        .fallback(site::answer)
+        .fallback(router::answer)
         .method_not_allowed_fallback(response::method_not_allowed)
         .layer(Extension(document))
         .with_state(Arc::clone(app));
@@ -48,4 +54,16 @@ pub(crate) fn router(
         GatewayMount::Listener(_) => router,
     };
     gateway::wrap_router(gateways.iter().fold(router, under_path), app, hosts)
+}
+
+/// What no call of the API answers.
+pub(crate) async fn answer(State(app): State<Arc<AppState>>, request: Request) -> Response {
+    let Some(asset) = app.site.find(request.uri().path()) else {
+        return ApiError::from_code(ErrorCode::NotFound).into_response();
+    };
+    if [Method::GET, Method::HEAD].contains(request.method()) {
+        return asset.answer(request.headers());
+    }
+    let allowed = [(ALLOW, HeaderValue::from_static("GET,HEAD"))];
+    (allowed, ApiError::from_code(ErrorCode::MethodNotAllowed)).into_response()
 }

@@ -4,11 +4,10 @@
 //! - Files that cannot be used leave the certificate that is in use, and are told once.
 //! - The files are looked at once a second at most, and never on an async thread.
 
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant, SystemTime};
+use std::{fs, io};
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -16,30 +15,11 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use crate::app_state::run_blocking;
+use crate::blocking::run_blocking;
 use crate::clock;
+use crate::error::{TlsError, TlsFiles};
 
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Where a certificate and its key are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The certificate, and those that lead to one that clients know, in PEM (RFC 7468).
-    pub certificates: PathBuf,
-    /// Its private key, in PEM.
-    pub key: PathBuf,
-}
-
-/// Why a certificate cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    #[error("{}: {source}", .path.display())]
-    Pem { path: PathBuf, source: rustls::pki_types::pem::Error },
-    #[error("{} has no certificate", .path.display())]
-    NoCertificate { path: PathBuf },
-    #[error("{} and {}: {source}", .files.certificates.display(), .files.key.display())]
-    Unusable { files: TlsFiles, source: rustls::Error },
-}
 
 /// The certificate that is in use.
 pub(crate) struct TlsReloader {

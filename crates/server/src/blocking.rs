@@ -1,0 +1,70 @@
+//! Work that must not run on the threads of the async runtime.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+use crate::error::{ApiError, OverloadError, Result};
+
+/// Of passwords that are hashed, as `nice` has it: a third of what other threads get where there are
+/// not enough cores for all.
+#[cfg(target_os = "linux")]
+pub(crate) const PRIORITY_ASIDE: i32 = 5;
+
+/// Runs work that reads files or takes more than a moment.
+pub(crate) async fn blocking<T, F>(work: F) -> Result<T, ApiError>
+where
+    F: FnOnce() -> Result<T, ApiError> + Send + 'static,
+    T: Send + 'static,
+{
+    run_blocking(work).await?
+}
+
+/// Runs work that keeps a core busy for a moment, and that everything else goes before: on a thread
+/// of its own, since no thread may take its priority back.
+pub(crate) async fn run_low_priority<T, F>(work: F) -> Result<T, OverloadError>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let (send, receive) = oneshot::channel();
+    let runtime = Handle::current();
+    let run = move || {
+        let _entered = runtime.enter();
+        // Of the thread alone.
+        #[cfg(target_os = "linux")]
+        if let Err(error) = rustix::process::setpriority_process(None, PRIORITY_ASIDE) {
+            tracing::debug!(%error, "lowering a thread's priority");
+        }
+        // Who asked may have gone.
+        drop(send.send(catch_unwind(AssertUnwindSafe(work))));
+    };
+    let spawned = thread::Builder::new().name("aside".into()).spawn(run);
+    spawned.map_err(|error| {
+        tracing::warn!(%error, "starting a thread");
+        OverloadError::Busy("too many threads are under way")
+    })?;
+    match receive.await {
+        Ok(Ok(result)) => Ok(result),
+        // Caught by the router's outermost layer, like any handler's panic.
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(_stopped) => Err(OverloadError::Stopping),
+    }
+}
+
+/// [`blocking`], whatever the work returns.
+pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T, OverloadError>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match spawn_blocking(work).await {
+        Ok(result) => Ok(result),
+        // Caught by the router's outermost layer, like any handler's panic.
+        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+        Err(_cancelled) => Err(OverloadError::Stopping),
+    }
+}

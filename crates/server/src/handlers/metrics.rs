@@ -1,0 +1,40 @@
+//! The text of `/metrics`: what is counted as it happens, and what is looked up when somebody asks.
+//!
+//! # Not here
+//! - Counting → `crate::metrics`. Who may ask → `health.rs`.
+
+use std::sync::Arc;
+
+use accounts::VaultId;
+
+use crate::app_state::AppState;
+use crate::metrics::readiness::Readiness;
+use crate::metrics::{UPKEEP_INTERVAL, vaults};
+
+/// Asks the file system for the size of each open vault's WAL.
+pub(crate) fn render(app: &AppState) -> String {
+    let metrics = &app.metrics;
+    metrics.set("warren_databases_open", app.databases.open_count());
+    metrics.set("warren_cache_bytes", app.databases.cache_bytes());
+    metrics.set("warren_listeners", app.subscribers.count());
+    let readiness = Readiness::from_app(app);
+    let Readiness { disk_full, accounts_refuse_writes, accounts_damaged, .. } = readiness;
+    metrics.set("warren_backups_stalled", readiness.backups_stalled);
+    metrics.set("warren_accounts_damaged", accounts_damaged.into());
+    metrics.set("warren_disk_full", disk_full.into());
+    metrics.set("warren_accounts_refuse_writes", accounts_refuse_writes.into());
+    metrics.set_totals(app.databases.totals(), app.connections.displaced_count());
+    metrics.set_maintenance(app.databases.maintenance());
+    let health = app.databases.health().into_iter();
+    let vaults: Vec<_> =
+        health.filter_map(|(path, health)| Some((VaultId::from_path(&path)?, health))).collect();
+    metrics.text() + &vaults::text(&vaults)
+}
+
+pub(crate) async fn upkeep(app: Arc<AppState>) {
+    let mut ticks = tokio::time::interval(UPKEEP_INTERVAL);
+    loop {
+        ticks.tick().await;
+        app.metrics.run_upkeep();
+    }
+}
