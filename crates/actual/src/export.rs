@@ -16,6 +16,7 @@
 //!   lacks are an error.
 
 mod archive;
+mod error;
 mod key;
 mod replay;
 
@@ -27,9 +28,10 @@ use sync_store::{BlobChunkId, BlobId};
 use tokio::runtime::Handle;
 
 pub use self::archive::BudgetArchive;
+pub use self::error::ExportError;
 use self::key::{AppKey, EncryptedData};
 use self::replay::{CellMessage, Replay};
-use crate::content::{self, DamagedContent};
+use crate::content::{self};
 use crate::gateway::PIECE_BYTES;
 use crate::gateway_state::BudgetFile;
 use crate::inventory::StoredBudget;
@@ -41,68 +43,6 @@ const PAGE_BYTES_MAX: usize = 1 << 20;
 /// What a budget's metadata says of one server and one device: another one has its own.
 const METADATA_OF_A_DEVICE: [&str; 6] =
     ["cloudFileId", "encryptKeyId", "groupId", "lastSyncedTimestamp", "lastUploaded", "userId"];
-
-/// Why a budget cannot be exported.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExportError {
-    /// The file was lost before the import.
-    #[error("it has no file yet: an app that has the budget uploads it, by Reset sync")]
-    NoFile,
-    /// No password was given.
-    #[error("the apps encrypt it, with a password of its own")]
-    Encrypted,
-    /// Not the password that the apps' key is made from.
-    #[error("this is not the password that the apps encrypt it with")]
-    WrongKeyPassword,
-    /// More than any app imports.
-    #[error("unpacked it is larger than {} MiB, and no app imports that", archive::BYTES_MAX >> 20)]
-    TooLarge,
-    /// An app with later migrations made changes after the last upload.
-    #[error(
-        "there are changes of {column}, which its file does not have: they were made by a newer \
-         app. Open the budget in that app, and choose Reset sync, which uploads it anew"
-    )]
-    NewerApp {
-        /// Table and column.
-        column: String,
-    },
-    /// The file or a message is not what apps make.
-    #[error("{0}")]
-    Damaged(String),
-    /// An app uploaded the file anew meanwhile.
-    #[error("an app uploaded it while it was read: export it again")]
-    Changed,
-    /// A vault refused.
-    #[error(transparent)]
-    Store(#[from] sync_store::Error),
-}
-
-impl ExportError {
-    /// The code for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NoFile => "no_file",
-            Self::Encrypted => "encrypted",
-            Self::WrongKeyPassword => "wrong_password",
-            Self::TooLarge => "too_large",
-            Self::NewerApp { .. } => "newer_app",
-            Self::Damaged(_) => "damaged",
-            Self::Changed => "busy",
-            Self::Store(_) => "failed",
-        }
-    }
-
-    fn damaged(what: &str, why: impl std::fmt::Display) -> Self {
-        Self::Damaged(format!("{what}: {why}"))
-    }
-}
-
-impl From<DamagedContent> for ExportError {
-    fn from(damaged: DamagedContent) -> Self {
-        Self::Damaged(damaged.to_string())
-    }
-}
 
 /// A budget that can be imported.
 pub struct ExportedBudget {

@@ -19,76 +19,43 @@ mod budget;
 mod cors;
 mod download;
 mod error;
+mod fallback;
 mod files;
 mod form;
 mod head;
 mod info;
 mod json_response;
+mod last_seen;
 mod session;
+pub(crate) mod state;
 mod sync;
 mod upload;
-mod web;
+mod upload_locks;
+mod web_files;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use accounts::Login;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, any};
-use server::{Asset, GatewayServices};
+use server::GatewayServices;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::decompression::RequestDecompressionLayer;
 
 pub(crate) use self::budget::is_id;
-use self::session::LastSeenCache;
+use self::last_seen::LastSeenCache;
+use self::state::{ActualGateway, GatewaySettings};
 pub(crate) use self::upload::PIECE_BYTES;
-use self::upload::UploadLocks;
-use self::web::WebFiles;
+use self::upload_locks::UploadLocks;
+use self::web_files::WebFiles;
 
 /// Longer than an app is busy between two requests: importing a thousand transactions takes it
 /// ten seconds.
 pub const IDLE_MAX: Duration = Duration::from_mins(2);
 /// Answers below this are not worth compressing.
 const COMPRESSED_BYTES_MIN: u64 = 1_024;
-
-/// How a gateway is set up.
-#[derive(Clone, Debug)]
-pub struct GatewaySettings {
-    /// The Warren account that stands for the server's user.
-    pub login: Login,
-    /// Whether the account is made elsewhere. Else whoever comes first sets its password.
-    pub is_closed: bool,
-    /// Whether logins may come without a password: a trusted proxy adds it, in a header.
-    pub has_header_login: bool,
-    /// The files that `actualpy` asks for, where there is no web app, which has them, too.
-    pub data: &'static [Asset],
-    /// The web app: the folder `build` of the npm package `@actual-app/web`.
-    pub web: Option<PathBuf>,
-    /// Bytes of a budget file.
-    pub upload_bytes_max: u64,
-    /// Bytes of a request with messages.
-    pub sync_bytes_max: usize,
-}
-
-impl GatewaySettings {
-    /// Bytes of a budget file, unless told otherwise: ten times what the published server takes.
-    pub const UPLOAD_BYTES_MAX: u64 = 500 << 20;
-    /// Bytes of a request with messages, unless told otherwise: some 800,000 messages, five times
-    /// what the published server takes.
-    pub const SYNC_BYTES_MAX: usize = 100 << 20;
-}
-
-/// What every handler shares.
-pub(crate) struct ActualGateway {
-    pub(crate) services: GatewayServices,
-    pub(crate) settings: GatewaySettings,
-    pub(crate) last_seen: LastSeenCache,
-    pub(crate) uploads: UploadLocks,
-    pub(crate) web: WebFiles,
-}
 
 /// The routes.
 pub fn router(services: GatewayServices, settings: GatewaySettings) -> Router {
@@ -104,7 +71,7 @@ pub fn router(services: GatewayServices, settings: GatewaySettings) -> Router {
         .quality(CompressionLevel::Fastest)
         .compress_when(is_worth_it);
     endpoints()
-        .fallback(web::fallback)
+        .fallback(fallback::fallback)
         .with_state(Arc::new(gateway))
         .layer(compression)
         // Its limits count what comes out of it.
@@ -114,7 +81,7 @@ pub fn router(services: GatewayServices, settings: GatewaySettings) -> Router {
 
 fn endpoints() -> Router<Arc<ActualGateway>> {
     // By another method an endpoint is no endpoint: no answer here is 405.
-    let path = || -> MethodRouter<Arc<ActualGateway>> { any(web::fallback) };
+    let path = || -> MethodRouter<Arc<ActualGateway>> { any(fallback::fallback) };
     Router::new()
         .route("/account/needs-bootstrap", path().get(account::needs_bootstrap))
         .route("/account/login-methods", path().get(account::login_methods))

@@ -29,5 +29,6 @@ mod test_vectors;
 pub mod trie;
 pub mod wire;
 
-pub use gateway::{GatewaySettings, IDLE_MAX, router};
+pub use gateway::state::GatewaySettings;
+pub use gateway::{IDLE_MAX, router};
 pub use gateway_state::repair_gateway_state;

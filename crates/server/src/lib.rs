@@ -50,6 +50,7 @@ use crate::http::accept::HttpListener;
 pub use crate::http::cors::{AllowedOrigin, InvalidOrigin};
 pub use crate::http::peer::UnreadBodyMarker;
 pub use crate::http::site::{Asset, StaticSite};
+pub use crate::http::stream_body::{StreamAborted, body_from_channel};
 
 /// Connections that the system holds until they are accepted. More than these it lets wait by
 /// itself, for seconds: so there are as many as a flood brings while others are accepted.

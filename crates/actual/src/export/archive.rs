@@ -7,11 +7,7 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use crate::export::ExportError;
-
-/// What is in an archive, unpacked: more than this no app imports (version 26.9.0,
-/// `@actual-app/core/server/util/zip.ts`).
-pub(super) const BYTES_MAX: u64 = 500 << 20;
+use crate::export::error::{ARCHIVE_BYTES_MAX, ExportError};
 
 const DATABASE: &str = "db.sqlite";
 const METADATA: &str = "metadata.json";
@@ -38,7 +34,7 @@ impl BudgetArchive {
     /// Makes the archive.
     pub fn write(self) -> Result<Vec<u8>, ExportError> {
         let metadata = Value::Object(self.metadata).to_string().into_bytes();
-        if (self.database.len() + metadata.len()) as u64 > BYTES_MAX {
+        if (self.database.len() + metadata.len()) as u64 > ARCHIVE_BYTES_MAX {
             return Err(ExportError::TooLarge);
         }
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
@@ -59,9 +55,9 @@ fn damaged(why: ZipError) -> ExportError {
 fn entry(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>, ExportError> {
     let entry = archive.by_name(name).map_err(damaged)?;
     let mut content = Vec::new();
-    let read = entry.take(BYTES_MAX + 1).read_to_end(&mut content);
+    let read = entry.take(ARCHIVE_BYTES_MAX + 1).read_to_end(&mut content);
     read.map_err(|why| damaged(why.into()))?;
-    if content.len() as u64 > BYTES_MAX { Err(ExportError::TooLarge) } else { Ok(content) }
+    if content.len() as u64 > ARCHIVE_BYTES_MAX { Err(ExportError::TooLarge) } else { Ok(content) }
 }
 
 #[cfg(test)]

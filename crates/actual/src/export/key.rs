@@ -13,7 +13,7 @@ use ring::pbkdf2::{PBKDF2_HMAC_SHA512, derive};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::export::ExportError;
+use crate::export::error::ExportError;
 use crate::gateway_state::BudgetKey;
 
 const ROUNDS: NonZeroU32 = NonZeroU32::new(10_000).expect("it is not 0");

@@ -18,7 +18,7 @@ use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
-use crate::export::ExportError;
+use crate::export::error::ExportError;
 use crate::trie::MerkleTrie;
 
 /// Messages of this table are no rows, but members of the budget's metadata.

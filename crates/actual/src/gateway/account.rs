@@ -7,12 +7,12 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use server::GatewayServices;
 
-use crate::gateway::ActualGateway;
 use crate::gateway::error::ActualError;
 use crate::gateway::form::FormBody;
 use crate::gateway::head::RequestHead;
 use crate::gateway::json_response::JsonUtf8;
 use crate::gateway::session::text;
+use crate::gateway::state::ActualGateway;
 use crate::gateway_state::OwnerState;
 
 /// Preferences that all apps share, and bytes of their names and texts: they are told at each look

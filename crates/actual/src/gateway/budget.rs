@@ -8,9 +8,9 @@ use serde_json::Value;
 use server::GatewayServices;
 use sync_store::{MessageBatch, UpdateStateFn, Vault};
 
-use crate::gateway::ActualGateway;
 use crate::gateway::error::ActualError;
 use crate::gateway::session::AppSession;
+use crate::gateway::state::ActualGateway;
 use crate::gateway_state::BudgetState;
 
 /// A budget's vault, open, and the record as it was read.

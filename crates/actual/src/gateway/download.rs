@@ -13,15 +13,14 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_range_header::parse_range_header;
-use server::MemoryOwner;
-use server::stream_body::{self, StreamAborted};
+use server::{MemoryOwner, StreamAborted, body_from_channel};
 use sync_store::{BlobChunkId, BlobId, Vault};
 use tokio::sync::mpsc;
 
-use crate::gateway::ActualGateway;
 use crate::gateway::error::{ActualError, page};
 use crate::gateway::head::RequestHead;
 use crate::gateway::session::text;
+use crate::gateway::state::ActualGateway;
 use crate::gateway::upload::PIECE_BYTES;
 use crate::gateway_state::BudgetFile;
 
@@ -99,7 +98,7 @@ fn part(
     let (sender, receiver) = mpsc::channel(PIECES_WAITING_MAX);
     let chunks = BlobSender { gateway, vault, holder, blob };
     tokio::spawn(chunks.send(start, end, sender));
-    let mut response = stream_body::body_from_channel(receiver).into_response();
+    let mut response = body_from_channel(receiver).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
     headers.insert(CONTENT_LENGTH, HeaderValue::from(end - start));

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde_json::{Value, json};
 
-use crate::gateway::ActualGateway;
 use crate::gateway::budget::{OpenBudget, amend};
 use crate::gateway::error::ActualError;
 use crate::gateway::form::FormBody;
 use crate::gateway::head::RequestHead;
 use crate::gateway::json_response::JsonUtf8;
 use crate::gateway::session::{AppSession, text};
+use crate::gateway::state::ActualGateway;
 use crate::gateway_state::{BudgetKey, BudgetState};
 use crate::trie::MerkleTrie;
 

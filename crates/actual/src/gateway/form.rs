@@ -9,9 +9,9 @@ use axum::http::header::CONTENT_TYPE;
 use serde_json::{Map, Value};
 use server::{BodyLimits, IncomingBody, MemoryOwner};
 
-use crate::gateway::ActualGateway;
 use crate::gateway::error::ActualError;
 use crate::gateway::head::RequestHead;
+use crate::gateway::state::ActualGateway;
 use crate::wire::SYNC_MEDIA_TYPE;
 
 /// Bytes of a body that carries neither messages nor a file. The longest, preferences, may take

@@ -6,11 +6,11 @@ use axum::extract::State;
 use axum::response::Html;
 use serde_json::{Value, json};
 
-use crate::gateway::ActualGateway;
 use crate::gateway::error::ActualError;
 use crate::gateway::form::FormBody;
 use crate::gateway::head::RequestHead;
 use crate::gateway::json_response::JsonUtf8;
+use crate::gateway::state::ActualGateway;
 
 /// The release of the published server that this gateway is held to.
 const VERSION: &str = "26.9.0";

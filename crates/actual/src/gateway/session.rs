@@ -6,26 +6,20 @@
 //! - An account with as many tokens as it may have loses one at the next login, not the login.
 
 use std::net::IpAddr;
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use accounts::{DeviceId, DeviceToken, UnlockedAccount};
 use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, HeaderValue};
-use lru::LruCache;
 use server::GatewayServices;
 use sync_store::{DeviceActivity, MessageBatch, Quota, Vault, VaultDevice};
 use uuid::Uuid;
 
-use crate::gateway::ActualGateway;
 use crate::gateway::error::ActualError;
 use crate::gateway::head::RequestHead;
+use crate::gateway::state::ActualGateway;
 use crate::gateway_state::OwnerState;
 
-/// How often a device's last sync is noted: often enough for a list of devices.
-const NOTE_INTERVAL_MS: u64 = 10 * 60 * 1_000;
-/// Devices whose notes are remembered.
-const NOTED_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
 /// A device that was seen so lately is not revoked to make room.
 const IN_USE_MS: u64 = 60 * 60 * 1_000;
 /// Of what an app calls itself.
@@ -35,28 +29,6 @@ const NAME_CHARACTERS_MAX: usize = 200;
 pub(crate) struct AppSession {
     pub(crate) device: DeviceId,
     pub(crate) unlocked: UnlockedAccount,
-}
-
-/// When each device was last noted to be here.
-pub(crate) struct LastSeenCache(Mutex<LruCache<DeviceId, u64>>);
-
-impl Default for LastSeenCache {
-    fn default() -> Self {
-        Self(Mutex::new(LruCache::new(NOTED_COUNT_MAX)))
-    }
-}
-
-impl LastSeenCache {
-    /// Whether it is time for another note; if so, it counts as made.
-    fn is_due(&self, client: &DeviceId, now_ms: u64) -> bool {
-        let mut noted = self.0.lock().expect("no code panics while it holds this lock");
-        let last_ms = noted.get(client).copied().unwrap_or_default();
-        let is_due = last_ms + NOTE_INTERVAL_MS <= now_ms;
-        if is_due {
-            noted.put(client.clone(), now_ms);
-        }
-        is_due
-    }
 }
 
 impl ActualGateway {

@@ -15,22 +15,22 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use crdt::{Message, Timestamp};
-use server::stream_body::{self, StreamAborted};
-use server::{MESSAGE_BYTES, MemoryOwner, MemoryReservation, page_bytes};
+use server::{
+    MESSAGE_BYTES, MemoryOwner, MemoryReservation, StreamAborted, body_from_channel, page_bytes,
+};
 use sync_store::{MessageBatch, UpdateStateFn, Vault};
 use tokio::sync::mpsc;
 
-use crate::content;
-use crate::gateway::ActualGateway;
 use crate::gateway::budget::{check_sync, is_id};
 use crate::gateway::error::ActualError;
 use crate::gateway::form::raw;
 use crate::gateway::head::RequestHead;
 use crate::gateway::session::token;
+use crate::gateway::state::ActualGateway;
 use crate::gateway_state::{BudgetState, with_trie};
-use crate::since;
 use crate::trie::MerkleTrie;
 use crate::wire::{ActualSyncRequest, SYNC_MEDIA_TYPE, put_merkle, put_message};
+use crate::{content, since};
 
 const METHOD: HeaderName = HeaderName::from_static("x-actual-sync-method");
 /// Bytes of messages of an answer that are in memory at one time; a page more may wait for the
@@ -254,7 +254,7 @@ impl SyncResponseStream {
                 });
             }
         });
-        (headers, stream_body::body_from_channel(receiver)).into_response()
+        (headers, body_from_channel(receiver)).into_response()
     }
 
     /// The next messages, and after the last of them the trie.

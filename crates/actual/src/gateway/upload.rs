@@ -11,9 +11,7 @@
 //! # Not here
 //! - Their way out → `download.rs`.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use accounts::VaultId;
 use axum::extract::{Request, State};
@@ -23,16 +21,15 @@ use percent_encoding::percent_decode_str;
 use serde_json::json;
 use server::{GatewayServices, IncomingBody, MemoryOwner};
 use sync_store::{BlobChunkId, BlobId, CompleteBlob, Error, UpdateStateFn, Vault};
-use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use uuid::Uuid;
 
-use crate::gateway::ActualGateway;
 use crate::gateway::budget::{EncryptMetaKey, check_upload, is_id};
 use crate::gateway::error::ActualError;
 use crate::gateway::form::raw;
 use crate::gateway::head::RequestHead;
 use crate::gateway::json_response::JsonUtf8;
 use crate::gateway::session::{AppSession, text};
+use crate::gateway::state::ActualGateway;
 use crate::gateway_state::{BudgetFile, BudgetState};
 use crate::trie::MerkleTrie;
 
@@ -42,30 +39,6 @@ pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
 /// What an upload has in memory: a chunk, what has come of the next, and one on its way to disk.
 const UPLOAD_ROOM_BYTES: usize = 3 * PIECE_BYTES;
-/// How long an upload waits for another one of the same budget.
-const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
-
-/// Whose turn it is to upload, by vault.
-#[derive(Default)]
-pub(crate) struct UploadLocks(Mutex<HashMap<VaultId, Weak<Turn<()>>>>);
-
-impl UploadLocks {
-    /// Waits for one's turn, which lasts until it is dropped.
-    async fn lock(&self, vault: &VaultId) -> Result<OwnedMutexGuard<()>, ActualError> {
-        let permit = {
-            let mut turns = self.0.lock().expect("no code panics while it holds this lock");
-            turns.retain(|_, permit| permit.strong_count() > 0);
-            turns.get(vault).and_then(Weak::upgrade).unwrap_or_else(|| {
-                let permit = Arc::new(Turn::new(()));
-                turns.insert(vault.clone(), Arc::downgrade(&permit));
-                permit
-            })
-        };
-        let permit = tokio::time::timeout(TURN_WAIT_MAX, permit.lock_owned()).await;
-        permit.map_err(|_elapsed| ActualError::Busy)
-    }
-}
-
 /// What the headers of an upload say.
 #[derive(Clone)]
 struct UploadHeaders {

@@ -9,7 +9,7 @@ use hyper::body::Frame;
 use tokio::sync::mpsc;
 
 /// The body of what is received, until the channel is closed.
-pub(crate) fn body_from_channel(receiver: mpsc::Receiver<Result<Bytes, StreamAborted>>) -> Body {
+pub fn body_from_channel(receiver: mpsc::Receiver<Result<Bytes, StreamAborted>>) -> Body {
     Body::new(ChannelBody(receiver))
 }
 
@@ -30,4 +30,4 @@ impl hyper::body::Body for ChannelBody {
 /// Tells hyper to close the connection before the end of the body.
 #[derive(Debug, thiserror::Error)]
 #[error("the stream broke off")]
-pub(crate) struct StreamAborted;
+pub struct StreamAborted;

@@ -5,21 +5,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
 };
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use server::{Asset, StaticSite};
 use tower_http::services::{ServeDir, ServeFile};
-
-use crate::gateway::ActualGateway;
-use crate::gateway::error::page;
-use crate::gateway::head::RequestHead;
 
 /// What has the web app in its folder `build`.
 const PACKAGE: &str = "@actual-app/web";
@@ -68,7 +63,7 @@ impl WebFiles {
     }
 
     /// `None` if nothing is there.
-    async fn file(&self, request: Request) -> Option<Response> {
+    pub(crate) async fn file(&self, request: Request) -> Option<Response> {
         match self {
             Self::App(app) => Some(app.file(request).await),
             Self::Data(data) => Some(data.find(request.uri().path())?.answer(request.headers())),
@@ -115,20 +110,4 @@ fn name_character_set(headers: &mut HeaderMap) {
         let named = HeaderValue::try_from(format!("{media_type}; charset=utf-8"));
         headers.insert(CONTENT_TYPE, named.expect("it was a header's value"));
     }
-}
-
-/// What no endpoint answers.
-pub(crate) async fn fallback(
-    State(gateway): State<Arc<ActualGateway>>,
-    request: Request,
-) -> Response {
-    // Nothing under this path answers anybody without a token.
-    if request.uri().path().starts_with("/sync")
-        && let Err(fault) = gateway.session(&RequestHead::from_request(&request), None).await
-    {
-        return fault.into_response();
-    }
-    let is_read = [Method::GET, Method::HEAD].contains(request.method());
-    let found = if is_read { gateway.web.file(request).await } else { None };
-    found.unwrap_or_else(|| (StatusCode::NOT_FOUND, page("nothing is here")).into_response())
 }
