@@ -26,96 +26,58 @@
 // Links SQLite3 Multiple Ciphers under rusqlite.
 use sqlite3mc_sys as _;
 
-mod account_encryption;
-mod added_columns;
-mod affinity;
-mod comparison;
-mod conflicts;
+mod apply;
+mod capture;
 mod connection_flags;
-mod content_codec;
-mod ddl;
-mod declaration;
-mod deleted;
-mod devices;
-mod edit;
-mod erasure;
 mod error;
-mod event_stream;
 mod file_identity;
 mod file_key;
-mod hidden_rows;
-mod history;
-#[cfg(not(target_family = "wasm"))]
-mod http_transport;
-mod ingest;
-mod json;
-mod left_out;
-mod materialize;
-mod merge;
-mod message_log;
+mod inspect;
+mod log;
 mod meta;
-mod page_stream;
-mod provisional_keys;
-mod recovery_phrase;
-mod references;
-mod remote_tables;
-mod renumber;
+mod progress;
 mod replica;
-mod replica_status;
-mod row_state;
-mod row_writer;
-mod schema_change;
-mod schema_conflict;
-mod sign_in;
+mod row_id;
+mod schema;
+mod sql_text;
 mod sql_value;
 mod sync;
-mod sync_report;
-mod sync_status;
-mod timestamping;
-mod trackable_tables;
-mod tracked_table;
 mod tracking;
 mod transport;
-mod triggers;
-#[cfg(not(target_family = "wasm"))]
-mod trust;
-mod unique;
-mod unseen;
-mod value_chunks;
-mod verify;
-mod visibility_override;
 
+pub use capture::renumber::RenumberedRow;
 /// What a cell holds.
 pub use crdt::Value;
-
-pub use conflicts::{Conflict, ConflictEdit, ResolvedEdit};
-pub use deleted::DeletedRow;
-pub use edit::{CellEdit, EditOutcome};
-pub use erasure::ErasureTarget;
 pub use error::{Error, RecoveryPhraseError, Result};
-#[cfg(not(target_family = "wasm"))]
-pub use event_stream::EventStream;
-pub use event_stream::{EventStreamDecoder, KEEPALIVE_TIMEOUT, RetryBackoff, ServerEvent};
 pub use file_key::{FileKey, check_key};
-pub use hidden_rows::{HiddenRow, JoinedRow};
-pub use history::{HistoryCell, HistoryEntry};
-#[cfg(not(target_family = "wasm"))]
-pub use http_transport::HttpTransport;
-pub use page_stream::PageDecoder;
-pub use recovery_phrase::RecoveryPhrase;
-pub use renumber::RenumberedRow;
+pub use inspect::conflicts::{Conflict, ConflictEdit, ResolvedEdit};
+pub use inspect::deleted::DeletedRow;
+pub use inspect::edit::{CellEdit, EditOutcome};
+pub use inspect::erasure::ErasureTarget;
+pub use inspect::hidden_rows::{HiddenRow, JoinedRow};
+pub use inspect::history::{HistoryCell, HistoryEntry};
+pub use inspect::replica_status::{OverriddenRow, RemoteStatus, ReplicaStatus, TableStatus};
+pub use inspect::sync_status::SyncStatus;
+pub use inspect::verify::{RowDifference, RowDifferenceKind, TablesVerification};
+pub use log::rejected::RejectedMessages;
+pub use progress::SyncProgress;
 pub use replica::Replica;
-pub use replica_status::{
-    MissingConstraint, OverriddenRow, RemoteStatus, ReplicaStatus, TableStatus,
-};
-pub use schema_conflict::{SchemaConflict, SchemaConflictKind};
-pub use sync::{SyncContext, SyncProgress};
-pub use sync_report::{RejectedMessages, SetDiscrepancy, SyncReport};
-pub use sync_status::SyncStatus;
+pub use schema::missing_constraints::MissingConstraint;
+pub use schema::schema_conflict::{SchemaConflict, SchemaConflictKind};
+pub use sync::SyncContext;
+#[cfg(not(target_family = "wasm"))]
+pub use sync::blocking::{PageStream, Transport};
+pub use sync::recovery_phrase::RecoveryPhrase;
+pub use sync::sync_report::{SetDiscrepancy, SyncReport};
 pub use tracking::TrackingResult;
+#[cfg(not(target_family = "wasm"))]
+pub use transport::event_stream::EventStream;
+pub use transport::event_stream::{
+    EventStreamDecoder, KEEPALIVE_TIMEOUT, RetryBackoff, ServerEvent,
+};
+#[cfg(not(target_family = "wasm"))]
+pub use transport::http_transport::HttpTransport;
+pub use transport::page_stream::PageDecoder;
+#[cfg(not(target_family = "wasm"))]
+pub use transport::trust::TrustedRoots;
 pub use transport::{ANSWER_BYTES_MAX, AsyncPageStream, AsyncTransport, PullParams};
-#[cfg(not(target_family = "wasm"))]
-pub use transport::{PageStream, Transport};
-#[cfg(not(target_family = "wasm"))]
-pub use trust::TrustedRoots;
-pub use verify::{RowDifference, RowDifferenceKind, TablesVerification};

@@ -1,8 +1,10 @@
 //! SQLite's values and messages' values, each as the other.
 
-use crdt::{LargeValue, Value};
+use crdt::{LargeValue, Timestamp, Value};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
+
+use crate::error::{Error, Result};
 
 /// A value to bind.
 pub(crate) struct BoundValue<'a>(pub(crate) &'a Value);
@@ -73,5 +75,13 @@ fn read_one(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
         ValueRef::Real(real) => Value::Real(real),
         ValueRef::Text(text) => Value::from_text_bytes(text),
         ValueRef::Blob(blob) => Value::Blob(blob.to_vec()),
+    })
+}
+
+pub(crate) fn timestamp(row: &rusqlite::Row<'_>, column: usize) -> Result<Timestamp> {
+    let bytes = row.get_ref(column)?.as_blob().map_err(rusqlite::Error::from)?;
+    Timestamp::from_bytes(bytes).map_err(|source| Error::CorruptMessage {
+        timestamp: format!("{bytes:02x?}"),
+        reason: source.to_string(),
     })
 }

@@ -7,9 +7,15 @@
 //! - Everything received is shown in one transaction: at the end, and before new rows with counted
 //!   keys are sent.
 
+pub(crate) mod account_encryption;
 mod apply;
+#[cfg(not(target_family = "wasm"))]
+pub(crate) mod blocking;
 mod enable_e2ee;
 mod push;
+pub(crate) mod recovery_phrase;
+pub(crate) mod sign_in;
+pub(crate) mod sync_report;
 
 use std::collections::HashSet;
 
@@ -17,20 +23,20 @@ use crdt::{Fingerprint, Timestamp};
 use protocol::{
     DeviceState, ErrorCode, PullOutcome, PullResponse, SetReconciler, SyncRound, SyncStep,
 };
-
 use rusqlite::Connection;
 
-use crate::devices::pending_upload_count;
+use self::sync_report::{SetDiscrepancy, SyncReport};
+use crate::capture::timestamping::{self, CorrectedClock};
 use crate::error::{Error, Result};
-use crate::ingest::append_received;
-use crate::message_log;
+use crate::inspect::devices::pending_upload_count;
+use crate::log::ingest::append_received;
+use crate::log::message_log;
 use crate::meta::{self, ReplicaMetaKey};
+use crate::progress::SyncProgress;
 use crate::replica::Replica;
-use crate::sync_report::{SetDiscrepancy, SyncReport};
-use crate::timestamping::{self, CorrectedClock};
-use crate::tracked_table::TrackedTable;
+use crate::schema::tracked_table::TrackedTable;
+use crate::tracking::schema_change;
 use crate::transport::{AsyncTransport, PullParams};
-use crate::{account_encryption, schema_change};
 
 /// Messages of a page at most; the bytes bound is the protocol's.
 const PAGE_COUNT_MAX: usize = 10_000;
@@ -43,20 +49,6 @@ const SETS_COUNT_MAX: u32 = 3;
 
 /// How many messages that cannot be kept one sync may receive.
 const REFUSALS_COUNT_MAX: u64 = 1_000;
-
-/// Messages or rows between two words about how far a sync is.
-pub(crate) const PROGRESS_EVERY: usize = 1_000;
-
-/// How far a sync is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SyncProgress {
-    /// Messages received, of how many.
-    Received(u64, u64),
-    /// Messages sent, of how many.
-    Sent(u64, u64),
-    /// Messages merged or rows shown.
-    Applied(u64),
-}
 
 /// What a sync may do, and what it needs from outside.
 pub struct SyncContext<'a> {

@@ -6,20 +6,28 @@
 //! - Untracking everything leaves no trace: the user's schema is as it was.
 //!
 //! # Not here
-//! - What keeps it right when the schema changes → `schema_change.rs`.
+//! - What keeps it right when the schema changes → `tracking/schema_change.rs`.
+
+pub(crate) mod added_columns;
+pub(crate) mod comparison;
+pub(crate) mod schema_change;
+pub(crate) mod track_tables;
+pub(crate) mod trackable_tables;
 
 use crdt::{BackfillClock, CellWrite, Change, Fingerprint, RowState, Value};
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::apply::row_state::{self, NameResolver};
+use crate::capture::triggers;
 use crate::error::{Error, Result};
-use crate::message_log::MessageLog;
+use crate::log::message_log::MessageLog;
+use crate::log::value_chunks;
 use crate::meta::{self, ReplicaMetaKey};
-use crate::row_state::{self, NameResolver, RowId};
+use crate::row_id::RowId;
+use crate::schema::tracked_table::{CapturedColumn, DeclaredColumn, DeclaredTable, TrackedTable};
+use crate::schema::unique;
+use crate::sql_text::quote;
 use crate::sql_value::read;
-use crate::tracked_table::{
-    self, CapturedColumn, DeclaredColumn, DeclaredTable, TrackedTable, quote,
-};
-use crate::{materialize, triggers, value_chunks};
 
 /// What tracking a table found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +47,7 @@ pub struct TrackingResult {
 pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<TrackingResult> {
     let name = &declared.name;
     let id = NameResolver::new(db)?.table(name)?;
-    let counts = tracked_table::is_rowid_alias(db, name)?;
+    let counts = unique::is_rowid_alias(db, name)?;
     let sql = "SELECT tracked FROM warren_table WHERE id = ?1";
     if db.query_row(sql, [id], |row| row.get::<_, bool>(0))? {
         return Ok(TrackingResult {
@@ -56,7 +64,7 @@ pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<Trackin
     let table = find(db, id)?;
     triggers::install(db, &table)?;
     // What other devices sent of this table before it was tracked here is to be shown.
-    materialize::mark_table_dirty(db, id)?;
+    row_state::mark_table_dirty(db, id)?;
     let rows = add_backfill(db, &table)?;
     Ok(TrackingResult { table: name.clone(), rows, was_tracked: false, has_auto_key: counts })
 }

@@ -1,13 +1,17 @@
 //! The sync's last step: what was received is merged into the state and shown.
 
-use super::{SyncDriver, SyncProgress};
+use super::SyncDriver;
+use crate::apply::{materialize, merge, visibility_override};
+use crate::capture::{renumber, timestamping};
 use crate::error::Result;
+use crate::inspect::{conflicts, erasure, replica_status};
+use crate::log::message_log;
 use crate::meta::{self, ReplicaMetaKey};
-use crate::tracked_table::TrackedTable;
-use crate::{
-    account_encryption, conflicts, erasure, materialize, merge, message_log, remote_tables,
-    renumber, replica_status, schema_change, schema_conflict, timestamping, visibility_override,
-};
+use crate::progress::SyncProgress;
+use crate::schema::tracked_table::TrackedTable;
+use crate::schema::{remote_tables, schema_conflict};
+use crate::sync::account_encryption;
+use crate::tracking::schema_change;
 
 impl SyncDriver<'_, '_> {
     /// Shows what was received: one transaction, before which local changes get their time.

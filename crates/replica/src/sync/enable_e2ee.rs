@@ -16,14 +16,14 @@ use crdt::{EncryptionMode, Fingerprint, Message};
 use protocol::{DeviceState, EnableE2eeRequest, ErrorCode, SyncRound, SyncStep};
 
 use super::{SyncDriver, fingerprint};
-use crate::account_encryption::{self, PendingPhrase};
+use crate::capture::timestamping;
 use crate::error::{Error, RecoveryPhraseError, Result};
-use crate::ingest::keep_sealed;
-use crate::message_log;
+use crate::log::ingest::keep_sealed;
+use crate::log::message_log;
 use crate::meta::{self, ReplicaMetaKey};
-use crate::recovery_phrase;
-use crate::timestamping;
-use crate::tracked_table::TrackedTable;
+use crate::schema::tracked_table::TrackedTable;
+use crate::sync::account_encryption::{self, PendingPhrase};
+use crate::sync::recovery_phrase;
 
 /// Other devices may push while this one pulls; until one has begun, that goes on.
 const TRIES_MAX: u32 = 8;

@@ -4,15 +4,17 @@ use bytes::Bytes;
 use crdt::Change;
 use protocol::{ErrorCode, PushOutcome, PushRequest, SyncRound};
 
-use super::{SyncDriver, SyncProgress, enter_set, fingerprint};
-use crate::content_codec::ContentCodec;
-use crate::devices::pending_upload_count;
+use super::{SyncDriver, enter_set, fingerprint};
+use crate::capture::provisional_keys;
 use crate::error::{Error, Result};
-use crate::ingest::reassign_node_id;
-use crate::message_log::{self, AssumedServerState, MessageLog, UnsentPage};
+use crate::inspect::devices::pending_upload_count;
+use crate::log::content_codec::ContentCodec;
+use crate::log::message_log::rewrite::reassign_node_id;
+use crate::log::message_log::{self, AssumedServerState, MessageLog, UnsentPage};
 use crate::meta::{self, ReplicaMetaKey};
+use crate::progress::SyncProgress;
 use crate::sql_value::key_to_literals;
-use crate::{account_encryption, provisional_keys};
+use crate::sync::account_encryption;
 
 /// Content bytes of a page that is sent: leaves room for framing within the server's body limit.
 const PAGE_BYTES_MAX: usize = protocol::PAGE_BYTES_MAX;

@@ -1,0 +1,311 @@
+//! Settling: makes the visible tables follow the state, constraints included.
+//!
+//! ```text
+//! 1 show    every dirty row: live → its newest values, dead → out
+//! 2 held    live rows that are not visible: of those that share a value that must be UNIQUE, the
+//!           one with the newest write is visible, as long as the table takes it
+//! 3 kept    dead rows that a visible row refers to by a foreign key are visible all the same
+//! ```
+//!
+//! # Invariants
+//! - The result depends on the set of messages alone, not on when or in which portions they came:
+//!   *held* and *kept* are functions of the state, given in their modules.
+//! - It ends: every row is decided once.
+//! - What a table is like is no reason to fail: a row that SQLite refuses is an exception with a
+//!   reason, and a table that cannot be written to is left as it is.
+//! - Foreign keys are not enforced while materializing (messages arrive in any order); afterwards
+//!   none is violated, unless the parent is not known here at all, is held, or is referred to by
+//!   columns that are not its primary key, or by values that are not stored exactly as its key is.
+
+mod hidden;
+mod resurrected;
+
+use std::collections::{HashMap, VecDeque};
+
+use crdt::Value;
+use rusqlite::Connection;
+
+use super::row_state::{self, NameResolver, UNDER_OTHER};
+use super::row_writer::{self, RowValues, WriteOutcome};
+use super::visibility_override::{self, VisibilityOverride, VisibilityOverrideKind};
+use crate::capture::provisional_keys::raise_sequence;
+use crate::capture::triggers;
+use crate::connection_flags::set_triggers;
+use crate::error::Result;
+use crate::progress::PROGRESS_EVERY;
+use crate::row_id::RowId;
+use crate::schema::schema_conflict::{SchemaConflict, SchemaConflictKind};
+use crate::schema::tracked_table::TrackedTable;
+use crate::sql_value::read;
+
+/// Unsettled rows that are looked at together: bounds memory.
+const CHUNK_COUNT_MAX: usize = 10_000;
+
+/// What materializing found.
+pub(crate) struct MaterializeOutcome {
+    /// Tables that stay as they are; their rows wait for the next time.
+    pub(crate) unwritable: Vec<SchemaConflict>,
+    /// Rows of which only one can be shown, and that are equal.
+    pub(crate) equal: Vec<EqualRows>,
+}
+
+/// A new row of this device and another device's row that are equal but for their keys, and have a
+/// value that only one of them may have.
+pub(crate) struct EqualRows {
+    pub(crate) own: RowId,
+    pub(crate) other: RowId,
+}
+
+/// Makes the tables follow the state. `progress` hears how many rows are done.
+pub(crate) fn materialize(
+    db: &Connection,
+    tables: Vec<TrackedTable>,
+    progress: impl FnMut(u64),
+) -> Result<MaterializeOutcome> {
+    let (tables, unwritable) = writable(db, tables)?;
+    let own_effects = tables.iter().map(|table| triggers::has_foreign_triggers(db, table));
+    // The user's own triggers fire for what they keep outside the tracked tables (a search index,
+    // a cache); what they do to tracked tables came as messages already, and is undone below.
+    let fire = own_effects.collect::<Result<Vec<_>>>()?.contains(&true);
+    let mut settler = Materializer {
+        db,
+        tables: &tables,
+        names: NameResolver::new(db)?,
+        to_hide: Vec::new(),
+        check_parents_of: VecDeque::new(),
+        maybe_resurrected: Vec::new(),
+        largest_keys: HashMap::new(),
+        equal: Vec::new(),
+    };
+    settler.remove_resurrected()?;
+    set_triggers(db, fire)?;
+    settler.hide_others()?;
+    settler.apply_dirty_rows(progress)?;
+    set_triggers(db, false)?;
+    settler.retry_hiding()?;
+    if fire {
+        settler.undo_trigger_effects()?;
+    }
+    settler.decide_hidden_rows()?;
+    settler.resurrect_parents()?;
+    settler.clear_dirty_rows()?;
+    settler.raise_sequences()?;
+    Ok(MaterializeOutcome { unwritable, equal: settler.equal })
+}
+
+/// The tables that rows can be put into and taken out of, and the others.
+fn writable(
+    db: &Connection,
+    tables: Vec<TrackedTable>,
+) -> Result<(Vec<TrackedTable>, Vec<SchemaConflict>)> {
+    let (mut can, mut cannot) = (Vec::with_capacity(tables.len()), Vec::new());
+    for table in tables {
+        match row_writer::why_not_writable(db, &table)? {
+            None => can.push(table),
+            Some(reason) => {
+                let kind = SchemaConflictKind::Unwritable;
+                cannot.push(SchemaConflict { table: table.name, kind, reason });
+            }
+        }
+    }
+    Ok((can, cannot))
+}
+
+struct Materializer<'a> {
+    db: &'a Connection,
+    tables: &'a [TrackedTable],
+    names: NameResolver<'a>,
+    /// Dead rows that the user's triggers did not let go.
+    to_hide: Vec<RowId>,
+    /// Visible rows whose parents are still to be looked for.
+    check_parents_of: VecDeque<RowId>,
+    /// Dead rows that something visible may refer to.
+    maybe_resurrected: Vec<RowId>,
+    /// Of the rows that changed elsewhere, by table.
+    largest_keys: HashMap<i64, i64>,
+    equal: Vec<EqualRows>,
+}
+
+impl<'a> Materializer<'a> {
+    fn table(&self, id: i64) -> Option<&'a TrackedTable> {
+        self.tables.iter().find(|table| table.id == id)
+    }
+
+    fn table_by_name(&self, name: &str) -> Option<&'a TrackedTable> {
+        self.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Takes out rows that stand in a table under the keys of others.
+    fn hide_others(&mut self) -> Result<()> {
+        self.for_each_dirty_row(UNDER_OTHER, |settler, id| match settler.table(id.table) {
+            Some(table) => settler.hide(table, id),
+            None => Ok(()),
+        })?;
+        let sql = "UPDATE warren_unsettled SET remote = 1 WHERE remote = ?1 AND table_id = ?2";
+        let mut statement = self.db.prepare_cached(sql)?;
+        for table in self.tables {
+            statement.execute((UNDER_OTHER, table.id))?;
+        }
+        Ok(())
+    }
+
+    fn apply_dirty_rows(&mut self, mut progress: impl FnMut(u64)) -> Result<()> {
+        let mut done = 0_usize;
+        self.for_each_dirty_row(1, |settler, id| {
+            settler.apply_row_state(id)?;
+            settler.note_key(id)?;
+            done += 1;
+            if done.is_multiple_of(PROGRESS_EVERY) {
+                progress(done as u64);
+            }
+            Ok(())
+        })
+    }
+
+    /// Visits the rows with this `warren_unsettled.remote`, a chunk at a time.
+    fn for_each_dirty_row(
+        &mut self,
+        remote: i64,
+        mut visit: impl FnMut(&mut Self, &RowId) -> Result<()>,
+    ) -> Result<()> {
+        let mut after = RowId { table: i64::MIN, key: Vec::new() };
+        loop {
+            let chunk = self.dirty_rows_after(&after, remote)?;
+            let Some(last) = chunk.last() else { return Ok(()) };
+            after = last.clone();
+            for id in &chunk {
+                visit(self, id)?;
+            }
+        }
+    }
+
+    fn dirty_rows_after(&self, after: &RowId, remote: i64) -> Result<Vec<RowId>> {
+        let sql = format!(
+            "SELECT table_id, key FROM warren_unsettled
+             WHERE (table_id, key) > (?1, ?2) AND remote = ?3
+             ORDER BY table_id, key LIMIT {CHUNK_COUNT_MAX}"
+        );
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let rows = statement.query_map((after.table, &after.key, remote), |row| {
+            Ok(RowId { table: row.get(0)?, key: row.get(1)? })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The rows of tables that were left as they are wait.
+    fn clear_dirty_rows(&self) -> Result<()> {
+        let sql = "DELETE FROM warren_unsettled WHERE table_id = ?1
+                   OR NOT EXISTS (SELECT 1 FROM warren_table WHERE id = table_id AND tracked)";
+        let mut statement = self.db.prepare_cached(sql)?;
+        for table in self.tables {
+            statement.execute([table.id])?;
+        }
+        Ok(())
+    }
+
+    fn note_key(&mut self, id: &RowId) -> Result<()> {
+        let Some(table) = self.table(id.table).filter(|table| table.autoincrement) else {
+            return Ok(());
+        };
+        if let [Value::Integer(key)] = id.key_values()?[..] {
+            let largest = self.largest_keys.entry(table.id).or_insert(key);
+            *largest = key.max(*largest);
+        }
+        Ok(())
+    }
+
+    /// SQLite is not to choose the key of a row that is known here and that it never saw.
+    fn raise_sequences(&self) -> Result<()> {
+        for (table, key) in &self.largest_keys {
+            if let Some(table) = self.table(*table) {
+                raise_sequence(self.db, table, *key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a live row, takes a dead one out.
+    fn apply_row_state(&mut self, id: &RowId) -> Result<()> {
+        let Some(table) = self.table(id.table) else { return Ok(()) };
+        let row = row_state::load(self.db, id)?.unwrap_or_default();
+        if !row.is_live() {
+            visibility_override::clear(self.db, id)?;
+            self.maybe_resurrected.push(id.clone());
+            return self.hide(table, id);
+        }
+        let values = match RowValues::load(&mut self.names, table, id, &row)? {
+            Ok(values) => values,
+            Err(unfit) => {
+                self.hide(table, id)?;
+                return visibility_override::set(self.db, id, &unfit);
+            }
+        };
+        match row_writer::upsert_row(self.db, table, &values)? {
+            WriteOutcome::Written => {
+                visibility_override::clear(self.db, id)?;
+                self.record_missing_parents(table, id, &values)
+            }
+            WriteOutcome::Rejected(reason) => {
+                // An older version of the row may be there still; it is not what the row is.
+                self.hide(table, id)?;
+                visibility_override::set(
+                    self.db,
+                    id,
+                    &VisibilityOverride::new(VisibilityOverrideKind::Constraint, reason),
+                )
+            }
+        }
+    }
+
+    /// Takes a row out, or notes that a trigger of the user's does not let it go.
+    fn hide(&mut self, table: &TrackedTable, id: &RowId) -> Result<()> {
+        if let WriteOutcome::Rejected(_) = row_writer::delete_row(self.db, table, id)? {
+            self.to_hide.push(id.clone());
+        }
+        Ok(())
+    }
+
+    /// No trigger fires any more.
+    fn retry_hiding(&mut self) -> Result<()> {
+        for id in std::mem::take(&mut self.to_hide) {
+            if let Some(table) = self.table(id.table) {
+                row_writer::delete_row(self.db, table, &id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A parent that is not there may be shown later, or be dead: looked for at the end.
+    fn record_missing_parents(
+        &mut self,
+        table: &TrackedTable,
+        id: &RowId,
+        values: &RowValues<'_>,
+    ) -> Result<()> {
+        for key in &table.foreign_keys {
+            if self.missing_parent(key, values)?.is_some() {
+                self.check_parents_of.push_back(id.clone());
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows that the capture triggers noted meanwhile were touched by the user's triggers (or by
+    /// us): they get their state's values back.
+    fn undo_trigger_effects(&mut self) -> Result<()> {
+        for table in self.tables {
+            let sql = format!(
+                "SELECT DISTINCT {} FROM warren_outbox WHERE table_id = ?1",
+                triggers::outbox_places(table)
+            );
+            let mut statement = self.db.prepare(&sql)?;
+            let keys = statement.query_map([table.id], |row| read(row, 0, table.key.len()))?;
+            for key in keys.collect::<rusqlite::Result<Vec<_>>>()? {
+                self.apply_row_state(&RowId::new(table.id, &key))?;
+            }
+        }
+        self.db.execute("DELETE FROM warren_outbox", [])?;
+        Ok(())
+    }
+}

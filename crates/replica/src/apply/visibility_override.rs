@@ -1,0 +1,123 @@
+//! Rows whose visibility is not their liveness, each with the reason: `warren_exception`.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::row_id::RowId;
+
+/// Why a row's visibility is not its liveness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum VisibilityOverrideKind {
+    /// Deleted, and visible: a visible row refers to it.
+    Resurrected,
+    /// Deleted, referred to, and not visible: it does not fit beside the visible rows.
+    DanglingReference,
+    /// Live, and not visible: a row with a newer write has a value that only one may have.
+    Displaced,
+    /// Live, and not visible: the table refuses it, whatever else is in it.
+    Constraint,
+    /// Live, and not visible: its key is none of this table's.
+    InvalidKey,
+    /// Live, and not visible: a part of a large value is not here yet.
+    Incomplete,
+}
+
+impl VisibilityOverrideKind {
+    const ALL: [Self; 6] = [
+        Self::Resurrected,
+        Self::DanglingReference,
+        Self::Displaced,
+        Self::Constraint,
+        Self::InvalidKey,
+        Self::Incomplete,
+    ];
+
+    /// What depends on other rows' visibility, and not only on the row.
+    pub(crate) const DEPENDENT_ON_REFERENCES: [Self; 2] =
+        [Self::Resurrected, Self::DanglingReference];
+
+    /// As it is stored, and as programs see it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Resurrected => "kept",
+            Self::DanglingReference => "missing",
+            Self::Displaced => "displaced",
+            Self::Constraint => "constraint",
+            Self::InvalidKey => "key",
+            Self::Incomplete => "incomplete",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    pub(crate) fn is_visible(self) -> bool {
+        self == Self::Resurrected
+    }
+
+    /// Live, and not visible.
+    pub(crate) fn hides_live_row(self) -> bool {
+        !Self::DEPENDENT_ON_REFERENCES.contains(&self)
+    }
+}
+
+/// A kind, with its reason in words.
+#[derive(Clone, Debug)]
+pub(crate) struct VisibilityOverride {
+    pub(crate) kind: VisibilityOverrideKind,
+    pub(crate) reason: String,
+}
+
+impl VisibilityOverride {
+    pub(crate) fn new(kind: VisibilityOverrideKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into() }
+    }
+}
+
+/// Notes that the row is one, in the place of whatever it was.
+pub(crate) fn set(db: &Connection, id: &RowId, exception: &VisibilityOverride) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO warren_exception VALUES (?1, ?2, ?3, ?4)";
+    let values = (id.table, &id.key, exception.kind.name(), &exception.reason);
+    db.prepare_cached(sql)?.execute(values)?;
+    Ok(())
+}
+
+/// Notes that the row is none.
+pub(crate) fn clear(db: &Connection, id: &RowId) -> Result<()> {
+    let sql = "DELETE FROM warren_exception WHERE table_id = ?1 AND key = ?2";
+    db.prepare_cached(sql)?.execute((id.table, &id.key))?;
+    Ok(())
+}
+
+/// Whether there is one.
+pub(crate) fn is_any(db: &Connection) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_exception)";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// All of them.
+pub(crate) fn all(db: &Connection) -> Result<Vec<(RowId, VisibilityOverrideKind)>> {
+    let mut statement = db.prepare_cached("SELECT table_id, key, kind FROM warren_exception")?;
+    let mut rows = statement.query([])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let kind = row.get_ref(2)?.as_str().ok().and_then(VisibilityOverrideKind::from_name);
+        // What another version has noted is live and not visible, or it would be shown.
+        let kind = kind.unwrap_or(VisibilityOverrideKind::Constraint);
+        all.push((RowId { table: row.get(0)?, key: row.get(1)? }, kind));
+    }
+    Ok(all)
+}
+
+/// How many there are of each kind, by its name.
+pub(crate) fn counts(db: &Connection) -> Result<BTreeMap<&'static str, u64>> {
+    let mut counts: BTreeMap<_, u64> =
+        VisibilityOverrideKind::ALL.map(|kind| (kind.name(), 0)).into();
+    for (_, kind) in all(db)? {
+        *counts.entry(kind.name()).or_default() += 1;
+    }
+    Ok(counts)
+}

@@ -1,0 +1,122 @@
+//! New rows whose keys SQLite counted: until the server has one, another device may give the same
+//! key to a row of its own.
+//!
+//! # Not here
+//! - What tells a counted key from one that a program chose → `capture`.
+//! - What becomes of a row whose key another device took → `renumber`.
+
+use crdt::{Timestamp, Value};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::Result;
+use crate::row_id::RowId;
+use crate::schema::tracked_table::TrackedTable;
+use crate::sql_text::quote;
+use crate::sql_value;
+
+pub(crate) fn record(db: &Connection, id: &RowId, timestamp: Timestamp) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO warren_counted VALUES (?1, ?2, ?3)";
+    db.prepare_cached(sql)?.execute((id.table, &id.key, timestamp.to_bytes()))?;
+    Ok(())
+}
+
+/// Whether there is such a row.
+pub(crate) fn is_any(db: &Connection) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_counted)";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// The message that made the row, if it is one of them.
+pub(crate) fn find(db: &Connection, id: &RowId) -> Result<Option<Timestamp>> {
+    let sql = "SELECT timestamp FROM warren_counted WHERE table_id = ?1 AND key = ?2";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query((id.table, &id.key))?;
+    rows.next()?.map(|row| sql_value::timestamp(row, 0)).transpose()
+}
+
+/// The row that the message made, if it is one of them.
+pub(crate) fn made_by(db: &Connection, timestamp: Timestamp) -> Result<Option<RowId>> {
+    let sql = "SELECT table_id, key FROM warren_counted WHERE timestamp = ?1";
+    let mut statement = db.prepare_cached(sql)?;
+    let found = statement.query_row([timestamp.to_bytes()], |row| {
+        Ok(RowId { table: row.get(0)?, key: row.get(1)? })
+    });
+    Ok(found.optional()?)
+}
+
+/// The message that made a row has another name.
+pub(crate) fn replace_timestamp(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
+    let sql = "UPDATE warren_counted SET timestamp = ?2 WHERE timestamp = ?1";
+    db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
+    Ok(())
+}
+
+/// The row has another key.
+pub(crate) fn update_key(db: &Connection, old: &RowId, new: &RowId) -> Result<()> {
+    let sql = "UPDATE warren_counted SET key = ?3 WHERE table_id = ?1 AND key = ?2";
+    db.prepare_cached(sql)?.execute((old.table, &old.key, &new.key))?;
+    Ok(())
+}
+
+/// The row is another device's, too.
+pub(crate) fn forget(db: &Connection, id: &RowId) -> Result<()> {
+    let sql = "DELETE FROM warren_counted WHERE table_id = ?1 AND key = ?2";
+    db.prepare_cached(sql)?.execute((id.table, &id.key))?;
+    Ok(())
+}
+
+/// Some messages up to this one were sent: the server has their rows' keys.
+pub(crate) fn remove_sent(db: &Connection, last: Timestamp) -> Result<()> {
+    let sql = "DELETE FROM warren_counted WHERE timestamp <= ?1 AND EXISTS (
+                   SELECT 1 FROM warren_message m
+                   WHERE m.timestamp = warren_counted.timestamp AND m.sent = 1)";
+    db.prepare_cached(sql)?.execute([last.to_bytes()])?;
+    Ok(())
+}
+
+/// Keys that no row of a table has or had, in order.
+pub(crate) struct FreeKeys {
+    last: i64,
+}
+
+impl FreeKeys {
+    /// Those above `at_least` and everything that the table has and the state knows.
+    pub(crate) fn above_all(db: &Connection, table: &TrackedTable, at_least: i64) -> Result<Self> {
+        let sql = format!("SELECT max({}) FROM {}", quote(&table.key[0]), quote(&table.name));
+        let shown: Option<i64> = db.query_row(&sql, [], |row| row.get(0))?;
+        let mut last = at_least.max(shown.unwrap_or(at_least));
+        let mut statement = db.prepare("SELECT key FROM warren_row WHERE table_id = ?1")?;
+        let mut rows = statement.query([table.id])?;
+        while let Some(row) = rows.next()? {
+            let id = RowId { table: table.id, key: row.get(0)? };
+            if let [Value::Integer(number)] = id.key_values()?[..] {
+                last = last.max(number);
+            }
+        }
+        Ok(Self { last })
+    }
+
+    /// The last one that was given; nothing has a greater one.
+    pub(crate) fn last(&self) -> i64 {
+        self.last
+    }
+
+    /// The next one; `None` after the largest integer.
+    pub(crate) fn draw(&mut self) -> Option<i64> {
+        self.last = self.last.checked_add(1)?;
+        Some(self.last)
+    }
+}
+
+/// From here on SQLite chooses keys above this one, if the table is `AUTOINCREMENT`.
+pub(crate) fn raise_sequence(db: &Connection, table: &TrackedTable, key: i64) -> Result<()> {
+    if !table.autoincrement {
+        return Ok(());
+    }
+    let sql = "UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1";
+    if db.prepare_cached(sql)?.execute((&table.name, key))? == 0 {
+        let sql = "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, max(?2, 0))";
+        db.prepare_cached(sql)?.execute((&table.name, key))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,363 @@
+//! Renumbering: two devices have given one counted key to a new row each. The row that the server
+//! does not have yet, which is this device's, gets the next free key, and what refers to it follows.
+//! A row that a copy of this file has sent under another key gets that one. So does a row that is
+//! equal to another device's but for its key, where only one of them can be shown (two people add the
+//! tag "urgent"): it becomes that row.
+//!
+//! Nobody else has seen the row, so its messages and those that refer to it are changed as if it had
+//! had the other key from the beginning; nothing tells that it ever had the first.
+//!
+//! # Invariants
+//! - Runs after local changes are timestamped and before remote ones are merged, in the same
+//!   transaction: whatever refers to the key in this file means this file's row.
+//! - Only messages of this device change, and only while no server has them.
+//! - A push of counted rows is stored only if the device has everything that the server has
+//!   (`protocol::PushRequest::after`), so no two devices send one counted key.
+//!
+//! # Not here
+//! - References that no foreign key declares: the report names both keys.
+//! - New rows whose keys this device knows from other rows → `timestamping/new_rows.rs`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crdt::{Change, Timestamp, Value};
+use rusqlite::Connection;
+
+use super::provisional_keys::{self, FreeKeys};
+use crate::apply::materialize::EqualRows;
+use crate::apply::merge::{merge_change, rebuild, row_of};
+use crate::apply::row_state::{self, NameResolver};
+use crate::error::Result;
+use crate::log::message_log;
+use crate::meta;
+use crate::row_id::RowId;
+use crate::schema::references::{KeyReferences, NewKeys, update_untracked_tables};
+use crate::schema::tracked_table::TrackedTable;
+
+/// A new row that got another key, since another row has the one that it had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenumberedRow {
+    /// The row's table.
+    pub table: String,
+    /// The key that it had on this device until now.
+    pub old_key: i64,
+    /// The key that it has.
+    pub new_key: i64,
+}
+
+/// Keys that are given in the place of others, by table and old key.
+type KeyMoves = HashMap<i64, BTreeMap<i64, KeyMove>>;
+
+struct KeyMove {
+    new: i64,
+    /// The message that made the row. SQLite tells a key that it counted to nobody before, so what is
+    /// older is about another row.
+    since: Timestamp,
+    /// Whether the new key is that of an equal row.
+    joins: bool,
+}
+
+/// Gives other keys to this device's new rows whose keys received messages name.
+pub(crate) fn renumber_conflicting_rows(
+    db: &Connection,
+    tables: &[TrackedTable],
+) -> Result<Vec<RenumberedRow>> {
+    if !provisional_keys::is_any(db)? {
+        return Ok(Vec::new());
+    }
+    let mut names = NameResolver::new(db)?;
+    let references = KeyReferences::new(tables);
+    let moves = plan_key_moves(db, &mut names, tables, &references)?;
+    if moves.is_empty() {
+        return Ok(Vec::new());
+    }
+    carry_out(db, &mut names, tables, &references, &moves)
+}
+
+/// Makes new rows of this device one with those of other devices that are equal.
+pub(crate) fn join(
+    db: &Connection,
+    tables: &[TrackedTable],
+    equal: &[EqualRows],
+) -> Result<Vec<RenumberedRow>> {
+    let mut moves = KeyMoves::new();
+    for EqualRows { own, other } in equal {
+        let since = provisional_keys::find(db, own)?;
+        provisional_keys::forget(db, own)?;
+        if let (Some(since), [Value::Integer(old)], [Value::Integer(new)]) =
+            (since, &own.key_values()?[..], &other.key_values()?[..])
+        {
+            let to = KeyMove { new: *new, since, joins: true };
+            moves.entry(own.table).or_default().insert(*old, to);
+        }
+    }
+    carry_out(db, &mut NameResolver::new(db)?, tables, &KeyReferences::new(tables), &moves)
+}
+
+fn carry_out(
+    db: &Connection,
+    names: &mut NameResolver<'_>,
+    tables: &[TrackedTable],
+    references: &KeyReferences,
+    moves: &KeyMoves,
+) -> Result<Vec<RenumberedRow>> {
+    rewrite_messages(db, names, tables, references, moves)?;
+    let mut new_keys = NewKeys::new();
+    let mut done = Vec::new();
+    for table in tables {
+        for (&from, &KeyMove { new: to, .. }) in moves.get(&table.id).into_iter().flatten() {
+            new_keys.entry(table.id).or_default().insert(from, to);
+            done.push(RenumberedRow { table: table.name.clone(), old_key: from, new_key: to });
+        }
+    }
+    update_untracked_tables(db, tables, &new_keys)?;
+    Ok(done)
+}
+
+/// What received messages say of rows of this device that no server has.
+#[derive(Default)]
+struct ReceivedKeys {
+    /// Rows whose keys messages name, with the messages that made the rows.
+    used_keys: BTreeMap<(i64, i64), Timestamp>,
+    /// Rows that are there already, from a file that is a copy of this one, or that this one is a
+    /// copy of.
+    twins: BTreeMap<(i64, i64), SimilarRow>,
+    /// The largest key that a message names, by table.
+    largest: HashMap<i64, i64>,
+}
+
+/// A message and another one of the same moment, in the same table.
+struct SimilarRow {
+    key: i64,
+    since: Timestamp,
+    own: Change,
+    received: Change,
+}
+
+impl ReceivedKeys {
+    fn read(
+        db: &Connection,
+        names: &mut NameResolver<'_>,
+        (tables, references): (&[TrackedTable], &KeyReferences),
+    ) -> Result<Self> {
+        let node = meta::node_id(db)?;
+        let mut received = Self::default();
+        message_log::for_each_unmerged(db, |message| {
+            let Ok(change) = names.log.decode(message) else { return Ok(()) };
+            let own = message.timestamp.with_node_id(node);
+            let Some((id, key)) = received.add_key(db, names, &change)? else { return Ok(()) };
+            let Some(row) = provisional_keys::made_by(db, own)?.filter(|row| row.table == id)
+            else {
+                return Ok(());
+            };
+            let table = tables.iter().find(|table| table.id == id);
+            let similar =
+                SimilarRow { key, since: own, own: names.log.change(own)?, received: change };
+            if let [Value::Integer(old)] = row.key_values()?[..]
+                && table.is_some_and(|table| similar.is_same_row(table, references))
+            {
+                received.twins.insert((id, old), similar);
+            }
+            Ok(())
+        })?;
+        Ok(received)
+    }
+
+    /// Notes the key that a change names: the table's number and the key, if it is one that SQLite
+    /// may have chosen.
+    fn add_key(
+        &mut self,
+        db: &Connection,
+        names: &mut NameResolver<'_>,
+        change: &Change,
+    ) -> Result<Option<(i64, i64)>> {
+        let (Change::Write { table, key, .. } | Change::Delete { table, key, .. }) = change else {
+            return Ok(None);
+        };
+        let [Value::Integer(key)] = key[..] else { return Ok(None) };
+        let id = RowId::new(names.table(table)?, &[Value::Integer(key)]);
+        let largest = self.largest.entry(id.table).or_insert(key);
+        *largest = key.max(*largest);
+        if let Some(since) = provisional_keys::find(db, &id)? {
+            self.used_keys.insert((id.table, key), since);
+        }
+        Ok(Some((id.table, key)))
+    }
+}
+
+impl SimilarRow {
+    /// Whether both wrote the same, but for keys that SQLite chose.
+    fn is_same_row(&self, table: &TrackedTable, references: &KeyReferences) -> bool {
+        let (Change::Write { cells: own, .. }, Change::Write { cells: received, .. }) =
+            (&self.own, &self.received)
+        else {
+            return false;
+        };
+        own.len() == received.len()
+            && own.iter().zip(received).all(|(own, received)| {
+                own.column == received.column
+                    && (own.value == received.value
+                        || references.target(table.id, &own.column).is_some())
+            })
+    }
+}
+
+fn plan_key_moves(
+    db: &Connection,
+    names: &mut NameResolver<'_>,
+    tables: &[TrackedTable],
+    references: &KeyReferences,
+) -> Result<KeyMoves> {
+    let mut received = ReceivedKeys::read(db, names, (tables, references))?;
+    loop {
+        let moves = assign_new_keys(db, tables, &received)?;
+        // Two rows that look the same, and refer to rows that are not, are two.
+        let before = received.twins.len();
+        received.twins.retain(|(id, _), similar| {
+            let mut own = similar.own.clone();
+            if let Some(table) = tables.iter().find(|table| table.id == *id) {
+                follow(references, table, (similar.since, &mut own), &moves);
+            }
+            own == similar.received
+        });
+        if received.twins.len() == before {
+            // The server has these rows: from here on their keys are nobody's to give.
+            for &(table, key) in received.twins.keys() {
+                provisional_keys::forget(db, &RowId::new(table, &[Value::Integer(key)]))?;
+            }
+            return Ok(moves);
+        }
+    }
+}
+
+fn assign_new_keys(
+    db: &Connection,
+    tables: &[TrackedTable],
+    received: &ReceivedKeys,
+) -> Result<KeyMoves> {
+    let mut moves = KeyMoves::new();
+    for table in tables {
+        let of_table = || (table.id, i64::MIN)..=(table.id, i64::MAX);
+        for (&(_, old), &SimilarRow { key: new, since, .. }) in received.twins.range(of_table()) {
+            if new != old {
+                moves
+                    .entry(table.id)
+                    .or_default()
+                    .insert(old, KeyMove { new, since, joins: false });
+            }
+        }
+        let taken = received.used_keys.range(of_table());
+        let mut free = None;
+        for (name, &since) in taken.filter(|(name, _)| !received.twins.contains_key(name)) {
+            let largest = received.largest.get(&table.id).copied().unwrap_or(name.1);
+            let free = match &mut free {
+                Some(free) => free,
+                none => none.insert(FreeKeys::above_all(db, table, largest)?),
+            };
+            // After the last number there is none, as for SQLite: the newest write is shown.
+            let Some(new) = free.draw() else { break };
+            moves.entry(table.id).or_default().insert(name.1, KeyMove { new, since, joins: false });
+        }
+    }
+    Ok(moves)
+}
+
+/// Puts new keys into a change of this moment; whether there was anything to put.
+fn follow(
+    references: &KeyReferences,
+    table: &TrackedTable,
+    (at, change): (Timestamp, &mut Change),
+    moves: &KeyMoves,
+) -> bool {
+    let mut has_changed = false;
+    let mut replace = |target: Option<i64>, value: &mut Value| {
+        let Value::Integer(old) = *value else { return false };
+        let to = target.and_then(|target| moves.get(&target)?.get(&old));
+        // A baseline has no time of its own: it was read while the row was there.
+        let Some(to) = to.filter(|to| at >= to.since || at.is_backfill()) else { return false };
+        *value = Value::Integer(to.new);
+        has_changed = true;
+        true
+    };
+    let (key, cells) = match change {
+        Change::Write { key, cells, .. } => (key, &mut cells[..]),
+        Change::Delete { key, .. } => (key, &mut [][..]),
+        Change::TableDeclaration { .. } | Change::Chunk { .. } | Change::Erased => return false,
+    };
+    for (column, value) in table.key.iter().zip(key) {
+        if !replace(table.has_auto_key.then_some(table.id), value) {
+            replace(references.target(table.id, column), value);
+        }
+    }
+    for cell in cells {
+        replace(references.target(table.id, &cell.column), &mut cell.value);
+    }
+    has_changed
+}
+
+fn rewrite_messages(
+    db: &Connection,
+    names: &mut NameResolver<'_>,
+    tables: &[TrackedTable],
+    references: &KeyReferences,
+    moves: &KeyMoves,
+) -> Result<()> {
+    let node = meta::node_id(db)?;
+    // The messages that were about a row under its old key.
+    let mut left: BTreeMap<RowId, BTreeSet<Timestamp>> = BTreeMap::new();
+    message_log::rewrite_unsent(db, node, |timestamp, change| {
+        let Some(before) = row_of(names, change)? else { return Ok(false) };
+        let Some(table) = tables.iter().find(|table| table.id == before.table) else {
+            return Ok(false);
+        };
+        if !follow(references, table, (timestamp, change), moves) {
+            return Ok(false);
+        }
+        let after = row_of(names, change)?.expect("it stays what it is");
+        if let Change::Write { cells, .. } = change
+            && after != before
+            && joins(moves, &before)?
+        {
+            // The other row has them; what is left says that the row is there.
+            cells.clear();
+        }
+        row_state::mark_dirty(db, &after, true)?;
+        if after != before {
+            merge_change(names, timestamp, change)?;
+            provisional_keys::update_key(db, &before, &after)?;
+            left.entry(before).or_default().insert(timestamp);
+        }
+        Ok(true)
+    })?;
+    detach_messages(db, names, &left)
+}
+
+/// Whether the row becomes one with another device's.
+fn joins(moves: &KeyMoves, id: &RowId) -> Result<bool> {
+    let [Value::Integer(old)] = id.key_values()?[..] else { return Ok(false) };
+    let to = moves.get(&id.table).and_then(|moves| moves.get(&old));
+    Ok(to.is_some_and(|to| to.joins))
+}
+
+/// Takes messages out of the state of rows that they are no longer about.
+fn detach_messages(
+    db: &Connection,
+    names: &mut NameResolver<'_>,
+    left: &BTreeMap<RowId, BTreeSet<Timestamp>>,
+) -> Result<()> {
+    // Those that were there before, and are made from what is left of their messages.
+    let mut others = BTreeSet::new();
+    for (id, gone) in left {
+        let row = row_state::load(db, id)?.unwrap_or_default();
+        let cells = row.cells().iter().map(|cell| cell.1);
+        let all = cells.chain([row.newest_write(), row.tombstone()]);
+        if all.filter(|timestamp| *timestamp != Timestamp::ZERO).any(|t| !gone.contains(&t)) {
+            others.insert(id.clone());
+        }
+        row_state::remove(db, id)?;
+    }
+    rebuild(names, &others)?;
+    // What the table has under such a key is the row that has another one now: it is to go before
+    // anything else is shown there, with the columns that the other row may not have.
+    left.keys().try_for_each(|id| row_state::unsettle_under_other(db, id))
+}

@@ -1,0 +1,320 @@
+//! The triggers: how any SQLite program's changes are noted, with nothing but SQLite itself.
+//!
+//! A trigger writes one row to the outbox for each changed row of the table: when (SQLite's clock),
+//! the key, and which columns changed. Values are not copied: the stamp reads them from the table.
+//!
+//! ```text
+//! changed   written by                        meaning
+//! *         INSERT, UPDATE of the key (new)   the whole row
+//! 0110      UPDATE                            these columns, in order of `warren_column.place`
+//! 0002      a column that was added           as 1; its author had not seen what is known of it
+//!           (`tracking/added_columns.rs`)
+//! -         DELETE, UPDATE of the key (old)   gone
+//! ?         before INSERT and UPDATE          may be gone: it cannot stand next to the new row
+//!                                             (`schema/unique.rs`), and OR REPLACE deletes it
+//! +         before INSERT without a key       SQLite is about to choose this key for a new row
+//! ```
+//!
+//! SQLite has chosen no key yet when a BEFORE trigger fires, and shows -1 (3.0 and later; the page
+//! on triggers calls it undefined). Should it show anything else one day, no key counts as counted.
+//! A program may give -1 itself, and an upsert may find its row: so `+` holds the key that SQLite is
+//! going to choose, and the row that gets it is the new one.
+//!
+//! # Invariants
+//! - The triggers use no function that an older SQLite or another program lacks (3.24 and later).
+//! - Comparison is by bytes and storage class, whatever the column's collation and affinity.
+
+use crdt::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+use crate::error::Result;
+use crate::schema::tracked_table::TrackedTable;
+use crate::schema::unique::ROWIDS;
+use crate::sql_text::quote;
+use crate::sql_value::BoundValue;
+
+/// SQLite's clock in milliseconds since 1970. `julianday` holds whole milliseconds; rounding gets
+/// them back. (`unixepoch('subsec')` needs SQLite 3.42.)
+const NOW_MS: &str = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)";
+
+/// SQLite is about to choose the key of a new row.
+pub(crate) const NEXT_KEY_AUTO_ASSIGNED: &str = "+";
+/// Of a column that was written: whatever is known of the cell, its author had not seen it.
+pub(crate) const UNSEEN: u8 = b'2';
+
+const TRIGGER_KINDS: [&str; 9] = [
+    "insert",
+    "update",
+    "rekey",
+    "delete",
+    "replace_insert",
+    "replace_update",
+    "rowid_insert",
+    "rowid_update",
+    "count",
+];
+
+fn trigger_name(kind: &str, table: &str) -> String {
+    format!("warren_{kind}_{table}")
+}
+
+/// Installs the triggers of a table, replacing older ones.
+pub(crate) fn install(db: &Connection, table: &TrackedTable) -> Result<()> {
+    remove(db, &table.name)?;
+    widen_outbox(db, table.key.len())?;
+    for (_, sql) in triggers(table) {
+        db.execute_batch(&sql)?;
+    }
+    Ok(())
+}
+
+/// Takes the triggers of a table away.
+pub(crate) fn remove(db: &Connection, table: &str) -> Result<()> {
+    for kind in TRIGGER_KINDS {
+        let name = quote(&trigger_name(kind, table));
+        db.execute_batch(&format!("DROP TRIGGER IF EXISTS {name}"))?;
+    }
+    Ok(())
+}
+
+/// Whether all of the table's triggers are there as this version writes them.
+pub(crate) fn is_installed(db: &Connection, table: &TrackedTable) -> Result<bool> {
+    let sql = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?1 COLLATE NOCASE";
+    let mut statement = db.prepare_cached(sql)?;
+    for (name, expected) in triggers(table) {
+        let found: Option<String> = statement.query_row([name], |row| row.get(0)).optional()?;
+        if found.as_ref() != Some(&expected) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// How many changes the triggers have noted that no message says yet.
+pub(crate) fn pending_count(db: &Connection) -> Result<u64> {
+    let sql = "SELECT count(*) FROM warren_outbox WHERE changed <> ?1";
+    let count: i64 =
+        db.prepare_cached(sql)?.query_row([NEXT_KEY_AUTO_ASSIGNED], |row| row.get(0))?;
+    Ok(count.cast_unsigned())
+}
+
+/// The number of the last note.
+pub(crate) fn last_note(db: &Connection) -> Result<i64> {
+    let sql = "SELECT coalesce(max(seq), 0) FROM warren_outbox";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// The note `seq` is about a row that has another key.
+pub(crate) fn change_key(
+    db: &Connection,
+    table: &TrackedTable,
+    seq: i64,
+    key: &[Value],
+) -> Result<()> {
+    let places = each_place(table, 2, "=", ", ");
+    let sql = format!("UPDATE warren_outbox SET {places} WHERE seq = ?1");
+    let seq = Value::Integer(seq);
+    let values = std::iter::once(&seq).chain(key).map(BoundValue);
+    db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+    Ok(())
+}
+
+/// All notes about a row are about one that has kept its key.
+pub(crate) fn change_key_back(
+    db: &Connection,
+    table: &TrackedTable,
+    (old, new): (&[Value], &[Value]),
+) -> Result<()> {
+    let sql = format!(
+        "UPDATE warren_outbox SET {} WHERE table_id = ?1 AND {}",
+        each_place(table, 2, "=", ", "),
+        each_place(table, 2 + old.len(), "IS", " AND "),
+    );
+    let id = Value::Integer(table.id);
+    let values = std::iter::once(&id).chain(old).chain(new).map(BoundValue);
+    db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+    Ok(())
+}
+
+/// `k1 = ?2, k2 = ?3`, from this parameter on.
+fn each_place(table: &TrackedTable, first: usize, operator: &str, separator: &str) -> String {
+    let one = |place| format!("k{} {operator} ?{}", place + 1, first + place);
+    (0..table.key.len()).map(one).collect::<Vec<_>>().join(separator)
+}
+
+/// Takes back what the triggers noted of a change of a row's key, after the note `last`.
+pub(crate) fn forget_rekey(
+    db: &Connection,
+    table: &TrackedTable,
+    (old, new): (&[Value], &[Value]),
+    last: i64,
+) -> Result<()> {
+    let sql = format!(
+        "DELETE FROM warren_outbox WHERE seq > ?1 AND table_id = ?2
+         AND (changed = '-' AND {} OR changed = '*' AND {})",
+        each_place(table, 3, "IS", " AND "),
+        each_place(table, 3 + table.key.len(), "IS", " AND "),
+    );
+    let place = [Value::Integer(last), Value::Integer(table.id)];
+    let values = place.iter().chain(old).chain(new).map(BoundValue);
+    db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+    Ok(())
+}
+
+/// Whether the table has triggers that are not ours.
+pub(crate) fn has_foreign_triggers(db: &Connection, table: &TrackedTable) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger'
+               AND tbl_name = ?1 COLLATE NOCASE AND name NOT LIKE 'warren\\_%' ESCAPE '\\')";
+    Ok(db.prepare_cached(sql)?.query_row([&table.name], |row| row.get(0))?)
+}
+
+/// The outbox's columns for the key of a table.
+pub(crate) fn outbox_places(table: &TrackedTable) -> String {
+    let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
+    places.join(",")
+}
+
+/// Notes a change of a row as a trigger would, at this time (milliseconds since 1970).
+pub(crate) fn add_note(
+    db: &Connection,
+    table: &TrackedTable,
+    key: &[Value],
+    changed: &str,
+    at_ms: u64,
+) -> Result<()> {
+    let values: Vec<_> = (1..=key.len()).map(|place| format!("?{place}")).collect();
+    let sql = format!(
+        "INSERT INTO warren_outbox (at, table_id, changed, {})
+         VALUES ({at_ms}, {}, '{changed}', {})",
+        outbox_places(table),
+        table.id,
+        values.join(", ")
+    );
+    db.prepare_cached(&sql)?.execute(params_from_iter(key.iter().map(BoundValue)))?;
+    Ok(())
+}
+
+/// The outbox has a column for each column of the widest key.
+fn widen_outbox(db: &Connection, key_length: usize) -> Result<()> {
+    let sql = "SELECT count(*) FROM pragma_table_info('warren_outbox') WHERE name LIKE 'k%'";
+    let present: i64 = db.query_row(sql, [], |row| row.get(0))?;
+    for place in (1..=key_length).skip(usize::try_from(present).unwrap_or(0)) {
+        db.execute_batch(&format!("ALTER TABLE warren_outbox ADD COLUMN k{place}"))?;
+    }
+    Ok(())
+}
+
+/// Name and text of each trigger that the table needs.
+fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
+    let on = quote(&table.name);
+    let trigger = |kind: &str, when: &str, body: &str| {
+        let name = trigger_name(kind, &table.name);
+        let sql = format!("CREATE TRIGGER {} {when} BEGIN {body} END", quote(&name));
+        (name, sql)
+    };
+    let same_key = all_equal_sql(table.key.iter());
+    let inserted = outbox_insert(table, "'*'", "new");
+    let rekeyed =
+        format!("{}{}", outbox_insert(table, "'-'", "old"), outbox_insert(table, "'*'", "new"));
+    let mut all = vec![
+        trigger("insert", &format!("AFTER INSERT ON {on}"), &inserted),
+        trigger("delete", &format!("AFTER DELETE ON {on}"), &outbox_insert(table, "'-'", "old")),
+        trigger("rekey", &format!("AFTER UPDATE ON {on} WHEN NOT ({same_key})"), &rekeyed),
+    ];
+    if !table.columns.is_empty() {
+        let names = || table.columns.iter().map(|column| &column.name);
+        let mask: Vec<_> =
+            names().map(|name| format!("({})", is_distinct_sql("old.", "new.", name))).collect();
+        let same = all_equal_sql(names());
+        let when = format!("AFTER UPDATE ON {on} WHEN ({same_key}) AND NOT ({same})");
+        all.push(trigger("update", &when, &outbox_insert(table, &mask.join("||"), "new")));
+    }
+    if table.has_auto_key {
+        let key = quote(&table.key[0]);
+        let when = format!("BEFORE INSERT ON {on} WHEN new.{key} = -1");
+        let next = format!(
+            "INSERT INTO warren_outbox (at,table_id,changed,k1) VALUES ({NOW_MS},{},'{NEXT_KEY_AUTO_ASSIGNED}',{}); ",
+            table.id,
+            next_key(table),
+        );
+        all.push(trigger("count", &when, &next));
+    }
+    let uniques = &table.uniques;
+    if !uniques.conditions.is_empty() {
+        let insert = outbox_insert_collisions(table, "new", &uniques.conditions);
+        all.push(trigger("replace_insert", &format!("BEFORE INSERT ON {on}"), &insert));
+        let columns = uniques.columns.iter().map(String::as_str).chain(ROWIDS);
+        let columns = columns.map(quote).collect::<Vec<_>>().join(",");
+        let mut update = outbox_insert_collisions(table, "old", &uniques.conditions);
+        update.insert_str(0, uniques.before_update.as_deref().unwrap_or_default());
+        let when = format!("BEFORE UPDATE OF {columns} ON {on}");
+        all.push(trigger("replace_update", &when, &update));
+    }
+    if let Some(rowid) = uniques.rowid {
+        let same = [format!("{rowid} = new.{rowid}")];
+        let when = format!("BEFORE INSERT ON {on} WHEN new.{rowid} <> -1");
+        all.push(trigger("rowid_insert", &when, &outbox_insert_collisions(table, "new", &same)));
+        let rowids = ROWIDS.join(",");
+        let when = format!("BEFORE UPDATE OF {rowids} ON {on} WHEN new.{rowid} <> old.{rowid}");
+        all.push(trigger("rowid_update", &when, &outbox_insert_collisions(table, "old", &same)));
+    }
+    all
+}
+
+/// The key that SQLite gives to the next row that comes without one
+/// (<https://sqlite.org/autoinc.html>).
+fn next_key(table: &TrackedTable) -> String {
+    let (key, name) = (quote(&table.key[0]), quote(&table.name));
+    let largest = format!("coalesce((SELECT max({key}) FROM {name}),0)");
+    if !table.autoincrement {
+        return format!("{largest}+1");
+    }
+    let name = table.name.replace('\'', "''");
+    let given = format!("SELECT seq FROM sqlite_sequence WHERE name='{name}'");
+    format!("max({largest},coalesce(({given}),0))+1")
+}
+
+/// Bytes and storage class: `IS` alone goes by collation, and takes 1 for 1.0. Each of both is a row
+/// (`new.`, or nothing).
+fn is_distinct_sql(one: &str, other: &str, column: &str) -> String {
+    let c = quote(column);
+    format!("{one}{c} IS NOT {other}{c} COLLATE BINARY OR typeof({one}{c}) <> typeof({other}{c})")
+}
+
+fn all_equal_sql<'a>(columns: impl Iterator<Item = &'a String>) -> String {
+    let same = |column: &String| format!("NOT ({})", is_distinct_sql("old.", "new.", column));
+    columns.map(same).collect::<Vec<_>>().join(" AND ")
+}
+
+/// One outbox row for the row that `row` (`new` or `old`) names. Where SQLite lets a primary key be
+/// NULL, such a row has no name, and stays on this device.
+fn outbox_insert(table: &TrackedTable, changed: &str, row: &str) -> String {
+    let key: Vec<_> = table.key.iter().map(|column| format!("{row}.{}", quote(column))).collect();
+    let (places, key, id) = (outbox_places(table), key.join(","), table.id);
+    let values = format!("{NOW_MS},{id},{changed},{key}");
+    let values = if table.nullable.is_empty() {
+        format!("VALUES ({values})")
+    } else {
+        format!("SELECT {values} WHERE {}", table.key_not_null_sql(&format!("{row}.")))
+    };
+    format!("INSERT INTO warren_outbox (at,table_id,changed,{places}) {values}; ")
+}
+
+/// One outbox row for each row that any of the conditions is true of, but for the one that has the
+/// key of `own` (`new` or `old`), which is noted in any case.
+fn outbox_insert_collisions(table: &TrackedTable, own: &str, conditions: &[String]) -> String {
+    let key: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
+    let is_other = |column: &String| is_distinct_sql(&format!("{own}."), "", column);
+    let is_other: Vec<_> = table.key.iter().map(is_other).collect();
+    let collides: Vec<_> = conditions.iter().map(|condition| format!("({condition})")).collect();
+    format!(
+        "INSERT INTO warren_outbox (at,table_id,changed,{}) SELECT {NOW_MS},{},'?',{} FROM {} WHERE ({}) AND ({}) AND {}; ",
+        outbox_places(table),
+        table.id,
+        key.join(","),
+        quote(&table.name),
+        collides.join(" OR "),
+        is_other.join(" OR "),
+        table.key_not_null_sql(""),
+    )
+}

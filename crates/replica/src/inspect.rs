@@ -1,0 +1,13 @@
+//! What people ask a file, and set right in it.
+
+pub(crate) mod conflicts;
+pub(crate) mod deleted;
+pub(crate) mod devices;
+pub(crate) mod edit;
+pub(crate) mod erasure;
+pub(crate) mod hidden_rows;
+pub(crate) mod history;
+pub(crate) mod json;
+pub(crate) mod replica_status;
+pub(crate) mod sync_status;
+pub(crate) mod verify;

@@ -1,0 +1,111 @@
+//! Rows that were deleted: with what was in them last, so that somebody can write them again.
+//!
+//! A query over the state, which keeps the timestamps of a deleted row's cells; the values are in
+//! the log.
+
+use crdt::Timestamp;
+use rusqlite::Connection;
+
+use super::devices::DeviceNames;
+use crate::apply::row_state::{self, NameResolver};
+use crate::apply::row_writer::RowValues;
+use crate::capture::timestamping::{self, CorrectedClock};
+use crate::error::Result;
+use crate::replica::Replica;
+use crate::row_id::RowId;
+use crate::schema::tracked_table;
+use crate::schema::tracked_table::TrackedTable;
+use crate::sql_value::{key_to_literals, to_literal};
+use crate::tracking::schema_change;
+
+/// A row that was deleted, and is not there again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletedRow {
+    /// The primary key, as SQL literals.
+    pub key: String,
+    /// The message that deleted it.
+    pub timestamp: Timestamp,
+    /// The device that did, by its name or its node's digits.
+    pub device: String,
+    /// Its columns, those of the key too, and their last values as SQL literals.
+    pub cells: Vec<(String, String)>,
+}
+
+impl Replica {
+    /// Makes history of what was written since the last sync, without a server: what [`Self::history`]
+    /// and [`Self::deleted_rows`] tell, they tell until now.
+    ///
+    /// Where a row is to be found again after it is deleted, this comes before: what nobody has
+    /// recorded leaves nothing behind.
+    pub fn record(&self, now_ms: u64) -> Result<()> {
+        self.transaction(|db| record(db, now_ms))
+    }
+
+    /// The rows of a tracked table that were deleted last, newest first.
+    pub fn deleted_rows(
+        &self,
+        table: &str,
+        count_max: usize,
+        now_ms: u64,
+    ) -> Result<Vec<DeletedRow>> {
+        self.transaction(|db| {
+            record(db, now_ms)?;
+            find(db, table, count_max)
+        })
+    }
+}
+
+fn record(db: &Connection, now_ms: u64) -> Result<()> {
+    schema_change::follow_schema_changes(db, now_ms)?;
+    timestamping::timestamp_pending(
+        db,
+        &TrackedTable::all(db)?,
+        CorrectedClock { device_ms: now_ms, offset_ms: 0 },
+    )?;
+    Ok(())
+}
+
+fn find(db: &Connection, table: &str, count_max: usize) -> Result<Vec<DeletedRow>> {
+    let tables = TrackedTable::all(db)?;
+    let found = tables.iter().find(|known| known.name.eq_ignore_ascii_case(table));
+    let Some(table) = found else { return Ok(Vec::new()) };
+    let mut newest = tombstones(db, table)?;
+    newest.sort_unstable_by(|a, b| b.cmp(a));
+    let (mut names, devices) = (NameResolver::new(db)?, DeviceNames::load(db)?);
+    let mut rows = Vec::new();
+    for (timestamp, id) in newest {
+        if rows.len() == count_max {
+            break;
+        }
+        // A row that another refers to is shown although it is deleted.
+        if tracked_table::row_exists(db, table, &id)? {
+            continue;
+        }
+        let state = row_state::load(db, &id)?.unwrap_or_default();
+        // Without a value it cannot be what it was.
+        let Ok(values) = RowValues::load(&mut names, table, &id, &state)? else { continue };
+        let cells = values.all().map(|(column, value)| (column.to_owned(), to_literal(value)));
+        rows.push(DeletedRow {
+            key: key_to_literals(&id.key_values()?),
+            timestamp,
+            device: devices.name(timestamp.node_id()),
+            cells: cells.collect(),
+        });
+    }
+    Ok(rows)
+}
+
+/// The rows of the table whose newest change deleted them, and when that was.
+fn tombstones(db: &Connection, table: &TrackedTable) -> Result<Vec<(Timestamp, RowId)>> {
+    let mut statement = db.prepare_cached("SELECT key FROM warren_row WHERE table_id = ?1")?;
+    let mut keys = statement.query([table.id])?;
+    let mut dead = Vec::new();
+    while let Some(row) = keys.next()? {
+        let id = RowId { table: table.id, key: row.get(0)? };
+        let state = row_state::load(db, &id)?.unwrap_or_default();
+        if !state.is_live() && state.tombstone() != Timestamp::ZERO {
+            dead.push((state.tombstone(), id));
+        }
+    }
+    Ok(dead)
+}

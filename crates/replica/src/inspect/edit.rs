@@ -1,0 +1,179 @@
+//! An edit of one cell by somebody who says what they saw in it: a form that was open while another
+//! device's value arrived.
+//!
+//! An ordinary UPDATE counts as having seen whatever the table holds. Here the change says that it
+//! replaced the value that its author saw, so what they did not see is listed as a lost edit
+//! (`docs/decisions/7-replaced-timestamps.md`).
+
+use crdt::{Change, Timestamp, Value};
+use rusqlite::Connection;
+
+use crate::apply::row_writer::{self, WriteOutcome};
+use crate::capture::renumber::RenumberedRow;
+use crate::capture::timestamping::{self, CorrectedClock, SeenCell};
+use crate::capture::triggers;
+use crate::connection_flags::{ConnectionFlags, set_triggers};
+use crate::error::{Error, Result};
+use crate::log::message_log::MessageLog;
+use crate::log::value_chunks;
+use crate::replica::Replica;
+use crate::row_id::RowId;
+use crate::schema::tracked_table::TrackedTable;
+use crate::tracking::schema_change;
+
+/// A new value for one cell, and the value that its author saw there.
+#[derive(Clone, Debug)]
+pub struct CellEdit<'a> {
+    /// The cell's table.
+    pub table: &'a str,
+    /// The row's primary key.
+    pub key: &'a [Value],
+    /// The cell's column.
+    pub column: &'a str,
+    /// What the cell becomes.
+    pub value: Value,
+    /// What the author saw in the cell.
+    pub seen: Value,
+}
+
+/// What became of an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditOutcome {
+    /// The cell has the new value.
+    Written,
+    /// So it has, and the value that was there, which the author had not seen, is a lost edit:
+    /// [`Replica::conflicts`] lists it.
+    Unseen,
+    /// There is no such row (any more): nothing was written.
+    Missing,
+}
+
+impl EditOutcome {
+    /// As programs see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::Unseen => "unseen",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+impl Replica {
+    /// Writes one cell, as any program would, by somebody who saw `edit.seen` in it.
+    ///
+    /// [`Error::Untrackable`] if the table is not tracked or has no such column,
+    /// [`Error::ConstraintViolated`] if it does not take the value.
+    pub fn edit(&self, edit: &CellEdit<'_>, now_ms: u64) -> Result<EditOutcome> {
+        let now = CorrectedClock { device_ms: now_ms, offset_ms: 0 };
+        let mut key = edit.key.to_vec();
+        for _ in 0..TRIES_COUNT_MAX {
+            // Whatever was written before has a message of its own, which this edit can name.
+            let moved = self.transaction(|db| {
+                schema_change::follow_schema_changes(db, now_ms)?;
+                timestamping::timestamp_pending(db, &TrackedTable::all(db)?, now)
+            })?;
+            follow_row(edit.table, &mut key, &moved);
+            let edit =
+                CellEdit { key: &key, value: edit.value.clone(), seen: edit.seen.clone(), ..*edit };
+            // It is a user's write, so the table's rules are the user's.
+            let rules = ConnectionFlags { triggers: false, foreign_keys: true };
+            let outcome = self.transaction_with_flags(rules, |db| {
+                let tables = TrackedTable::all(db)?;
+                let is_stamped = triggers::pending_count(db)? == 0;
+                is_stamped.then(|| write(db, &tables, now, &edit)).transpose()
+            })?;
+            if let Some(outcome) = outcome {
+                return Ok(outcome);
+            }
+        }
+        Err(Error::ConstraintViolated {
+            reason: "other programs write to the file all the time".into(),
+        })
+    }
+}
+
+/// How often another program may write between the stamp and the edit.
+const TRIES_COUNT_MAX: u32 = 50;
+
+/// The author saw the row under the key that it had until now.
+fn follow_row(table: &str, key: &mut [Value], moved: &[RenumberedRow]) {
+    let [Value::Integer(key)] = key else { return };
+    let mut of_table = moved.iter().filter(|moved| moved.table.eq_ignore_ascii_case(table));
+    if let Some(moved) = of_table.find(|moved| moved.old_key == *key) {
+        *key = moved.new_key;
+    }
+}
+
+fn write(
+    db: &Connection,
+    tables: &[TrackedTable],
+    now: CorrectedClock,
+    edit: &CellEdit<'_>,
+) -> Result<EditOutcome> {
+    let unknown = |reason: String| Error::Untrackable { table: edit.table.to_owned(), reason };
+    let table = tables.iter().find(|table| table.name.eq_ignore_ascii_case(edit.table));
+    let table = table.ok_or_else(|| unknown("it is not tracked here".into()))?;
+    let mut columns = table.columns.iter();
+    let column = columns.find(|column| column.name.eq_ignore_ascii_case(edit.column));
+    let column =
+        column.ok_or_else(|| unknown(format!("no column {} of it is tracked", edit.column)))?;
+    let row = RowId::new(table.id, edit.key);
+    let Some(shown) = row_writer::cell(db, table, &row, &column.name)? else {
+        return Ok(EditOutcome::Missing);
+    };
+    if is_same(&shown, &edit.value) {
+        return Ok(EditOutcome::Written);
+    }
+    set_triggers(db, true)?;
+    let written = row_writer::write_cell(db, table, &row, (&column.name, &edit.value));
+    set_triggers(db, false)?;
+    if let WriteOutcome::Rejected(reason) = written? {
+        return Err(Error::ConstraintViolated { reason });
+    }
+    if is_same(&shown, &edit.seen) {
+        return Ok(EditOutcome::Written);
+    }
+    let message = newest_with(db, table, edit)?;
+    timestamping::timestamp_as_seeing(
+        db,
+        tables,
+        now,
+        SeenCell { row, column: column.id, message },
+    )?;
+    Ok(EditOutcome::Unseen)
+}
+
+/// The newest message that gave the cell the value that the author saw.
+fn newest_with(
+    db: &Connection,
+    table: &TrackedTable,
+    edit: &CellEdit<'_>,
+) -> Result<Option<Timestamp>> {
+    let mut newest = None;
+    MessageLog::open(db)?.for_each_change(|timestamp, change| {
+        let Change::Write { table: name, key, cells, .. } = change else { return Ok(()) };
+        let is_it = newest < Some(timestamp)
+            && name.eq_ignore_ascii_case(&table.name)
+            && key == edit.key
+            && cells.iter().any(|cell| {
+                cell.column.eq_ignore_ascii_case(edit.column) && is_same(&edit.seen, &cell.value)
+            });
+        if is_it {
+            newest = Some(timestamp);
+        }
+        Ok(())
+    })?;
+    Ok(newest)
+}
+
+/// Whether a value that a program has read is the one that is named. SQLite gives a whole number to
+/// a program as the column's affinity says, and JavaScript knows one kind of number.
+fn is_same(read: &Value, named: &Value) -> bool {
+    match (read, named) {
+        #[expect(clippy::cast_precision_loss, reason = "as SQLite compares them, nearly")]
+        (Value::Integer(integer), Value::Real(real))
+        | (Value::Real(real), Value::Integer(integer)) => (*integer as f64).total_cmp(real).is_eq(),
+        _ => value_chunks::is_same_value(read, named),
+    }
+}

@@ -1,0 +1,212 @@
+//! Hidden rows: live, and not shown, since they collide with newer ones or do not fit
+//! their table. Somebody gives one another value, and it is shown; or joins it with the row that has
+//! its place; or lets it go. Deleted rows that others refer to and that cannot be shown are listed
+//! with them, so that what refers to them can be made to refer to another row.
+
+mod dropped_references;
+mod join;
+
+use crdt::{Change, RowState, Value};
+use rusqlite::Connection;
+
+pub use self::join::JoinedRow;
+use crate::apply::row_state::{self, NameResolver};
+use crate::apply::row_writer::{self, InsertOutcome, RowValues};
+use crate::apply::visibility_override::{self, VisibilityOverrideKind};
+use crate::capture::timestamping::{self, CorrectedClock};
+use crate::connection_flags::{ConnectionFlags, set_triggers};
+use crate::error::{Error, Result};
+use crate::replica::Replica;
+use crate::row_id::RowId;
+use crate::schema::tracked_table::TrackedTable;
+use crate::sql_value::{key_to_literals, to_literal};
+use crate::tracking::schema_change;
+
+/// A hidden row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HiddenRow {
+    /// The same on every device that holds it.
+    pub id: String,
+    /// Its table.
+    pub table: String,
+    /// Its key as SQL literals.
+    pub key: String,
+    /// `displaced`, `constraint`, `key` or `incomplete`; `missing`: deleted, and referred to.
+    pub kind: &'static str,
+    /// The same in words, often SQLite's.
+    pub reason: String,
+    /// Columns and their values as SQL literals, as far as they are known.
+    pub cells: Vec<(String, String)>,
+    /// The key of a visible row that has a value which only one may have, as SQL literals: what
+    /// [`Replica::join`] joins it with.
+    pub same_as: Option<String>,
+}
+
+const ID_DIGITS: usize = 8;
+
+struct HiddenRowMatch {
+    row: HiddenRow,
+    digest: String,
+    id: RowId,
+    rival: Option<RowId>,
+}
+
+impl Replica {
+    /// The hidden rows.
+    pub fn hidden_rows(&self) -> Result<Vec<HiddenRow>> {
+        if !visibility_override::is_any(&self.db)? {
+            return Ok(Vec::new());
+        }
+        // What has a row's place is found by trying.
+        let found = self.transaction(find)?;
+        Ok(found.into_iter().map(|found| found.row).collect())
+    }
+
+    /// Shows a hidden row with another value in one column, as any program would write it.
+    /// `id` may be shortened. [`Error::ConstraintViolated`] if that does not make it fit.
+    pub fn resolve_hidden_row(
+        &self,
+        id: &str,
+        column: &str,
+        value: &str,
+        now_ms: u64,
+    ) -> Result<HiddenRow> {
+        // It is a user's write, so the table's rules are the user's.
+        self.transaction_with_flags(ConnectionFlags { triggers: false, foreign_keys: true }, |db| {
+            schema_change::follow_schema_changes(db, now_ms)?;
+            let found = resolve_hidden_id(find(db)?, id)?;
+            set_triggers(db, true)?;
+            let shown = insert_with_value(db, &found, column, value);
+            set_triggers(db, false)?;
+            shown?;
+            // What is written now has seen what the row was.
+            visibility_override::clear(db, &found.id)?;
+            Ok(found.row)
+        })
+    }
+
+    /// Deletes a hidden row, on all devices. `id` may be shortened.
+    /// [`Error::Referenced`] if other rows refer to it.
+    pub fn delete_hidden_row(&self, id: &str, now_ms: u64) -> Result<HiddenRow> {
+        self.transaction(|db| {
+            let SelectedHiddenRow { found, tables, now } = select_after_changes(db, id, now_ms)?;
+            let endings = dropped_references::dropped_references(
+                db,
+                &tables,
+                &found.id,
+                found.rival.as_ref(),
+            )?;
+            let count = endings.len() as u64;
+            if count > 0 {
+                let HiddenRow { id, table, key, same_as, .. } = found.row;
+                let has_same = same_as.is_some();
+                return Err(Error::Referenced { table, key, count, same: has_same.then_some(id) });
+            }
+            delete(db, now, &found.row.table, &found.id)?;
+            visibility_override::clear(db, &found.id)?;
+            Ok(found.row)
+        })
+    }
+}
+
+fn find(db: &Connection) -> Result<Vec<HiddenRowMatch>> {
+    let sql = "SELECT table_id, key, kind, reason FROM warren_exception ORDER BY table_id, key";
+    let (tables, mut names) = (TrackedTable::all(db)?, NameResolver::new(db)?);
+    let mut statement = db.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = RowId { table: row.get(0)?, key: row.get(1)? };
+        let kind = row.get_ref(2)?.as_str().ok().and_then(VisibilityOverrideKind::from_name);
+        let table = tables.iter().find(|table| table.id == id.table);
+        let (Some(kind), Some(table)) = (kind.filter(|kind| !kind.is_visible()), table) else {
+            continue;
+        };
+        let state = row_state::load(db, &id)?.unwrap_or_default();
+        let values = row_state::values(&mut names, &state)?;
+        let cells = table
+            .columns
+            .iter()
+            .filter_map(|column| Some((column.name.clone(), to_literal(values.get(&column.id)?))));
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(table.name.to_ascii_lowercase().as_bytes()).update(&[0]).update(&id.key);
+        let digest = hasher.finalize().to_hex().to_string();
+        let rival = match RowValues::load(&mut names, table, &id, &state)? {
+            Ok(values) => row_writer::rival(db, table, &values)?,
+            Err(_) => None,
+        };
+        let same_as =
+            rival.as_ref().map(|rival| Ok::<_, Error>(key_to_literals(&rival.key_values()?)));
+        let row = HiddenRow {
+            id: digest[..ID_DIGITS].to_owned(),
+            table: table.name.clone(),
+            key: key_to_literals(&id.key_values()?),
+            kind: kind.name(),
+            reason: row.get(3)?,
+            cells: cells.collect(),
+            same_as: same_as.transpose()?,
+        };
+        found.push(HiddenRowMatch { row, digest, id, rival });
+    }
+    Ok(found)
+}
+
+fn resolve_hidden_id(found: Vec<HiddenRowMatch>, id: &str) -> Result<HiddenRowMatch> {
+    let id = id.to_ascii_lowercase();
+    let mut fitting = found.into_iter().filter(|one| !id.is_empty() && one.digest.starts_with(&id));
+    match (fitting.next(), fitting.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(_), Some(_)) => Err(Error::AmbiguousConflict { id }),
+        (None, _) => Err(Error::ConflictNotFound { id }),
+    }
+}
+
+/// A row that somebody decides about, and when.
+struct SelectedHiddenRow {
+    found: HiddenRowMatch,
+    tables: Vec<TrackedTable>,
+    now: CorrectedClock,
+}
+
+/// What was changed here so far gets its time first, so that the decision is later.
+fn select_after_changes(db: &Connection, id: &str, now_ms: u64) -> Result<SelectedHiddenRow> {
+    schema_change::follow_schema_changes(db, now_ms)?;
+    let now = CorrectedClock { device_ms: now_ms, offset_ms: 0 };
+    let tables = TrackedTable::all(db)?;
+    timestamping::timestamp_pending(db, &tables, now)?;
+    Ok(SelectedHiddenRow { found: resolve_hidden_id(find(db)?, id)?, tables, now })
+}
+
+/// Deletes a live row on all devices, as one who has seen all of it.
+fn delete(db: &Connection, now: CorrectedClock, table: &str, id: &RowId) -> Result<()> {
+    let Some(row) = row_state::load(db, id)?.filter(RowState::is_live) else { return Ok(()) };
+    let seen = row.cells().iter().map(|cell| cell.1).chain([row.newest_write()]).collect();
+    let (table, key) = (table.to_owned(), id.key_values()?);
+    timestamping::append_change(db, now, &Change::Delete { table, key, replaced: seen })
+}
+
+fn insert_with_value(
+    db: &Connection,
+    found: &HiddenRowMatch,
+    column: &str,
+    value: &str,
+) -> Result<()> {
+    let refused = |reason: String| Error::ConstraintViolated { reason };
+    let tables = TrackedTable::all(db)?;
+    let table = tables.iter().find(|table| table.id == found.id.table).expect("found among them");
+    let named = table.columns.iter().find(|known| known.name.eq_ignore_ascii_case(column));
+    let named = named.ok_or_else(|| refused(format!("it has no column {column}")))?;
+    let row = row_state::load(db, &found.id)?.unwrap_or_default();
+    let values = RowValues::load(&mut NameResolver::new(db)?, table, &found.id, &row)?;
+    let mut values = values.map_err(|unfit| refused(unfit.reason))?;
+    // The column's affinity makes of it what the column holds.
+    values.set(&named.name, Value::Text(value.to_owned()));
+    match row_writer::insert_row(db, table, &values)? {
+        InsertOutcome::Inserted => Ok(()),
+        InsertOutcome::Rejected(reason) => Err(refused(reason)),
+        InsertOutcome::ConflictsWith(rival) => {
+            let rival = key_to_literals(&rival.key_values()?);
+            Err(refused(format!("the row with key {rival} still has the same value")))
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! References to a row that go with it.
+
+use crdt::Value;
+use rusqlite::Connection;
+
+use crate::apply::row_state::NameResolver;
+use crate::apply::row_writer::RowValues;
+use crate::apply::{row_state, row_writer, visibility_override};
+use crate::error::Result;
+use crate::row_id::RowId;
+use crate::schema::tracked_table::{TrackedTable, references};
+
+/// A reference that a row takes with it when it goes.
+pub(crate) struct DroppedReference {
+    pub(crate) row: RowId,
+    pub(crate) columns: Vec<String>,
+    /// The columns of the row that goes.
+    pub(crate) targets: Vec<String>,
+    /// What the row that stays has in them.
+    pub(crate) instead: Option<Vec<Value>>,
+}
+
+/// The references of other rows that are visible, or hidden, to a row `gone` that are none to
+/// `stays` as well.
+pub(crate) fn dropped_references(
+    db: &Connection,
+    tables: &[TrackedTable],
+    gone: &RowId,
+    stays: Option<&RowId>,
+) -> Result<Vec<DroppedReference>> {
+    let Some(table) = tables.iter().find(|table| table.id == gone.table) else {
+        return Ok(Vec::new());
+    };
+    let Some(parent) = load(db, table, gone)? else { return Ok(Vec::new()) };
+    let stays = stays.map(|row| load(db, table, row)).transpose()?.flatten();
+    let exceptions = visibility_override::all(db)?;
+    let mut found = Vec::new();
+    for (child, key) in references(tables, table) {
+        let Some(tuple) = parent.tuple(&key.parent_columns) else { continue };
+        let instead = stays.as_ref().and_then(|stays| stays.tuple(&key.parent_columns));
+        if instead.as_ref() == Some(&tuple) {
+            continue;
+        }
+        let mut rows = row_writer::rows_with(db, child, &key.columns, &tuple)?;
+        let held =
+            exceptions.iter().filter(|(row, kind)| row.table == child.id && kind.hides_live_row());
+        for (row, _) in held {
+            let values = load(db, child, row)?;
+            if values.and_then(|values| values.tuple(&key.columns)).as_ref() == Some(&tuple) {
+                rows.push(row.clone());
+            }
+        }
+        let (columns, targets) = (&key.columns, &key.parent_columns);
+        found.extend(rows.into_iter().filter(|row| row != gone).map(|row| DroppedReference {
+            row,
+            columns: columns.clone(),
+            targets: targets.clone(),
+            instead: instead.clone(),
+        }));
+    }
+    Ok(found)
+}
+
+/// The row's values; `None` if the table cannot have them.
+pub(crate) fn load<'a>(
+    db: &Connection,
+    table: &'a TrackedTable,
+    id: &RowId,
+) -> Result<Option<RowValues<'a>>> {
+    let row = row_state::load(db, id)?.unwrap_or_default();
+    Ok(RowValues::load(&mut NameResolver::new(db)?, table, id, &row)?.ok())
+}

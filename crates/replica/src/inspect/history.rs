@@ -1,0 +1,206 @@
+//! History: every change of one row, in order of time.
+
+use std::collections::BTreeMap;
+
+use crdt::{Change, RowChanges, RowState, Timestamp, Value};
+use rusqlite::Connection;
+
+use super::devices::DeviceNames;
+use crate::apply::visibility_override::{self, VisibilityOverrideKind};
+use crate::error::{Error, Result};
+use crate::log::message_log::MessageLog;
+use crate::replica::Replica;
+use crate::row_id::RowId;
+use crate::schema::tracked_table::TrackedTable;
+use crate::sql_value::{key_to_literals, to_literal};
+
+/// One change of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryEntry {
+    /// The message.
+    pub timestamp: Timestamp,
+    /// The device's name, or its node's digits.
+    pub device_name: String,
+    /// The primary key, as SQL literals.
+    pub key: String,
+    /// Whether the row was deleted, rather than written.
+    pub deleted: bool,
+    /// What was written.
+    pub cells: Vec<HistoryCell>,
+    /// Whether it decides that the row is there, or is not.
+    pub visible: bool,
+}
+
+/// One cell of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryCell {
+    /// Its column.
+    pub column: String,
+    /// Its value, as an SQL literal.
+    pub value: String,
+    /// Whether it is what the cell is now.
+    pub visible: bool,
+}
+
+impl Replica {
+    /// Every change of a row until the last sync, oldest first. The parts of the key are SQL
+    /// literals, or texts as they are.
+    pub fn history(&self, table: &str, key: &[String]) -> Result<Vec<HistoryEntry>> {
+        self.snapshot(|db| {
+            let Some((key, changes)) = find(db, table, key)? else {
+                return if is_known(db, table)? {
+                    Ok(Vec::new())
+                } else {
+                    Err(Error::NoTable { table: table.to_owned() })
+                };
+            };
+            let devices = DeviceNames::load(db)?;
+            let newest = NewestWrites::from_changes(&changes, override_of(db, table, &key)?);
+            let entries = changes.iter().map(|(timestamp, change)| {
+                newest.entry(
+                    *timestamp,
+                    change,
+                    key_to_literals(&key),
+                    devices.name(timestamp.node_id()),
+                )
+            });
+            Ok(entries.collect())
+        })
+    }
+}
+
+/// Whether the table is or was tracked, here or on another device.
+fn is_known(db: &Connection, table: &str) -> Result<bool> {
+    let sql = "SELECT count(*) FROM warren_table WHERE name = ?1";
+    Ok(db.query_row(sql, [table], |row| row.get::<_, i64>(0))? == 1)
+}
+
+/// The changes of the row that `words` name. Where `5` could be a number and a text, it is the
+/// number if there is such a row.
+pub(crate) fn find(
+    db: &Connection,
+    table: &str,
+    words: &[String],
+) -> Result<Option<(Vec<Value>, RowChanges)>> {
+    let is_text = |value: &Value, word: &String| matches!(value, Value::Text(text) if text == word);
+    let mut rows: BTreeMap<Vec<u8>, (Vec<Value>, RowChanges)> = BTreeMap::new();
+    MessageLog::open(db)?.for_each_change(|timestamp, change| {
+        let (Change::Write { table: name, key, .. } | Change::Delete { table: name, key, .. }) =
+            &change
+        else {
+            return Ok(());
+        };
+        let pairs = || key.iter().zip(words);
+        let fits = key.len() == words.len()
+            && name.eq_ignore_ascii_case(table)
+            && pairs().all(|(value, word)| is_text(value, word) || to_literal(value) == *word);
+        if fits {
+            let row = rows.entry(Value::encode_key(key));
+            let row = row.or_insert_with(|| (key.clone(), RowChanges::new()));
+            row.1.insert(timestamp, change);
+        }
+        Ok(())
+    })?;
+    let texts = |key: &[Value]| key.iter().zip(words).filter(|(v, word)| is_text(v, word)).count();
+    Ok(rows.into_values().min_by_key(|(key, _)| texts(key)))
+}
+
+/// What the row is an exception for, if it is one.
+pub(crate) fn override_of(
+    db: &Connection,
+    table: &str,
+    key: &[Value],
+) -> Result<Option<VisibilityOverrideKind>> {
+    let tables = TrackedTable::all(db)?;
+    let found = tables.iter().find(|known| known.name.eq_ignore_ascii_case(table));
+    let Some(table) = found else { return Ok(None) };
+    let id = RowId::new(table.id, key);
+    Ok(visibility_override::all(db)?
+        .into_iter()
+        .find(|(known, _)| *known == id)
+        .map(|(_, kind)| kind))
+}
+
+/// What of a row is shown.
+pub(crate) struct NewestWrites {
+    row: RowState,
+    is_visible: bool,
+    /// The newest write, by name in lower case, and how many writes there are.
+    columns: BTreeMap<String, (Timestamp, usize)>,
+}
+
+impl NewestWrites {
+    pub(crate) fn from_changes(
+        changes: &RowChanges,
+        exception: Option<VisibilityOverrideKind>,
+    ) -> Self {
+        let (mut row, mut columns) = (RowState::default(), BTreeMap::new());
+        for (timestamp, change) in changes {
+            match change {
+                Change::Write { cells, .. } => {
+                    row.write(*timestamp);
+                    for cell in cells {
+                        let entry = columns.entry(cell.column.to_ascii_lowercase());
+                        let (newest, count) = entry.or_insert((*timestamp, 0));
+                        (*newest, *count) = (*timestamp, *count + 1);
+                    }
+                }
+                Change::Delete { .. } => row.delete(*timestamp),
+                Change::TableDeclaration { .. } | Change::Chunk { .. } | Change::Erased => {}
+            }
+        }
+        let is_visible = exception.map_or(row.is_live(), VisibilityOverrideKind::is_visible);
+        Self { row, is_visible, columns }
+    }
+
+    /// The message whose value a cell shows.
+    pub(crate) fn shown_cell(&self, column: &str) -> Option<Timestamp> {
+        let newest = self.columns.get(&column.to_ascii_lowercase());
+        newest.filter(|_| self.is_visible).map(|(newest, _)| *newest)
+    }
+
+    /// How many messages wrote a cell.
+    pub(crate) fn writes_count(&self, column: &str) -> usize {
+        self.columns.get(&column.to_ascii_lowercase()).map_or(0, |(_, count)| *count)
+    }
+
+    /// The newest write of the row, if it is shown.
+    pub(crate) fn shown_row(&self) -> Option<Timestamp> {
+        self.is_visible.then(|| self.row.newest_write())
+    }
+
+    fn entry(
+        &self,
+        timestamp: Timestamp,
+        change: &Change,
+        key: String,
+        device: String,
+    ) -> HistoryEntry {
+        let cells = match change {
+            Change::Write { cells, .. } => &cells[..],
+            Change::Delete { .. }
+            | Change::TableDeclaration { .. }
+            | Change::Chunk { .. }
+            | Change::Erased => &[],
+        };
+        let is_newest = |name: &str| {
+            let newest = self.columns.get(&name.to_ascii_lowercase());
+            newest.is_some_and(|(newest, _)| *newest == timestamp)
+        };
+        let cells = cells.iter().map(|cell| HistoryCell {
+            column: cell.column.clone(),
+            value: to_literal(&cell.value),
+            visible: self.is_visible && is_newest(&cell.column),
+        });
+        let deleted = matches!(change, Change::Delete { .. });
+        let decides = if deleted { self.row.tombstone() } else { self.row.newest_write() };
+        HistoryEntry {
+            timestamp,
+            device_name: device,
+            key,
+            deleted,
+            cells: cells.collect(),
+            visible: decides == timestamp && self.is_visible != deleted,
+        }
+    }
+}

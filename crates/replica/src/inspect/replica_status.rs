@@ -1,0 +1,188 @@
+//! How a replica stands: what is tracked, how far it has synced, what is not shown as it is stored.
+
+use crdt::{Fingerprint, NodeId};
+use protocol::ServerLoss;
+use rusqlite::Connection;
+
+use crate::capture::triggers;
+use crate::error::{Error, Result};
+use crate::log::message_log;
+use crate::meta::{self, ReplicaMetaKey};
+use crate::replica::Replica;
+use crate::row_id::RowId;
+use crate::schema::missing_constraints;
+use crate::schema::missing_constraints::MissingConstraint;
+use crate::schema::schema_conflict::{self, SchemaConflict};
+use crate::schema::tracked_table::{DeclaredTable, TrackedTable};
+use crate::sql_text::quote;
+use crate::sql_value::key_to_literals;
+use crate::sync::recovery_phrase;
+use crate::tracking::schema_change;
+
+/// A replica's state, without asking the server.
+#[derive(Clone, Debug)]
+pub struct ReplicaStatus {
+    /// This device's name in timestamps.
+    pub node_id: NodeId,
+    /// The tracked tables.
+    pub tables: Vec<TableStatus>,
+    /// All messages that this device has.
+    pub fingerprint: Fingerprint,
+    /// Bytes of their contents.
+    pub content_bytes: u64,
+    /// Messages that the server has not acknowledged.
+    pub unsent_count: u64,
+    /// Messages that were received and are not shown, for the reasons in
+    /// [`crate::RejectedMessages`].
+    pub refused_in_all: u64,
+    /// Messages that are not sent, since the server calls their timestamps invalid.
+    pub set_aside: u64,
+    /// Whether contents are encrypted end to end.
+    pub e2ee: bool,
+    /// Changes that the triggers noted since the last sync.
+    pub pending_count: u64,
+    /// Tables that were rebuilt or got columns since the last sync: what was written to them is not
+    /// all noted, and the next sync looks for it.
+    pub uncaptured: Vec<String>,
+    /// The server, if the file knows one.
+    pub remote: Option<RemoteStatus>,
+    /// Rows that are kept or held (`docs/formats/2-message.md`).
+    pub visibility_overrides: Vec<OverriddenRow>,
+    /// Tables that cannot be as other devices have them, as the last sync found.
+    pub schema_conflicts: Vec<SchemaConflict>,
+    /// Columns and tables that other devices have and this file has not.
+    pub missing_tables: Vec<String>,
+    /// Constraints that other devices' tables have and this file's have not, so that rows may be
+    /// shown here that are hidden there.
+    pub missing_constraints: Vec<MissingConstraint>,
+}
+
+/// A tracked table.
+#[derive(Clone, Debug)]
+pub struct TableStatus {
+    /// Its name.
+    pub name: String,
+    /// Rows that it has now.
+    pub rows_count: u64,
+}
+
+/// The server's side as last seen.
+#[derive(Clone, Debug)]
+pub struct RemoteStatus {
+    /// Its address.
+    pub server: String,
+    /// The account.
+    pub login: String,
+    /// This device's registration.
+    pub device_id: String,
+    /// The arrival number up to which this device has everything.
+    pub cursor: u64,
+    /// When the last sync ended, milliseconds since 1970; 0 if never.
+    pub last_synced_ms: u64,
+    /// Messages that the server had then.
+    pub server_messages_count: u64,
+    /// Whether both sets were equal then.
+    pub in_sync: bool,
+    /// What the server had lost and not got back by then.
+    pub loss: Option<ServerLoss>,
+}
+
+/// A row whose visibility is not its liveness.
+#[derive(Clone, Debug)]
+pub struct OverriddenRow {
+    /// The table.
+    pub table: String,
+    /// The primary key, as SQL literals.
+    pub key: String,
+    /// Deleted but visible (`kept`); deleted, referred to, and not visible (`missing`); or live but
+    /// not visible: `displaced`, `constraint`, `key`.
+    pub kind: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Replica {
+    /// How the replica stands.
+    pub fn status(&self) -> Result<ReplicaStatus> {
+        let db = &self.db;
+        let count = |sql: &str| -> Result<u64> {
+            Ok(db.query_row(sql, [], |row| row.get::<_, i64>(0))?.cast_unsigned())
+        };
+        let mut tables = Vec::new();
+        let tracked = TrackedTable::all(db)?;
+        for table in &tracked {
+            // One that lost only a column can be counted.
+            if DeclaredTable::read(db, &table.name)?.is_none()
+                && let Some(what) = schema_change::incompatible_change(db, table)?
+            {
+                return Err(Error::SchemaChanged { table: table.name.clone(), what });
+            }
+            let rows = count(&format!("SELECT count(*) FROM {}", quote(&table.name)))?;
+            tables.push(TableStatus { name: table.name.clone(), rows_count: rows });
+        }
+        Ok(ReplicaStatus {
+            node_id: meta::node_id(db)?,
+            tables,
+            fingerprint: meta::fingerprint(db)?,
+            content_bytes: count("SELECT coalesce(sum(length(content)), 0) FROM warren_message")?,
+            unsent_count: message_log::unsent_count(db)?,
+            refused_in_all: message_log::rejected_count(db)?,
+            set_aside: message_log::set_aside_count(db)?,
+            e2ee: recovery_phrase::load(db)?.is_some(),
+            pending_count: triggers::pending_count(db)?,
+            uncaptured: schema_change::uncaptured_tables(db)?,
+            remote: self.remote()?,
+            visibility_overrides: self.exceptions()?,
+            schema_conflicts: schema_conflict::all(db)?,
+            missing_tables: unknown(db)?,
+            missing_constraints: missing_constraints::missing_constraints(db, &tracked)?,
+        })
+    }
+
+    /// Whether there are messages that were received and are not shown.
+    pub fn has_rejected(&self) -> Result<bool> {
+        Ok(message_log::rejected_count(&self.db)? > 0)
+    }
+
+    /// The server's side as last seen, if the file knows one.
+    pub fn remote(&self) -> Result<Option<RemoteStatus>> {
+        let db = &self.db;
+        let Some(server) = meta::get(db, ReplicaMetaKey::Server)? else { return Ok(None) };
+        Ok(Some(RemoteStatus {
+            server,
+            login: meta::get(db, ReplicaMetaKey::Login)?.unwrap_or_default(),
+            device_id: meta::get(db, ReplicaMetaKey::DeviceId)?.unwrap_or_default(),
+            cursor: meta::number(db, ReplicaMetaKey::Cursor)?,
+            last_synced_ms: meta::number(db, ReplicaMetaKey::LastSyncedMs)?,
+            server_messages_count: meta::number(db, ReplicaMetaKey::ServerMessagesCount)?,
+            in_sync: meta::get(db, ReplicaMetaKey::InSync)?.unwrap_or(false),
+            loss: meta::server_loss(db)?,
+        }))
+    }
+
+    fn exceptions(&self) -> Result<Vec<OverriddenRow>> {
+        let sql = "SELECT table_id, key, kind, reason, name FROM warren_exception
+                   JOIN warren_table ON id = table_id ORDER BY table_id, key";
+        let mut statement = self.db.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        let mut exceptions = Vec::new();
+        while let Some(row) = rows.next()? {
+            let id = RowId { table: row.get(0)?, key: row.get(1)? };
+            let key = key_to_literals(&id.key_values()?);
+            let (kind, reason, table) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            exceptions.push(OverriddenRow { table, key, kind, reason });
+        }
+        Ok(exceptions)
+    }
+}
+
+/// Columns and tables that other devices have and this file has not.
+pub(crate) fn unknown(db: &Connection) -> Result<Vec<String>> {
+    let sql = "SELECT name FROM warren_table WHERE tracked = 0
+               UNION ALL
+               SELECT t.name || '.' || c.name FROM warren_column c JOIN warren_table t ON t.id = c.table_id
+               WHERE t.tracked = 1 AND c.place IS NULL AND c.key_place IS NULL";
+    let mut statement = db.prepare(sql)?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    Ok(names.collect::<rusqlite::Result<_>>()?)
+}

@@ -1,0 +1,142 @@
+//! Compares the tables with what the changes say of them, whatever the triggers have noted: what a
+//! program wrote past the triggers is in no message, so nothing else would find it.
+
+use crdt::Value;
+use rusqlite::Connection;
+
+use crate::capture::timestamping::{self, CorrectedClock};
+use crate::capture::triggers::{self, NEXT_KEY_AUTO_ASSIGNED};
+use crate::error::Result;
+use crate::replica::Replica;
+use crate::schema::tracked_table::TrackedTable;
+use crate::sql_text::quote;
+use crate::sql_value::{key_to_literals, read};
+use crate::tracking::{comparison, schema_change};
+
+/// A row that is not as the changes say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowDifference {
+    /// Its table.
+    pub table: String,
+    /// Its key, as SQL literals.
+    pub key: String,
+    /// How it differs.
+    pub kind: RowDifferenceKind,
+    /// The columns that differ in a [`RowDifferenceKind::Changed`] row.
+    pub columns: Vec<String>,
+}
+
+/// How a row differs from what the changes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowDifferenceKind {
+    /// The table has it, and no change says so.
+    Unknown,
+    /// The table has it not, and no change has deleted it.
+    Missing,
+    /// It has other values.
+    Changed,
+}
+
+impl RowDifferenceKind {
+    /// As programs see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Missing => "missing",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+/// What a comparison of all tables found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TablesVerification {
+    /// Rows of the tables.
+    pub rows: u64,
+    /// Rows that are not as the changes say.
+    pub differing: u64,
+    /// The first of them, at most 1,000.
+    pub differences: Vec<RowDifference>,
+}
+
+const DIFFERENCES_COUNT_MAX: usize = 1_000;
+
+impl Replica {
+    /// Compares every tracked table with what the changes say of it, and changes nothing. `progress`
+    /// hears which table is next. What the next sync would send by itself is no difference, nor is
+    /// what was received and is not shown yet.
+    pub fn verify(
+        &self,
+        now_ms: u64,
+        mut progress: impl FnMut(&str),
+    ) -> Result<TablesVerification> {
+        self.undone(|db| {
+            let mut found = TablesVerification::default();
+            for table in pending_changed_tables(db, now_ms)? {
+                progress(&table.name);
+                let sql = format!("SELECT count(*) FROM {}", quote(&table.name));
+                let rows: i64 = db.query_row(&sql, [], |row| row.get(0))?;
+                found.rows += rows.cast_unsigned();
+                comparison::insert_pending_differences(db, &table, now_ms)?;
+                add_pending(db, &table, &mut found)?;
+            }
+            Ok(found)
+        })
+    }
+
+    /// Notes what differs in every tracked table, so that the next sync sends what the tables hold.
+    pub fn capture_differences(&self, now_ms: u64) -> Result<()> {
+        self.transaction(|db| {
+            for table in pending_changed_tables(db, now_ms)? {
+                comparison::insert_pending_differences(db, &table, now_ms)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Takes note of what the triggers and the schema say. Returns the tracked tables.
+fn pending_changed_tables(db: &Connection, now_ms: u64) -> Result<Vec<TrackedTable>> {
+    schema_change::follow_schema_changes(db, now_ms)?;
+    let tables = TrackedTable::all(db)?;
+    timestamping::timestamp_pending(
+        db,
+        &tables,
+        CorrectedClock { device_ms: now_ms, offset_ms: 0 },
+    )?;
+    Ok(tables)
+}
+
+/// Adds what the comparison has noted of a table.
+fn add_pending(
+    db: &Connection,
+    table: &TrackedTable,
+    found: &mut TablesVerification,
+) -> Result<()> {
+    let sql = format!(
+        "SELECT changed, {} FROM warren_outbox WHERE table_id = ?1 AND changed <> '{NEXT_KEY_AUTO_ASSIGNED}'
+         ORDER BY seq",
+        triggers::outbox_places(table)
+    );
+    let mut statement = db.prepare(&sql)?;
+    let mut rows = statement.query([table.id])?;
+    while let Some(row) = rows.next()? {
+        found.differing += 1;
+        if found.differences.len() == DIFFERENCES_COUNT_MAX {
+            continue;
+        }
+        let changed: String = row.get(0)?;
+        let key: Vec<Value> = read(row, 1, table.key.len())?;
+        let kind = match &*changed {
+            "*" => RowDifferenceKind::Unknown,
+            "-" => RowDifferenceKind::Missing,
+            _ => RowDifferenceKind::Changed,
+        };
+        let differs = |(place, _): &(usize, &_)| changed.as_bytes().get(*place) == Some(&b'1');
+        let columns = table.columns.iter().enumerate().filter(differs);
+        let columns = columns.map(|(_, column)| column.name.clone()).collect();
+        let (table, key) = (table.name.clone(), key_to_literals(&key));
+        found.differences.push(RowDifference { table, key, kind, columns });
+    }
+    Ok(())
+}

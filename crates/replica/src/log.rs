@@ -1,0 +1,8 @@
+//! The messages of all devices: as they are stored, sealed and opened.
+
+pub(crate) mod content_codec;
+pub(crate) mod ingest;
+pub(crate) mod message_log;
+pub(crate) mod rejected;
+pub(crate) mod replace_timestamp;
+pub(crate) mod value_chunks;

@@ -1,0 +1,133 @@
+//! What the server lacks: messages that it has not acknowledged, or has lost.
+
+use crdt::{Fingerprint, Message, Timestamp};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::message_state::{MERGED, UNMERGED};
+use super::{content, page, rewrite, set_aside};
+use crate::capture::provisional_keys;
+use crate::error::Result;
+use crate::log::content_codec::ContentCodec;
+use crate::log::rejected::RejectedMessages;
+use crate::meta;
+use crate::sql_value::timestamp;
+
+/// Takes every message for unsent, as if the server had none. Those that are not of the account's
+/// form were some server's doing; they are forgotten.
+pub(crate) fn mark_all_unsent(db: &Connection) -> Result<()> {
+    set_aside::restore_all(db)?;
+    rewrite::drop_unsendable(db)?;
+    db.execute("UPDATE warren_message SET sent = 0", [])?;
+    Ok(())
+}
+
+/// The fingerprint of these messages, as they are here.
+pub(crate) fn fingerprint_of(db: &Connection, timestamps: &[Timestamp]) -> Result<Fingerprint> {
+    let mut total = Fingerprint::default();
+    for timestamp in timestamps {
+        if let Some(content) = content(db, *timestamp)? {
+            total += Fingerprint::from_message(*timestamp, &content);
+        }
+    }
+    Ok(total)
+}
+
+/// Takes these messages for unsent, which the server lacks. Returns those that may not be sent.
+pub(crate) fn mark_unsent(db: &Connection, timestamps: &[Timestamp]) -> Result<Vec<Timestamp>> {
+    let codec = ContentCodec::load(db)?;
+    let sql = "UPDATE warren_message SET sent = 0 WHERE timestamp = ?1";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut unsendable = Vec::new();
+    for timestamp in timestamps {
+        let Some(message) = message(db, *timestamp)? else { continue };
+        if codec.open(&message).is_some() {
+            statement.execute([timestamp.to_bytes()])?;
+        } else {
+            unsendable.push(*timestamp);
+        }
+    }
+    Ok(unsendable)
+}
+
+/// Forgets those of these messages, which may not be sent, that never were changes here: they were
+/// some server's doing, and this one lacks them. What nobody has looked at yet is refused first.
+pub(crate) fn forget_unsendable(
+    db: &Connection,
+    timestamps: &[Timestamp],
+    refused: &mut RejectedMessages,
+) -> Result<()> {
+    let codec = ContentCodec::load(db)?;
+    let mut total = meta::fingerprint(db)?;
+    let sql = format!(
+        "DELETE FROM warren_message WHERE timestamp = ?1 AND merged <> {MERGED} RETURNING merged"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    for timestamp in timestamps {
+        let Some(message) = message(db, *timestamp)? else { continue };
+        let merged = statement.query_row([timestamp.to_bytes()], |row| row.get::<_, i64>(0));
+        let Some(merged) = merged.optional()? else { continue };
+        total -= Fingerprint::from_message(*timestamp, &message.content);
+        if let Err(refusal) = codec.decode(&message)
+            && merged == UNMERGED
+        {
+            refused.add(*timestamp, refusal);
+        }
+    }
+    meta::set_fingerprint(db, &total)
+}
+
+fn message(db: &Connection, timestamp: Timestamp) -> Result<Option<Message>> {
+    let content = content(db, timestamp)?;
+    Ok(content.map(|content| Message { timestamp, content: content.into() }))
+}
+
+/// The fingerprint of the messages that the server has, as far as it is known here.
+pub(crate) fn sent_fingerprint(db: &Connection) -> Result<Fingerprint> {
+    let mut total = meta::fingerprint(db)?;
+    let sql = "SELECT timestamp, content FROM warren_message WHERE sent = 0";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let content = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+        total -= Fingerprint::from_message(timestamp(row, 0)?, content);
+    }
+    Ok(total)
+}
+
+pub(crate) fn unsent_count(db: &Connection) -> Result<u64> {
+    let sql = "SELECT count(*) FROM warren_message WHERE sent = 0";
+    let count: i64 = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    Ok(count.cast_unsigned())
+}
+
+/// Whether there is a message that the server has not acknowledged.
+pub(crate) fn has_unsent(db: &Connection) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_message WHERE sent = 0)";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// The oldest unsent messages.
+pub(crate) struct UnsentPage {
+    pub(crate) messages: Vec<Message>,
+    /// The newest row of the log when the page was read: what came later is not in it.
+    id_max: i64,
+}
+
+impl UnsentPage {
+    /// Up to `count_max` messages and about `bytes_max` of content.
+    pub(crate) fn read(db: &Connection, count_max: usize, bytes_max: usize) -> Result<Self> {
+        let sql = "SELECT coalesce(max(id), 0) FROM warren_message";
+        let id_max = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        let messages = page(db, "sent = 0", None, count_max, bytes_max)?;
+        Ok(Self { messages, id_max })
+    }
+
+    /// The server has them.
+    pub(crate) fn mark_sent(&self, db: &Connection) -> Result<()> {
+        let Some(last) = self.messages.last() else { return Ok(()) };
+        let sql =
+            "UPDATE warren_message SET sent = 1 WHERE sent = 0 AND timestamp <= ?1 AND id <= ?2";
+        db.prepare_cached(sql)?.execute((last.timestamp.to_bytes(), self.id_max))?;
+        provisional_keys::remove_sent(db, last.timestamp)
+    }
+}

@@ -1,0 +1,111 @@
+//! What a declaration leaves out, since it is SQL: triggers, views, CHECKs, generated columns and
+//! UNIQUE indexes that are no lists of columns. Other devices get the names, so that each can say
+//! what its tables lack.
+
+use crdt::{LeftOut, LeftOutKind};
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::sql_text::tokens;
+
+/// Names that are sent of one table, or listed: fewer than a list of Format 2 may have.
+pub(crate) const NAMES_COUNT_MAX: usize = 1_000;
+/// Of the expression of a CHECK, which is sent for people to read.
+const EXPRESSION_CHARS_MAX: usize = 200;
+
+/// What the declaration of a table of this file leaves out; `indexes` are its UNIQUE indexes that a
+/// declaration cannot have.
+pub(crate) fn read(db: &Connection, table: &str, indexes: Vec<String>) -> Result<Vec<LeftOut>> {
+    let mut left_out = triggers_and_views(db, table)?;
+    let mut add = |kind, names: Vec<String>| {
+        left_out.extend(names.into_iter().map(|name| LeftOut { kind, name }));
+    };
+    let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+    let sql: String = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
+    add(LeftOutKind::Check, checks(&sql));
+    add(LeftOutKind::GeneratedColumn, generated_columns(db, table)?);
+    add(LeftOutKind::UniqueIndex, indexes);
+    left_out.truncate(NAMES_COUNT_MAX);
+    Ok(left_out)
+}
+
+/// The table's triggers, and the views that name it.
+fn triggers_and_views(db: &Connection, table: &str) -> Result<Vec<LeftOut>> {
+    let sql = "SELECT type = 'view', name, tbl_name, sql FROM sqlite_schema
+               WHERE type IN ('trigger', 'view') AND sql IS NOT NULL
+                 AND name NOT LIKE 'warren\\_%' ESCAPE '\\' ORDER BY type, name";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    let mut left_out = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (is_view, name, of): (bool, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let sql: String = row.get(3)?;
+        let names_it = || names(&sql).iter().any(|name| name.eq_ignore_ascii_case(table));
+        if if is_view { names_it() } else { of.eq_ignore_ascii_case(table) } {
+            let kind = if is_view { LeftOutKind::View } else { LeftOutKind::Trigger };
+            left_out.push(LeftOut { kind, name });
+        }
+    }
+    Ok(left_out)
+}
+
+/// What may be a table's name in a statement, without its quotes.
+fn names(sql: &str) -> Vec<&str> {
+    let quotes = ['"', '`', '[', ']', '\''];
+    tokens(sql).into_iter().map(|token| token.trim_matches(quotes)).collect()
+}
+
+/// The expressions of a table's CHECKs, with one space where there was any, and no comments.
+fn checks(sql: &str) -> Vec<String> {
+    let is_space =
+        |token: &str| token.trim().is_empty() || token.starts_with("--") || token.starts_with("/*");
+    let tokens: Vec<_> =
+        tokens(sql).into_iter().map(|token| if is_space(token) { " " } else { token }).collect();
+    let mut checks = Vec::new();
+    let mut rest = tokens.into_iter();
+    while rest.by_ref().any(|token| token.eq_ignore_ascii_case("CHECK")) {
+        if rest.by_ref().find(|token| *token != " ") != Some("(") {
+            continue;
+        }
+        let (mut expression, mut depth) = (String::new(), 1_u32);
+        for token in rest.by_ref() {
+            match token {
+                "(" => depth += 1,
+                ")" => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            if token != " " || !expression.ends_with(' ') {
+                expression.push_str(token);
+            }
+        }
+        checks.push(expression.trim().chars().take(EXPRESSION_CHARS_MAX).collect());
+    }
+    checks
+}
+
+fn generated_columns(db: &Connection, table: &str) -> Result<Vec<String>> {
+    let sql = "SELECT name FROM pragma_table_xinfo(?1) WHERE hidden IN (2, 3) ORDER BY cid";
+    let mut statement = db.prepare_cached(sql)?;
+    let names = statement.query_map([table], |row| row.get(0))?;
+    Ok(names.collect::<rusqlite::Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_expressions_of_checks_are_found() {
+        let sql = r#"CREATE TABLE t (id PRIMARY KEY, "check" /* CHECK (1) */ DEFAULT 'CHECK (2)',
+            a CHECK(a > (1 + 2)
+                AND a <> ')'), -- CHECK (3)
+            CONSTRAINT few CHECK /* few */ ( length("check")<9 ))"#;
+        assert_eq!(checks(sql), ["a > (1 + 2) AND a <> ')'", r#"length("check")<9"#]);
+        assert_eq!(checks("CREATE TABLE t (a, b CHECK"), Vec::<String>::new());
+        let long = format!("CREATE TABLE t (a CHECK (a <> '{}'))", "ö".repeat(300));
+        assert_eq!(checks(&long)[0].chars().count(), EXPRESSION_CHARS_MAX);
+    }
+}

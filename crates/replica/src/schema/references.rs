@@ -1,0 +1,97 @@
+//! Which columns hold the keys of which counting table, and what becomes of them when rows of that
+//! table get other keys.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rusqlite::Connection;
+
+use super::tracked_table::{self, ForeignKey, TrackedTable};
+use crate::error::Result;
+use crate::sql_text::quote;
+
+/// The keys that rows get, by table and old key.
+pub(crate) type NewKeys = HashMap<i64, BTreeMap<i64, i64>>;
+
+/// Which columns hold keys of which counting table, whether directly or of a table whose own key
+/// does.
+pub(crate) struct KeyReferences {
+    targets: HashMap<(i64, String), i64>,
+}
+
+impl KeyReferences {
+    pub(crate) fn new(tables: &[TrackedTable]) -> Self {
+        let mut references = Self { targets: HashMap::new() };
+        // Each round follows one more link of a chain of tables.
+        while tables.iter().any(|table| references.add(table, tables)) {}
+        references
+    }
+
+    /// Whether one was found that was not known.
+    fn add(&mut self, table: &TrackedTable, tables: &[TrackedTable]) -> bool {
+        let before = self.targets.len();
+        for ForeignKey { columns, parent, parent_columns, .. } in &table.foreign_keys {
+            let parent = tables.iter().find(|table| table.name.eq_ignore_ascii_case(parent));
+            let Some(parent) = parent else { continue };
+            for (column, parent_column) in columns.iter().zip(parent_columns) {
+                let is_key =
+                    parent.has_auto_key && parent.key[0].eq_ignore_ascii_case(parent_column);
+                let target = self.target(parent.id, parent_column);
+                if let Some(target) = target.or(is_key.then_some(parent.id)) {
+                    self.targets.insert((table.id, column.to_ascii_lowercase()), target);
+                }
+            }
+        }
+        self.targets.len() > before
+    }
+
+    /// The counting table whose keys the column holds.
+    pub(crate) fn target(&self, table: i64, column: &str) -> Option<i64> {
+        self.targets.get(&(table, column.to_ascii_lowercase())).copied()
+    }
+}
+
+/// Puts new keys into tables that do not sync; what SQLite refuses there stays as it is.
+pub(crate) fn update_untracked_tables(
+    db: &Connection,
+    tables: &[TrackedTable],
+    new_keys: &NewKeys,
+) -> Result<()> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+    let mut statement = db.prepare_cached(sql)?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
+    let is_tracked =
+        |name: &String| tables.iter().any(|table| table.name.eq_ignore_ascii_case(name));
+    for name in names.iter().filter(|name| !tracked_table::is_internal(name) && !is_tracked(name)) {
+        for key in tracked_table::foreign_keys(db, name)? {
+            let parent = tables.iter().find(|t| t.name.eq_ignore_ascii_case(&key.parent));
+            let Some(moved) = parent.and_then(|parent| new_keys.get(&parent.id)) else { continue };
+            let parent = &parent.expect("it has moves").key[0];
+            let pairs = key.columns.iter().zip(&key.parent_columns);
+            for (column, _) in pairs.filter(|(_, target)| target.eq_ignore_ascii_case(parent)) {
+                let (name, column) = (quote(name), quote(column));
+                let sql = format!("UPDATE OR IGNORE {name} SET {column} = ?2 WHERE {column} = ?1");
+                let mut update = db.prepare(&sql)?;
+                for pair in in_order(moved) {
+                    update.execute(pair)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Each new key is given before it would be taken for an old one.
+fn in_order(moved: &BTreeMap<i64, i64>) -> Vec<(i64, i64)> {
+    let (mut order, mut seen) = (Vec::with_capacity(moved.len()), BTreeSet::new());
+    for &first in moved.keys() {
+        let start = order.len();
+        let mut old = first;
+        while let Some(&new) = moved.get(&old).filter(|_| seen.insert(old)) {
+            order.push((old, new));
+            old = new;
+        }
+        order[start..].reverse();
+    }
+    order
+}

@@ -1,0 +1,88 @@
+//! Registering a file as a device of an account.
+
+use protocol::{RegisterDeviceRequest, RegisterDeviceResponse};
+use rusqlite::Connection;
+
+use super::account_encryption;
+use super::sync_report::SyncReport;
+use crate::error::Result;
+use crate::log::message_log;
+use crate::meta::{self, ReplicaMetaKey};
+use crate::replica::Replica;
+use crate::transport::AsyncTransport;
+
+impl Replica {
+    /// Registers this file as a device of an account, and remembers where; also again, after its
+    /// token was revoked.
+    pub async fn sign_in_async(
+        &self,
+        transport: &mut dyn AsyncTransport,
+        server: &str,
+        request: &RegisterDeviceRequest,
+    ) -> Result<()> {
+        let registered = transport.register(None, request).await?;
+        self.transaction(|db| {
+            let before =
+                (meta::get(db, ReplicaMetaKey::Server)?, meta::get(db, ReplicaMetaKey::Login)?);
+            if before != (Some(server.to_owned()), Some(request.login.clone())) {
+                // Another account's arrival numbers mean nothing to this one.
+                meta::set_number(db, ReplicaMetaKey::Cursor, 0)?;
+                account_encryption::reset(db)?;
+                message_log::mark_all_unsent(db)?;
+            }
+            account_encryption::record_server_mode(db, registered.form.as_ref())?;
+            meta::set(db, ReplicaMetaKey::Server, server)?;
+            meta::set(db, ReplicaMetaKey::Login, request.login.as_str())?;
+            meta::set(db, ReplicaMetaKey::DeviceName, request.name.as_str())?;
+            remember(db, &registered)
+        })
+    }
+
+    /// The server that this file syncs with, if it was told once.
+    pub fn server(&self) -> Result<Option<String>> {
+        meta::get(&self.db, ReplicaMetaKey::Server)
+    }
+
+    /// This device's secret, if it is registered.
+    pub fn token(&self) -> Result<Option<String>> {
+        meta::get(&self.db, ReplicaMetaKey::Token)
+    }
+
+    /// Forgets this device's token. Server and account are kept: whoever signs in to the same again
+    /// goes on where this device was.
+    pub fn sign_out(&self) -> Result<()> {
+        self.transaction(|db| meta::set(db, ReplicaMetaKey::Token, None::<String>))
+    }
+
+    /// A copy asks with its original's token for one of its own.
+    pub(crate) async fn register_copy(
+        &self,
+        transport: &mut dyn AsyncTransport,
+        report: &mut SyncReport,
+    ) -> Result<()> {
+        if !meta::get::<bool>(&self.db, ReplicaMetaKey::RegisterCopy)?.unwrap_or(false) {
+            return Ok(());
+        }
+        let token = meta::get::<String>(&self.db, ReplicaMetaKey::Token)?;
+        let name = meta::get::<String>(&self.db, ReplicaMetaKey::DeviceName)?.unwrap_or_default();
+        let registered = match token {
+            Some(token) => {
+                let name = format!("{name} (copy)");
+                let request =
+                    RegisterDeviceRequest { login: String::new(), password: String::new(), name };
+                Some(transport.register(Some(&token), &request).await?)
+            }
+            None => None,
+        };
+        report.registered_copy = true;
+        self.transaction(|db| {
+            registered.map_or(Ok(()), |registered| remember(db, &registered))?;
+            meta::set(db, ReplicaMetaKey::RegisterCopy, false)
+        })
+    }
+}
+
+fn remember(db: &Connection, registered: &RegisterDeviceResponse) -> Result<()> {
+    meta::set(db, ReplicaMetaKey::DeviceId, registered.client_id.as_str())?;
+    meta::set(db, ReplicaMetaKey::Token, registered.token.as_str())
+}

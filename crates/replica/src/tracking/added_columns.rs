@@ -1,0 +1,157 @@
+//! Columns that a table has got since it was last looked at: what they hold, and who wrote it.
+//!
+//! A migration gives each row a value: by the column's default, which is in the declaration, or by
+//! writing it, as Django's `AddField` does. Nobody meant a row by that, and every device does it when
+//! its program is updated, so it must not win over what people have written on devices that were
+//! updated earlier. It is sent as the baseline is (Format 1): older than every edit.
+//!
+//! # Invariants
+//! - What is written to a column before it is captured has not seen what other devices sent of it.
+
+use std::collections::BTreeMap;
+
+use crdt::{ColumnId, Value};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{BaselineWriter, find, record_column};
+use crate::apply::row_state;
+use crate::capture::triggers::{self, UNSEEN};
+use crate::error::Result;
+use crate::log::value_chunks;
+use crate::row_id::RowId;
+use crate::schema::tracked_table::{CapturedColumn, DeclaredColumn, TrackedTable};
+use crate::sql_text::quote;
+use crate::sql_value::{BoundValue, read};
+
+/// Bytes of different values among which the most common one is looked for: a value that a migration
+/// has written to every row is among the first.
+const COUNTED_BYTES_MAX: usize = 16 << 20;
+
+/// Takes the columns for captured ones, and what they hold for changes.
+pub(crate) fn capture_added(
+    db: &Connection,
+    table: &TrackedTable,
+    added: &[DeclaredColumn],
+    at_ms: u64,
+) -> Result<()> {
+    let columns_count = find(db, table.id)?.columns.len();
+    for (place, declared) in (columns_count..).zip(added) {
+        let known = pending_column(db, table.id, &declared.name)?;
+        record_column(db, table.id, declared, Some(place))?;
+        let table = find(db, table.id)?;
+        let column = table.columns.last().expect("it was noted as the last one");
+        insert_pending_values(db, &table, column, declared, at_ms)?;
+        if let Some(known) = known {
+            mark_rows_dirty(db, &table, known)?;
+        }
+    }
+    Ok(())
+}
+
+/// Notes the values of the rows that the column's default does not give.
+fn insert_pending_values(
+    db: &Connection,
+    table: &TrackedTable,
+    column: &CapturedColumn,
+    declared: &DeclaredColumn,
+    at_ms: u64,
+) -> Result<()> {
+    let fill = migration_value(db, table, declared)?;
+    if let Some(fill) = &fill {
+        let sql = "UPDATE warren_column SET fill = ?2 WHERE id = ?1";
+        db.prepare_cached(sql)?.execute((column.id, BoundValue(fill)))?;
+    }
+    let mut baseline = BaselineWriter::open(db)?;
+    let (name, default) = (quote(&table.name), declared.default_expression());
+    let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
+    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.key_not_null_sql(""));
+    let sql =
+        format!("SELECT {value}, {keys} FROM {name} WHERE {value} IS NOT ({default}) AND {named}");
+    let mut statement = db.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let value = read(row, 0, 1)?.pop().expect("one was read");
+        let key = read(row, 1, table.key.len())?;
+        let known = row_state::load(db, &RowId::new(table.id, &key))?;
+        let cell = known.as_ref().and_then(|row| row.cell(column.id));
+        let row = known.filter(|row| row.is_live() && cell.is_none());
+        if let (Some(row), Some(fill)) = (row, &fill) {
+            // Also where somebody has replaced it since.
+            baseline.add(table, row, key.clone(), vec![(column, fill.clone())])?;
+        }
+        if fill.as_ref().is_none_or(|fill| !value_chunks::is_same_value(&value, fill)) {
+            insert_pending(db, table, &key, cell.is_some(), at_ms)?;
+        }
+    }
+    baseline.close()
+}
+
+/// The value that a migration has written to every row, if it has: the most common one of a column
+/// in which no row has the declared default.
+///
+/// Only rows that were synced before are counted. Those that programs have inserted since say what
+/// somebody wants, not what the migration did, and there may be more of them than of the others.
+fn migration_value(
+    db: &Connection,
+    table: &TrackedTable,
+    declared: &DeclaredColumn,
+) -> Result<Option<Value>> {
+    let (name, default) = (quote(&table.name), declared.default_expression());
+    let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
+    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.key_not_null_sql(""));
+    let sql = format!("SELECT {value}, {value} IS ({default}), {keys} FROM {name} WHERE {named}");
+    let mut statement = db.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let mut counts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    let mut counted_bytes = 0;
+    while let Some(row) = rows.next()? {
+        let id = RowId::new(table.id, &read(row, 2, table.key.len())?);
+        if !row_state::load(db, &id)?.is_some_and(|row| row.is_live()) {
+            continue;
+        }
+        if row.get(1)? {
+            return Ok(None);
+        }
+        let value = Value::encode_key(&read(row, 0, 1)?);
+        if let Some(count) = counts.get_mut(&value) {
+            *count += 1;
+        } else if counted_bytes < COUNTED_BYTES_MAX {
+            counted_bytes += value.len();
+            counts.insert(value, 1);
+        }
+    }
+    let most_common = counts.iter().max_by_key(|(_, count)| **count);
+    Ok(most_common.and_then(|(value, _)| Value::decode_key(value).ok()?.pop()))
+}
+
+/// Notes that the last column was written.
+fn insert_pending(
+    db: &Connection,
+    table: &TrackedTable,
+    key: &[Value],
+    is_unseen: bool,
+    at_ms: u64,
+) -> Result<()> {
+    let bit = if is_unseen { char::from(UNSEEN) } else { '1' };
+    let changed = format!("{}{bit}", "0".repeat(table.columns.len() - 1));
+    triggers::add_note(db, table, key, &changed, at_ms)
+}
+
+/// A column that was known before, of this file's table or of what other devices sent.
+fn pending_column(db: &Connection, table: i64, name: &str) -> Result<Option<ColumnId>> {
+    let sql = "SELECT id FROM warren_column WHERE table_id = ?1 AND name = ?2";
+    Ok(db.prepare_cached(sql)?.query_row((table, name), |row| row.get(0)).optional()?)
+}
+
+/// What other devices sent of a column is to be shown.
+fn mark_rows_dirty(db: &Connection, table: &TrackedTable, column: ColumnId) -> Result<()> {
+    let mut statement = db.prepare("SELECT key FROM warren_row WHERE table_id = ?1")?;
+    let keys = statement.query_map([table.id], |row| row.get::<_, Vec<u8>>(0))?;
+    for key in keys {
+        let id = RowId { table: table.id, key: key? };
+        if row_state::load(db, &id)?.is_some_and(|row| row.cell(column).is_some()) {
+            row_state::mark_dirty(db, &id, true)?;
+        }
+    }
+    Ok(())
+}

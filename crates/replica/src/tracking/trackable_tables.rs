@@ -1,0 +1,92 @@
+//! The tables of a file that can be tracked, and why others cannot.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::{Error, Result};
+use crate::schema::tracked_table::{DeclaredTable, is_internal};
+use crate::sql_text;
+
+/// Whether the name can be tracked at all, and how it is declared.
+pub(crate) fn check_trackable(db: &Connection, name: &str) -> Result<DeclaredTable> {
+    let no =
+        |reason: &str| Error::Untrackable { table: name.to_owned(), reason: reason.to_owned() };
+    let sql = "SELECT type FROM pragma_table_list(?1) WHERE schema = 'main'";
+    let kind: Option<String> =
+        db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?;
+    match kind.as_deref() {
+        Some("table" | "shadow") => {}
+        Some("view") => return Err(no("it is a view: track the tables that it shows")),
+        Some("virtual") => return Err(no("virtual tables cannot have triggers")),
+        _ => return Err(no("there is no such table")),
+    }
+    if is_internal(name) {
+        return Err(no("this name belongs to SQLite or Warren"));
+    }
+    if let Some(owner) = shadow_table_owner(db, name)? {
+        return Err(no(&format!(
+            "the virtual table {owner} keeps its content in it: on another device it would break it"
+        )));
+    }
+    let declared = DeclaredTable::read(db, name)?.ok_or_else(|| no("there is no such table"))?;
+    if declared.key().is_empty() {
+        return Err(no("it has no primary key, so its rows have no name that devices could share"));
+    }
+    if declared.columns.len() > COLUMNS_COUNT_MAX {
+        return Err(no("it has more than 500 columns, which is the most a trigger can compare"));
+    }
+    Ok(declared)
+}
+
+/// Half of SQLite's limit on the depth of an expression (1,000): the mask is one concatenation.
+const COLUMNS_COUNT_MAX: usize = 500;
+
+/// The tables of a file that can be tracked, and the ones that cannot, each with the reason.
+pub(crate) fn all(db: &Connection) -> Result<(Vec<String>, Vec<Error>)> {
+    let sql = "SELECT name FROM pragma_table_list
+               WHERE schema = 'main' AND type IN ('table', 'virtual') ORDER BY name";
+    let mut statement = db.prepare_cached(sql)?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
+    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+    for name in names.into_iter().filter(|name| !is_internal(name)) {
+        match check_trackable(db, &name) {
+            Ok(declared) => can.push(declared.name),
+            Err(error @ Error::Untrackable { .. }) => cannot.push(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((can, cannot))
+}
+
+/// Endings of the names of the tables in which modules keep their content. SQLite tells it only of
+/// modules that it has.
+const SHADOW_TABLE_SUFFIXES: &[(&str, &[&str])] = &[
+    ("rtree", &["node", "rowid", "parent"]),
+    ("rtree_i32", &["node", "rowid", "parent"]),
+    ("geopoly", &["node", "rowid", "parent"]),
+    ("fts3", &["content", "segments", "segdir", "docsize", "stat"]),
+    ("fts4", &["content", "segments", "segdir", "docsize", "stat"]),
+    ("fts5", &["data", "idx", "content", "docsize", "config"]),
+];
+
+/// The virtual table whose content a table is; with a module that is not known, every table whose
+/// name begins with the virtual table's.
+fn shadow_table_owner(db: &Connection, name: &str) -> Result<Option<String>> {
+    let sql =
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL %'";
+    let mut statement = db.prepare_cached(sql)?;
+    let all = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let all: Vec<(String, String)> = all.collect::<rusqlite::Result<_>>()?;
+    let name = name.to_ascii_lowercase();
+    let owner = all.into_iter().find(|(owner, sql)| {
+        let ending =
+            name.strip_prefix(&owner.to_ascii_lowercase()).and_then(|n| n.strip_prefix('_'));
+        let mut words = sql_text::words(sql).into_iter();
+        let module = words.find(|word| word.eq_ignore_ascii_case("USING")).and(words.next());
+        let known = SHADOW_TABLE_SUFFIXES
+            .iter()
+            .find(|(m, _)| module.is_some_and(|n| n.eq_ignore_ascii_case(m)));
+        ending.is_some_and(|ending| known.is_none_or(|(_, endings)| endings.contains(&ending)))
+    });
+    Ok(owner.map(|(owner, _)| owner))
+}

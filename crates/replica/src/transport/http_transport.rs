@@ -1,0 +1,202 @@
+//! The transport over HTTP: protobuf, one connection kept open, every wait bounded.
+
+use std::io::Read;
+use std::time::Duration;
+
+use prost::Message;
+use protocol::{
+    EnableE2eeRequest, PROTOBUF, PullResponse, PushRequest, PushResponse, ReconcileRequest,
+    ReconcileResponse, RegisterDeviceRequest, RegisterDeviceResponse,
+};
+use ureq::Agent;
+use ureq::config::ConfigBuilder;
+use ureq::http::Response;
+use ureq::http::header::CONTENT_TYPE;
+use ureq::tls::TlsConfig;
+use ureq::typestate::AgentScope;
+
+use super::event_stream::{EventStream, KEEPALIVE_TIMEOUT};
+use super::page_stream::PageStreamReader;
+use super::trust::TrustedRoots;
+use super::{ANSWER_BYTES_MAX, PullParams};
+use crate::error::{Error, Result};
+use crate::sync::blocking::{PageStream, Transport};
+
+/// Until a connection stands.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// For one request and its answer, whatever the size of the page.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
+/// Between two pieces of a stream.
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
+
+type AgentConfigBuilder = ConfigBuilder<AgentScope>;
+
+/// A server reached over HTTP. Clones share their connections.
+#[derive(Clone, Debug)]
+pub struct HttpTransport {
+    agent: Agent,
+    server: String,
+    roots: TrustedRoots,
+}
+
+impl HttpTransport {
+    /// `server` is its address, such as `http://127.0.0.1:4600`.
+    pub fn new(server: &str) -> Self {
+        Self::trusting(server, TrustedRoots::default())
+    }
+
+    /// The same, with authorities of the user's own.
+    pub fn trusting(server: &str, roots: TrustedRoots) -> Self {
+        Self::with_timeout(server, roots, REQUEST_TIMEOUT)
+    }
+
+    /// For those who would rather go without an answer than wait longer than this for it.
+    pub fn with_timeout(server: &str, roots: TrustedRoots, timeout: Duration) -> Self {
+        Self::build(server, roots, |config| config.timeout_global(Some(timeout)))
+    }
+
+    fn build(
+        server: &str,
+        roots: TrustedRoots,
+        configure: impl FnOnce(AgentConfigBuilder) -> AgentConfigBuilder,
+    ) -> Self {
+        let tls = TlsConfig::builder().root_certs(roots.certificates()).build();
+        let config = Agent::config_builder()
+            .tls_config(tls)
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .http_status_as_error(false)
+            .user_agent(concat!("warren/", env!("CARGO_PKG_VERSION")));
+        let agent = configure(config).build().into();
+        Self { agent, server: server.trim_end_matches('/').to_owned(), roots }
+    }
+
+    /// `GET /v1/sync/events`, on a connection of its own, for as long as somebody listens.
+    pub fn subscribe(&self, token: &str) -> Result<EventStream> {
+        let http = Self::build(&self.server, self.roots.clone(), |config| {
+            config
+                .timeout_recv_response(Some(KEEPALIVE_TIMEOUT))
+                .timeout_per_read(Some(KEEPALIVE_TIMEOUT))
+        });
+        let request = http.agent.get(format!("{}/v1/sync/events", http.server));
+        // A refusal comes as protobuf then.
+        let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
+        let body = check_status(request.call())?.into_body();
+        Ok(EventStream::new(body.into_with_config().limit(u64::MAX).reader()))
+    }
+
+    /// `GET` of a path, as `T`.
+    pub fn get<T: Message + Default>(&self, path: &str, token: &str) -> Result<T> {
+        let request = self.agent.get(format!("{}{path}", self.server));
+        let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
+        decode(request.call())
+    }
+
+    /// `POST` of a message to a path, answered by `T`.
+    pub fn post<T: Message + Default>(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        body: &impl Message,
+    ) -> Result<T> {
+        let request = self.agent.post(format!("{}{path}", self.server));
+        let mut request = request.header("accept", PROTOBUF).content_type(PROTOBUF);
+        if let Some(token) = token {
+            request = request.header("authorization", bearer(token));
+        }
+        decode(request.send(body.encode_to_vec()))
+    }
+
+    /// `DELETE` of a path.
+    pub fn delete(&self, path: &str, token: &str) -> Result<()> {
+        let request = self.agent.delete(format!("{}{path}", self.server));
+        let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
+        response_body(request.call()).map(drop)
+    }
+}
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+fn decode<T: Message + Default>(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<T> {
+    let bytes = response_body(response)?;
+    T::decode(&bytes[..]).map_err(|source| Error::Unreachable(format!("its answer: {source}")))
+}
+
+fn unreachable(source: &ureq::Error) -> Error {
+    let reason = source.to_string();
+    // As rustls begins, whose errors ureq hands on as I/O.
+    match reason.split_once("invalid peer certificate: ") {
+        None => Error::Unreachable(reason),
+        // No authority signed it, or one of the same name.
+        Some((_, "UnknownIssuer" | "BadSignature")) => Error::Untrusted {
+            reason: "it comes from an authority that is not known here: --ca-file FILE names it"
+                .into(),
+        },
+        Some((_, reason)) => Error::Untrusted { reason: reason.to_owned() },
+    }
+}
+
+fn response_body(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>> {
+    read(check_status(response)?)
+}
+
+fn read(response: Response<ureq::Body>) -> Result<Vec<u8>> {
+    // What comes out of the decoder counts: a few bytes may unpack to a great many.
+    let mut body = response.into_body().into_reader().take(ANSWER_BYTES_MAX + 1);
+    let mut bytes = Vec::new();
+    body.read_to_end(&mut bytes).map_err(|e| Error::Unreachable(e.to_string()))?;
+    if bytes.len() as u64 > ANSWER_BYTES_MAX {
+        return Err(Error::Unreachable("its answer is too large".into()));
+    }
+    Ok(bytes)
+}
+
+/// An answer that is not a refusal.
+fn check_status(
+    response: Result<Response<ureq::Body>, ureq::Error>,
+) -> Result<Response<ureq::Body>> {
+    let response = response.map_err(|e| unreachable(&e))?;
+    let status = response.status();
+    if !status.is_success() {
+        return Err(Error::from_response(status.as_u16(), &read(response)?));
+    }
+    let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    Error::check_media_type(status.as_u16(), media_type)?;
+    Ok(response)
+}
+
+impl Transport for HttpTransport {
+    fn register(
+        &mut self,
+        token: Option<&str>,
+        request: &RegisterDeviceRequest,
+    ) -> Result<RegisterDeviceResponse> {
+        self.post("/v1/clients", token, request)
+    }
+
+    fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse> {
+        self.get(&pull.path(), token)
+    }
+
+    fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
+        let request = self.agent.get(format!("{}/v1/sync/full?cursor={cursor}", self.server));
+        // However long it takes, as long as something comes.
+        let config = request.config().timeout_global(None).timeout_per_read(Some(READ_TIMEOUT));
+        let request = config.build().header("accept", protocol::PROTOBUF_SEQUENCE);
+        let response = check_status(request.header("authorization", bearer(token)).call())?;
+        Ok(Box::new(PageStreamReader::new(response.into_body().into_reader())))
+    }
+
+    fn push(&mut self, token: &str, request: &PushRequest, unsent: u64) -> Result<PushResponse> {
+        self.post(&format!("/v1/sync/delta?unsent={unsent}"), Some(token), request)
+    }
+
+    fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
+        self.post("/v1/sync/reconcile", Some(token), request)
+    }
+
+    fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()> {
+        self.post("/v1/sync/encrypt", Some(token), request)
+    }
+}
