@@ -6,35 +6,15 @@
 
 mod connection;
 mod content;
+pub(crate) mod entry;
 mod environment;
 mod integrity;
 
-use serde::Serialize;
-
-use crate::catalogue::connection::CONNECTION;
-use crate::catalogue::content::CONTENT;
-use crate::catalogue::environment::ENVIRONMENT;
-use crate::catalogue::integrity::INTEGRITY;
-use crate::finding::Severity;
-
-/// What is to be known of a code.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct CatalogueEntry {
-    /// Stable, `snake_case`.
-    pub code: &'static str,
-    /// Of every finding with it.
-    pub severity: Severity,
-    /// What it is.
-    pub title: &'static str,
-    /// Why it matters.
-    pub why: &'static str,
-    /// Where that is from.
-    pub source: &'static str,
-    /// How it is found, with the thresholds.
-    pub how: &'static str,
-    /// What to do about it, in general; a finding says it for the file.
-    pub mend: &'static str,
-}
+use self::connection::CONNECTION;
+use self::content::CONTENT;
+use self::entry::CatalogueEntry;
+use self::environment::ENVIRONMENT;
+use self::integrity::INTEGRITY;
 
 /// The entry of a code.
 pub fn entry(code: &str) -> Option<&'static CatalogueEntry> {

@@ -11,7 +11,7 @@ mod file;
 mod foreign_keys;
 mod fragmentation;
 mod indexes;
-mod integrity;
+pub(crate) mod integrity;
 mod journal;
 mod layout;
 mod locks;
@@ -20,11 +20,11 @@ mod recovered;
 mod settings;
 mod statistics;
 
-use crate::check_error::CheckError;
+use crate::environment::file_environment::FileEnvironment;
 use crate::error::Result;
-use crate::file_environment::FileEnvironment;
-use crate::finding::DoctorFinding;
-use crate::opened_file::OpenedFile;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::unreadable::{TIME_LIMIT_REACHED, skip_reason};
 use crate::report::CheckResults;
 
 /// Looks at the file from outside.
@@ -119,44 +119,6 @@ pub(crate) fn run_content_checks(subject: &OpenedFile, log: &mut CheckResults) {
     }
     // The integrity check, which comes last, has said which page it is, if it came so far.
     if let Some(error) = fault.filter(|_| !log.has("page_broken")) {
-        integrity::report_fault(&error, &subject.environment, log);
+        crate::file::unreadable::report_fault(&error, &subject.environment, log);
     }
-}
-
-pub(crate) const TIME_LIMIT_REACHED: &str = "the time was over";
-
-/// Why a check ended early, in words.
-fn skip_reason(error: &CheckError) -> String {
-    match error {
-        _ if error.is_time() => TIME_LIMIT_REACHED.to_owned(),
-        _ if error.is_busy() => "another process kept it locked".to_owned(),
-        _ if error.is_memory() => "what it writes does not fit into 512 MiB of memory".to_owned(),
-        error => error.to_string(),
-    }
-}
-
-/// Says that not even page 1 could be read.
-pub(crate) fn report_unreadable(
-    error: &CheckError,
-    environment: &FileEnvironment,
-    log: &mut CheckResults,
-) {
-    if error.is_fault() && !log.has("file_truncated") {
-        integrity::report_fault(error, environment, log);
-    }
-    log.add_skipped("the content", skip_reason(error));
-}
-
-/// Says that the schema could not be read.
-pub(crate) fn report_unreadable_schema(
-    error: &CheckError,
-    environment: &FileEnvironment,
-    log: &mut CheckResults,
-) {
-    if error.is_fault() {
-        let fix = integrity::recovery_advice(environment);
-        let finding = DoctorFinding::new("page_broken", "the schema cannot be read", fix);
-        log.add(finding.field("message", error.to_string()).evidence(error.to_string()));
-    }
-    log.add_skipped("the tables", skip_reason(error));
 }

@@ -2,12 +2,14 @@
 //! taken back if it did not help.
 //!
 //! # Invariants
-//! - Nothing of the file changes before a copy of all of it is on the disk (`undo.rs`).
+//! - Nothing of the file changes before a copy of all of it is on the disk (`fix/undo.rs`).
 //! - What does not pass the check afterwards is undone: the file is then as it was.
 //! - Only findings whose fix asks nobody for a decision are fixed ([`DoctorFinding::fix`]).
 //!
 //! # Not here
 //! - What each finding's fix is → `checks.rs`.
+
+pub(crate) mod undo;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -19,13 +21,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 use serde::Serialize;
 
+use crate::environment::file_holders::file_holders;
 use crate::error::{Error, Result, io, sqlite};
-use crate::file_holders::file_holders;
-use crate::finding::{DoctorFinding, Severity};
+use crate::options::ExamineOptions;
 use crate::report::DoctorReport;
-use crate::time_limit;
-use crate::undo;
-use crate::{ExamineOptions, examine};
+use crate::report::finding::DoctorFinding;
+use crate::report::severity::Severity;
+use crate::{examine, time_limit};
 
 /// Files of more are not rehearsed: VACUUM would take as much memory.
 const REHEARSED_BYTES_MAX: u64 = 256 << 20;
@@ -264,7 +266,9 @@ fn views(db: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     let mut readable = BTreeSet::new();
     for name in names {
         let name = name?;
-        if db.prepare(&format!("SELECT * FROM {}", crate::schema::quote_identifier(&name))).is_ok()
+        if db
+            .prepare(&format!("SELECT * FROM {}", crate::file::schema::quote_identifier(&name)))
+            .is_ok()
         {
             readable.insert(name);
         }

@@ -9,7 +9,7 @@
 //!   access. [`fix()`] changes what it was asked to change, after a copy of it.
 //!   Files that nobody uses are opened on an overlay, others with the WAL's index read-only.
 //! - No statement runs past the budget, and none keeps other processes waiting for long: see
-//!   `opened_file.rs`.
+//!   `file/opened_file.rs`.
 //! - What was not looked at is said ([`DoctorReport::skipped`]).
 //! - The same file gives the same findings: samples are drawn from a fixed seed.
 //!
@@ -18,110 +18,54 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
-mod btree_page;
-mod btree_sample;
 mod catalogue;
-mod check_error;
 mod checks;
-mod database_header;
+mod environment;
 mod error;
-mod file_environment;
-mod file_holders;
-mod finding;
+mod file;
 mod fix;
 mod format;
-mod memory;
-mod opened_file;
-mod opening;
-mod processes;
-mod record;
+mod options;
+mod program;
 mod recover;
 mod report;
-mod schema;
-mod settings;
-mod sql;
-mod sqlite_locks;
 mod time_limit;
-mod undo;
-mod wal;
-mod watch;
-mod workload;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+pub use catalogue::entry::CatalogueEntry;
+pub use catalogue::{catalogue, entry};
 use engine::FileEncryption;
-
-pub use catalogue::{CatalogueEntry, catalogue, entry};
+pub use environment::file_holders::{FileHolder, file_holders};
+pub use environment::processes::ProcessInfo;
+pub use environment::temp_dirs::TempDirVariables;
+pub use environment::watch::{FileWatcher, WatchInterval, WatchedProcess};
 pub use error::{Error, Result};
-pub use file_holders::{FileHolder, file_holders};
-pub use finding::{DoctorFinding, Fix, Severity};
 pub use fix::{AppliedFix, FixReport, FixSelection, fix, undo_fix};
 pub use format::format_bytes as bytes_text;
-pub use processes::ProcessInfo;
+pub use options::ExamineOptions;
+pub use program::settings::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine};
+pub use program::workload::QueryLog;
 pub use recover::{
     LostAndFound, MissingObject, RecoverOptions, RecoverProgress, RecoverReport, RecoveredPages,
     RecoveredTable, RefusedRows, recover,
 };
+pub use report::finding::{DoctorFinding, Fix};
+pub use report::severity::Severity;
 pub use report::{
     DoctorReport, FileSummary, IgnoreRule, IgnoredFinding, IntegrityStatus, LoadQuery,
     RejectedStatement, SkippedCheck, WorkloadSummary,
 };
-pub use settings::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine};
-pub use watch::{FileWatcher, WatchInterval, WatchedProcess};
-pub use workload::QueryLog;
 
-use crate::file_environment::FileEnvironment;
-use crate::opened_file::OpenedFile;
+use crate::environment::file_environment::FileEnvironment;
+use crate::file::opened_file::OpenedFile;
 use crate::report::CheckResults;
 use crate::time_limit::ExaminationBudget;
 
-/// How to examine.
-#[derive(Clone, Debug)]
-pub struct ExamineOptions {
-    /// How long it may take, about.
-    pub time_limit: Duration,
-    /// Queries that the file is used for: each is looked at for a missing index.
-    pub queries: Vec<String>,
-    /// What a program asked of the file, by its log: looked at as a whole.
-    pub workload: Option<QueryLog>,
-    /// What is to be left as it is.
-    pub ignore: Vec<IgnoreRule>,
-    /// From the environment; what the settings say of it comes first.
-    pub temp_dirs: TempDirVariables,
-    /// What a program sets on its connections to this file.
-    pub settings: Option<ConnectionSettings>,
-}
-
-impl Default for ExamineOptions {
-    fn default() -> Self {
-        let places = TempDirVariables::default();
-        Self {
-            time_limit: Duration::from_secs(10),
-            queries: Vec::new(),
-            workload: None,
-            ignore: Vec::new(),
-            temp_dirs: places,
-            settings: None,
-        }
-    }
-}
-
-/// What the environment says of SQLite's temporary files.
-#[derive(Clone, Debug, Default)]
-pub struct TempDirVariables {
-    /// `SQLITE_TMPDIR`
-    pub sqlite_tmpdir: Option<PathBuf>,
-    /// `TMPDIR`
-    pub tmpdir: Option<PathBuf>,
-    /// A program told this of its own.
-    pub is_told: bool,
-}
-
 /// Does this file begin as an SQLite database does? An encrypted one does not.
 pub fn is_database(path: &Path) -> bool {
-    let start = wal::read_prefix(path, database_header::MAGIC.len());
-    start.is_some_and(|start| start == database_header::MAGIC)
+    let start = environment::wal::read_prefix(path, file::database_header::MAGIC.len());
+    start.is_some_and(|start| start == file::database_header::MAGIC)
 }
 
 /// Examines a file.

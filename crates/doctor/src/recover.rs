@@ -35,11 +35,11 @@ use self::output::RecoveryOutput;
 pub use self::report::{
     LostAndFound, MissingObject, RecoverReport, RecoveredPages, RecoveredTable, RefusedRows,
 };
-use crate::database_header::DatabaseHeader;
+use crate::environment::wal::companion_path;
 use crate::error::{Error, Result, io, sqlite};
+use crate::file::database_header::DatabaseHeader;
+use crate::file::opened_file::cipher_name;
 use crate::fix::check_unused;
-use crate::opened_file::cipher_name;
-use crate::wal::companion_path;
 
 /// How to recover.
 #[derive(Clone, Copy, Debug, Default)]

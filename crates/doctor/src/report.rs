@@ -1,11 +1,15 @@
 //! What an examination found, what it looked at, and what it did not.
 
+pub(crate) mod finding;
+pub(crate) mod severity;
+
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::finding::{DoctorFinding, Severity};
+use self::finding::DoctorFinding;
+use self::severity::Severity;
 
 /// The whole of it.
 #[derive(Clone, Debug, Serialize)]

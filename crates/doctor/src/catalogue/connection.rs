@@ -1,7 +1,7 @@
 //! What is wrong with what a program sets on its connections.
 
-use super::CatalogueEntry;
-use crate::finding::Severity::{Error, Info, Warning};
+use super::entry::CatalogueEntry;
+use crate::report::severity::Severity::{Error, Info, Warning};
 
 pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {

@@ -1,7 +1,7 @@
 //! What is wrong in a file: pages, tables, indexes, statistics.
 
-use super::CatalogueEntry;
-use crate::finding::Severity::{Error, Info, Warning};
+use super::entry::CatalogueEntry;
+use crate::report::severity::Severity::{Error, Info, Warning};
 
 pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {

@@ -1,7 +1,7 @@
 //! What is wrong around a file: its journals, its locks, its disks.
 
-use super::CatalogueEntry;
-use crate::finding::Severity::{Error, Info, Warning};
+use super::entry::CatalogueEntry;
+use crate::report::severity::Severity::{Error, Info, Warning};
 
 pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {

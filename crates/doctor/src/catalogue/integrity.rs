@@ -1,7 +1,7 @@
 //! What is broken in a file: pages, indexes, constraints, declarations.
 
-use super::CatalogueEntry;
-use crate::finding::Severity::{Error, Warning};
+use super::entry::CatalogueEntry;
+use crate::report::severity::Severity::{Error, Warning};
 
 pub(super) const INTEGRITY: &[CatalogueEntry] = &[
     CatalogueEntry {

@@ -8,10 +8,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::check_error::CheckError;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::{TableSchema, quote_identifier};
 use crate::format::{round_to_u64, to_f64};
-use crate::opened_file::OpenedFile;
-use crate::schema::{TableSchema, quote_identifier};
 
 /// Rows looked at per table.
 const ROWS_MAX: usize = 1_000;

@@ -3,6 +3,7 @@
 //! # Not here
 //! - How the settings come here → `settings.rs`. Settings that the file keeps → `checks/settings.rs`.
 
+mod facts;
 mod library;
 mod locks;
 mod memory;
@@ -12,39 +13,17 @@ mod wanted;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::check_error::CheckError;
-use crate::finding::{DoctorFinding, Fix};
-use crate::memory::{available_bytes, holds};
-use crate::opened_file::OpenedFile;
+use self::facts::ConnectionFacts;
+use crate::environment::memory::{available_bytes, holds};
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::program::settings::ConnectionSettings;
 use crate::report::CheckResults;
-use crate::settings::ConnectionSettings;
-
-/// What settings are judged by.
-struct ConnectionFacts<'a> {
-    settings: &'a ConnectionSettings,
-    is_wal: bool,
-    page_bytes: u64,
-    /// Of the pages that are not free.
-    content_bytes: u64,
-    free_bytes: u64,
-    auto_vacuum: i64,
-    encoding: String,
-    /// Tables with foreign keys.
-    referring: Vec<String>,
-    is_encrypted: bool,
-    /// That programs can still have.
-    memory_bytes: Option<u64>,
-    /// Other processes that have the file open.
-    users_count: usize,
-    /// Where the program's temporary files go, and whether that is memory.
-    temp: Option<(PathBuf, bool)>,
-    /// The file of the connection, if that is another one.
-    other_file: Option<String>,
-}
+use crate::report::finding::{DoctorFinding, Fix};
 
 type ConnectionCheck = fn(&ConnectionFacts<'_>) -> Option<DoctorFinding>;
 

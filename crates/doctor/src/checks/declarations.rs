@@ -1,10 +1,10 @@
 //! What the schema declares and cannot do: views and triggers on what is gone, keys at their end.
 
-use crate::check_error::CheckError;
-use crate::finding::{DoctorFinding, Fix};
-use crate::opened_file::OpenedFile;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::{TableSchema, TriggerInfo, quote_identifier};
 use crate::report::CheckResults;
-use crate::schema::{TableSchema, TriggerInfo, quote_identifier};
+use crate::report::finding::{DoctorFinding, Fix};
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     for view in &subject.schema.views {

@@ -1,9 +1,9 @@
 //! The disks: what kind the file is on, and whether there is room to vacuum.
 
-use crate::file_environment::FileEnvironment;
-use crate::finding::{DoctorFinding, Fix};
+use crate::environment::file_environment::FileEnvironment;
 use crate::format::format_bytes;
 use crate::report::CheckResults;
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// Who vacuums less finds room.
 const FILE_BYTES_MIN: u64 = 1_000_000;
@@ -45,7 +45,8 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
         let what = format!("{free} are free in {place}; VACUUM may need {size_text}");
         let directory =
             environment.path.parent().unwrap_or(&environment.path).display().to_string();
-        let fix = format!("export SQLITE_TMPDIR={}", crate::schema::quote_for_shell(&directory));
+        let fix =
+            format!("export SQLITE_TMPDIR={}", crate::file::schema::quote_for_shell(&directory));
         let finding = DoctorFinding::new("temp_too_small", what, Fix::Shell(fix))
             .evidence(format!("{place} is where SQLite puts temporary files{whose}"))
             .field("temp_directory", place.to_string())
@@ -59,7 +60,7 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file_environment::TempSpace;
+    use crate::environment::file_environment::TempSpace;
 
     fn codes(change: impl FnOnce(&mut FileEnvironment)) -> Vec<&'static str> {
         let mut environment = FileEnvironment::sample(10_000_000);

@@ -1,10 +1,10 @@
 //! The file as such: is all of it there?
 
-use super::integrity::recover_command;
-use crate::file_environment::FileEnvironment;
-use crate::finding::{DoctorFinding, Fix};
+use crate::environment::file_environment::FileEnvironment;
+use crate::file::unreadable::recover_command;
 use crate::format::{format_bytes, format_count};
 use crate::report::CheckResults;
+use crate::report::finding::{DoctorFinding, Fix};
 
 pub(crate) fn check_size(environment: &FileEnvironment, log: &mut CheckResults) {
     let size = environment.stamp.bytes;

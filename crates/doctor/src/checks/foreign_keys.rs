@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::btree_sample::TreeSample;
-use crate::check_error::CheckError;
-use crate::finding::{DoctorFinding, Fix};
+use crate::file::btree_sample::TreeSample;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::{IndexSchema, TableSchema, quote_identifier};
 use crate::format::format_estimate;
-use crate::opened_file::OpenedFile;
 use crate::report::CheckResults;
-use crate::schema::{IndexSchema, TableSchema, quote_identifier};
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// With fewer rows a scan for the children is quick.
 const ROWS_MIN: f64 = 10_000.0;

@@ -1,9 +1,9 @@
 //! Pages that hold nothing.
 
-use crate::finding::{DoctorFinding, Fix};
+use crate::file::opened_file::OpenedFile;
 use crate::format::{format_bytes, format_count, format_percent, ratio};
-use crate::opened_file::OpenedFile;
 use crate::report::CheckResults;
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// The share of free pages from which they are worth a word.
 const FREE_SHARE_MIN: f64 = 0.15;

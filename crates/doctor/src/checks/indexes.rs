@@ -2,13 +2,15 @@
 
 use std::cmp::Ordering;
 
-use crate::btree_sample::TreeSample;
-use crate::check_error::CheckError;
-use crate::finding::{DoctorFinding, Fix};
+use crate::file::btree_sample::TreeSample;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::{
+    IndexKeyColumn, IndexOrigin, IndexSchema, TableSchema, quote_identifier,
+};
 use crate::format::{format_bytes, format_estimate, round_to_u64};
-use crate::opened_file::OpenedFile;
 use crate::report::CheckResults;
-use crate::schema::{IndexKeyColumn, IndexOrigin, IndexSchema, TableSchema, quote_identifier};
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// The start of another index is worth a word from so many bytes on: a short index is quicker to
 /// read than a long one.

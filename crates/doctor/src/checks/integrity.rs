@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use engine::ReadOnlyMode;
 
-use crate::btree_sample::TreeSample;
-use crate::check_error::CheckError;
-use crate::file_environment::FileEnvironment;
-use crate::finding::{DoctorFinding, Fix};
+use crate::file::btree_sample::TreeSample;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::{IndexSchema, TableSchema, VirtualTable, quote_identifier};
+use crate::file::unreadable::report_fault;
 use crate::format::{format_count, format_estimate, to_f64};
-use crate::opened_file::OpenedFile;
 use crate::report::{CheckResults, IntegrityStatus};
-use crate::schema::{IndexSchema, TableSchema, VirtualTable, quote_for_shell, quote_identifier};
 
 /// Lines that are asked of SQLite for one check.
 const LINES_MAX: u32 = 1_000;
@@ -289,41 +288,6 @@ fn check_searches(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut C
 /// Pages of a table and its indexes, as far as known.
 fn pages(subject: &OpenedFile, table: &TableSchema) -> f64 {
     table.roots().filter_map(|root| subject.sample_of(root)).map(TreeSample::pages).sum()
-}
-
-/// A page that could not be read, or holds what cannot be.
-pub(crate) fn report_fault(
-    error: &CheckError,
-    environment: &FileEnvironment,
-    log: &mut CheckResults,
-) {
-    let text = error.to_string();
-    let is_known = log.findings.iter().any(|finding| finding.evidence.contains(&text));
-    if !is_known {
-        let finding = DoctorFinding::new(
-            "page_broken",
-            "a page cannot be read",
-            recovery_advice(environment),
-        )
-        .field("message", text.as_str());
-        log.add(finding.evidence(text).cost("What is on it is out of reach."));
-    }
-}
-
-pub(crate) fn recovery_advice(environment: &FileEnvironment) -> Fix {
-    Fix::Advice(format!(
-        "Copy the file with its -wal and -journal first; then restore a backup, or save what can \
-         be read into a new file: {}",
-        recover_command(environment)
-    ))
-}
-
-/// Writes a new file, and so is no fix of this one.
-pub(crate) fn recover_command(environment: &FileEnvironment) -> String {
-    let file = environment.path.display().to_string();
-    let (file, new) = (quote_for_shell(&file), quote_for_shell(&format!("{file}.recovered")));
-    let key = if environment.is_keyed { " --key-file KEY (or --passphrase-file)" } else { "" };
-    format!("warren recover {file} {new}{key}")
 }
 
 fn interrupted() -> rusqlite::Error {

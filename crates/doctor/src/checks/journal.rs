@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::locks;
-use crate::file_environment::FileEnvironment;
-use crate::finding::{DoctorFinding, Fix};
+use crate::environment::file_environment::FileEnvironment;
+use crate::environment::processes::ProcessInfo;
+use crate::environment::sqlite_locks::SqliteLock;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::quote_for_shell;
 use crate::format::{format_bytes, format_count};
-use crate::opened_file::OpenedFile;
-use crate::processes::ProcessInfo;
 use crate::report::CheckResults;
-use crate::schema::quote_for_shell;
-use crate::sqlite_locks::SqliteLock;
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// SQLite's own `wal_autocheckpoint`: a WAL that is well is about so long.
 const AUTOCHECKPOINT_PAGES: u64 = 1_000;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::btree_sample::{SampledRow, TreeSample};
-use crate::check_error::CheckError;
-use crate::finding::{DoctorFinding, Fix};
+use crate::file::btree_sample::{SampledRow, TreeSample};
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::record::RecordField;
+use crate::file::schema::{TableSchema, quote_identifier};
 use crate::format::{format_bytes, format_estimate, format_percent, round_to_u64, to_f64};
-use crate::opened_file::OpenedFile;
-use crate::record::RecordField;
 use crate::report::CheckResults;
-use crate::schema::{TableSchema, quote_identifier};
+use crate::report::finding::{DoctorFinding, Fix};
 use crate::time_limit;
 
 /// What a column may hold, on average, to be called small.

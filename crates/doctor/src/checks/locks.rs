@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::file_environment::FileEnvironment;
-use crate::finding::{DoctorFinding, Fix};
-use crate::processes::{DeletedWal, ProcessInfo};
+use crate::environment::file_environment::FileEnvironment;
+use crate::environment::processes::{DeletedWal, ProcessInfo};
+use crate::environment::sqlite_locks::{HeldLock, SqliteLock};
+use crate::file::schema::quote_for_shell;
 use crate::report::CheckResults;
-use crate::schema::quote_for_shell;
-use crate::sqlite_locks::{HeldLock, SqliteLock};
+use crate::report::finding::{DoctorFinding, Fix};
 
 pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
     for deleted in &environment.users.deleted_wals {

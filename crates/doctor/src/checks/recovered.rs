@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use engine::{ReadOnlyMode, open_read_only};
 
-use crate::check_error::CheckError;
 use crate::checks::file;
-use crate::finding::{DoctorFinding, Fix};
-use crate::opened_file::OpenedFile;
+use crate::environment::wal;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
 use crate::report::CheckResults;
-use crate::wal;
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// What the integrity check says of a file that is a mixture of two.
 const FAULTS: &[&str] = &["index_broken", "page_broken", "unique_violated"];

@@ -2,11 +2,11 @@
 
 use engine::Cipher;
 
-use crate::check_error::CheckError;
-use crate::finding::{DoctorFinding, Fix};
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
 use crate::format::{format_bytes, format_count};
-use crate::opened_file::OpenedFile;
 use crate::report::CheckResults;
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// SQLite's own since 3.12.0.
 const PAGE_SIZE: u32 = 4_096;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{foreign_keys, indexes};
-use crate::check_error::CheckError;
-use crate::finding::{DoctorFinding, Fix};
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::{IndexOrigin, IndexSchema, TableSchema, quote_identifier};
 use crate::format::format_estimate;
-use crate::opened_file::OpenedFile;
 use crate::report::CheckResults;
-use crate::schema::{IndexOrigin, IndexSchema, TableSchema, quote_identifier};
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// With fewer rows any plan is quick.
 const ROWS_MIN: f64 = 10_000.0;

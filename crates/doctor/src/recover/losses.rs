@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::btree_page::{BtreeCell, BtreePage};
-use crate::database_header::u32_at;
+use crate::file::btree_page::{BtreeCell, BtreePage};
+use crate::file::database_header::u32_at;
 
 /// A part of the schema that was found.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! What the program's SQLite is, and how it treats content.
 
-use super::ConnectionFacts;
-use crate::finding::{DoctorFinding, Fix};
+use super::facts::ConnectionFacts;
 use crate::format::format_bytes;
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// A fault of SQLite that loses data.
 struct SqliteBug {

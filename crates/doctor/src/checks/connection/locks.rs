@@ -1,8 +1,8 @@
 //! Settings on which it depends whether a commit stays, whether a connection waits, and whether
 //! references are kept.
 
-use super::ConnectionFacts;
-use crate::finding::DoctorFinding;
+use super::facts::ConnectionFacts;
+use crate::report::finding::DoctorFinding;
 
 /// Longer than a transaction should take, shorter than a person waits for a page.
 const BUSY_TIMEOUT_MS: &str = "5000";

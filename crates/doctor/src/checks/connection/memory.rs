@@ -1,8 +1,8 @@
 //! The page cache and temporary files, beside the memory that this machine has.
 
-use super::ConnectionFacts;
-use crate::finding::{DoctorFinding, Fix};
+use super::facts::ConnectionFacts;
 use crate::format::format_bytes;
+use crate::report::finding::{DoctorFinding, Fix};
 
 const KIB: u64 = 1_024;
 const MIB: u64 = 1_024 * KIB;

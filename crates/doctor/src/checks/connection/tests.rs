@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{ConnectionFacts, judge};
-use crate::finding::{DoctorFinding, Fix};
+use super::facts::ConnectionFacts;
+use super::judge;
+use crate::program::settings::ConnectionSettings;
 use crate::report::CheckResults;
-use crate::settings::ConnectionSettings;
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// What a program in production has; nothing is to be said of it.
 const HEALTHY: &str = "framework=better-sqlite3\njournal_mode=wal\nsynchronous=1\nbusy_timeout=30000\n\

@@ -1,7 +1,7 @@
 //! What the program means, beside what it has: settings that did nothing, and settings of another file.
 
-use super::ConnectionFacts;
-use crate::finding::{DoctorFinding, Fix};
+use super::facts::ConnectionFacts;
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// The connection has another file, or this one as it was.
 pub(super) fn mismatch(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {

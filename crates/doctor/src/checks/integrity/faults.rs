@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::file_environment::FileEnvironment;
-use crate::finding::{DoctorFinding, Fix};
-use crate::opened_file::OpenedFile;
+use crate::environment::file_environment::FileEnvironment;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::{DatabaseSchema, TableSchema, quote_identifier};
 use crate::report::CheckResults;
-use crate::schema::{DatabaseSchema, TableSchema, quote_identifier};
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// Lines shown of one finding.
 const LINES_MAX: usize = 5;
@@ -177,7 +177,11 @@ fn page(table: Option<&TableSchema>, environment: &FileEnvironment) -> DoctorFin
         Some(table) => format!("table {} fails the integrity check", table.name),
         None => "the file fails the integrity check".to_owned(),
     };
-    let finding = DoctorFinding::new("page_broken", what, super::recovery_advice(environment));
+    let finding = DoctorFinding::new(
+        "page_broken",
+        what,
+        crate::file::unreadable::recovery_advice(environment),
+    );
     let finding = match table {
         Some(table) => finding.field("table", table.name.as_str()),
         None => finding,

@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::btree_page::MalformedPage;
-use crate::check_error::CheckError;
-use crate::database_header::u32_at;
-use crate::opened_file::OpenedFile;
+use crate::file::btree_page::MalformedPage;
+use crate::file::check_error::CheckError;
+use crate::file::database_header::u32_at;
+use crate::file::opened_file::OpenedFile;
 
 /// Free pages that are remembered, to be compared with those that are in use.
 const PAGES_MAX: usize = 1 << 22;

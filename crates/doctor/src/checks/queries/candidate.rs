@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::checks::cardinality::TableCardinality;
-use crate::opened_file::OpenedFile;
-use crate::schema::{TableSchema, quote_identifier};
-use crate::sql;
-
 use super::shapes;
+use crate::checks::cardinality::TableCardinality;
+use crate::checks::queries::shapes::CandidateKey;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::{TableSchema, quote_identifier};
+use crate::program::sql;
 
 /// Columns of one table that are tried.
 const COLUMNS_MAX: usize = 6;
@@ -28,23 +28,8 @@ pub(super) struct CandidateIndex {
     pub(super) rows: Option<String>,
 }
 
-/// A key of an index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CandidateKey {
-    /// As CREATE INDEX has it.
-    pub(super) sql: String,
-    /// Whose values tell how many rows it finds; `None` of an expression.
-    pub(super) column: Option<String>,
-}
-
 /// Columns by table.
 pub(super) type ColumnsByTable = BTreeMap<String, BTreeSet<String>>;
-
-impl CandidateKey {
-    pub(super) fn column(name: &str) -> Self {
-        Self { sql: quote_identifier(name), column: Some(name.to_owned()) }
-    }
-}
 
 impl CandidateIndex {
     fn new(table: &str, keys: Vec<CandidateKey>) -> Self {

@@ -5,26 +5,29 @@
 //! well off without it (`load/joint.rs`).
 //!
 //! # Not here
-//! - Reading the log → `workload.rs`.
+//! - Reading the log → `program/workload.rs`.
 
+mod examined_query;
 mod joint;
 
 use std::collections::BTreeSet;
 
+use self::examined_query::ExaminedQuery;
 use self::joint::AdvisedIndexes;
+use super::advise::advise;
+use super::analyzed_query::AnalyzedQuery;
 use super::candidate::CandidateIndex;
-use super::planner::{QueryPlanner, StatementAccess, candidate_name, faults, plan, uses};
+use super::planner::{QueryPlanner, candidate_name, faults, plan, uses};
 use super::query_advice::{PARTIAL, milliseconds};
-use super::query_cost::QueryCost;
-use super::{AnalyzedQuery, advise};
-use crate::check_error::CheckError;
-use crate::checks::{TIME_LIMIT_REACHED, foreign_keys};
-use crate::finding::{DoctorFinding, Fix};
-use crate::format::{format_bytes, format_count, format_percent, to_f64};
-use crate::opened_file::OpenedFile;
+use crate::checks::foreign_keys;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema::IndexOrigin;
+use crate::file::unreadable::TIME_LIMIT_REACHED;
+use crate::format::{format_bytes, format_count, format_percent};
+use crate::program::workload::{LoggedShape, QueryLog};
+use crate::report::finding::{DoctorFinding, Fix};
 use crate::report::{CheckResults, LoadQuery, RejectedStatement, WorkloadSummary};
-use crate::schema::IndexOrigin;
-use crate::workload::{LoggedShape, QueryLog};
 
 /// Of the time that is left, for the shapes by themselves; the rest is for them together.
 const SHARE: u32 = 2;
@@ -36,35 +39,6 @@ const REFUSED_MAX: usize = 20;
 const SCAN_SHARE: f64 = 0.05;
 /// Queries that are shown of those that an index serves.
 const SHOWN_MAX: usize = 3;
-
-/// A shape that the file can be asked.
-pub(super) struct ExaminedQuery<'a> {
-    logged: &'a LoggedShape,
-    query: AnalyzedQuery<'a>,
-    touched: StatementAccess,
-    plan: Vec<String>,
-    /// What it takes as the file is, if it could be run.
-    before: Option<QueryCost>,
-    /// What it takes with the indexes that are kept.
-    after: Option<QueryCost>,
-    plan_after: Vec<String>,
-}
-
-impl ExaminedQuery<'_> {
-    fn calls(&self) -> f64 {
-        to_f64(self.logged.calls)
-    }
-
-    /// The time of all calls, by the log or else as measured.
-    fn us(&self) -> f64 {
-        let measured = || self.before.map_or(0.0, |taken| taken.us * self.calls());
-        self.logged.us.unwrap_or_else(measured)
-    }
-
-    fn uses(&self, place: usize) -> bool {
-        uses(&self.plan_after, &candidate_name(place))
-    }
-}
 
 pub(super) fn check(
     subject: &OpenedFile,

@@ -12,10 +12,10 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::FromSql;
 
 use super::candidate::{CandidateIndex, ColumnsByTable};
-use crate::check_error::CheckError;
 use crate::checks::cardinality::TableCardinality;
-use crate::opened_file::OpenedFile;
-use crate::schema;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
+use crate::file::schema;
 
 const INSERT_STAT: &str = "INSERT INTO sqlite_stat1 VALUES (?1, ?2, ?3)";
 

@@ -3,9 +3,9 @@
 use super::candidate::CandidateIndex;
 use super::planner::candidate_name;
 use super::query_cost::{IndexTrial, QueryCost};
-use crate::finding::{DoctorFinding, Fix};
+use crate::file::opened_file::OpenedFile;
 use crate::format::format_bytes;
-use crate::opened_file::OpenedFile;
+use crate::report::finding::{DoctorFinding, Fix};
 
 /// What is advised for a query.
 #[derive(Default)]

@@ -8,12 +8,12 @@ use std::time::Duration;
 use engine::ReadOnlyMode;
 use rusqlite::{StatementStatus, params_from_iter};
 
-use super::AnalyzedQuery;
+use super::analyzed_query::AnalyzedQuery;
 use super::candidate::CandidateIndex;
 use super::planner::{candidate_name, plan, uses};
-use crate::check_error::CheckError;
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
 use crate::format::to_f64;
-use crate::opened_file::OpenedFile;
 use crate::time_limit;
 
 /// Runs, of which the quickest tells the time: the first finds nothing in the cache.

@@ -4,9 +4,8 @@
 //! The text is read word by word, not parsed: what is no key of an index is tried in vain, and the
 //! planner decides about the rest.
 
-use super::candidate::CandidateKey;
-use crate::schema::{TableSchema, quote_identifier};
-use crate::sql::{SqlToken, SqlTokenKind, tokens};
+use crate::file::schema::{TableSchema, quote_identifier};
+use crate::program::sql::{SqlToken, SqlTokenKind, tokens};
 
 /// Keys of one kind that are tried for one query.
 const KEYS_MAX: usize = 6;
@@ -135,10 +134,25 @@ fn unqualified(text: &str, tokens: &[SqlToken<'_>], start: usize) -> String {
     plain
 }
 
+/// A key of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CandidateKey {
+    /// As CREATE INDEX has it.
+    pub(super) sql: String,
+    /// Whose values tell how many rows it finds; `None` of an expression.
+    pub(super) column: Option<String>,
+}
+
+impl CandidateKey {
+    pub(super) fn column(name: &str) -> Self {
+        Self { sql: quote_identifier(name), column: Some(name.to_owned()) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::ColumnSchema;
+    use crate::file::schema::ColumnSchema;
 
     fn table() -> TableSchema {
         let column = |name: &str| ColumnSchema {

@@ -3,14 +3,14 @@
 //! # Invariants
 //! - What decides is counted, not timed.
 
-use super::super::candidate::CandidateIndex;
-use super::super::planner::{QueryPlanner, candidate_name, plan, uses};
-use super::super::query_cost::{self, is_runnable, undone, without_trouble};
-use super::ExaminedQuery;
-use crate::check_error::CheckError;
+use super::examined_query::ExaminedQuery;
 use crate::checks::cardinality::TableCardinality;
+use crate::checks::queries::candidate::CandidateIndex;
+use crate::checks::queries::planner::{QueryPlanner, candidate_name, plan, uses};
+use crate::checks::queries::query_cost::{self, is_runnable, undone, without_trouble};
+use crate::file::check_error::CheckError;
+use crate::file::opened_file::OpenedFile;
 use crate::format::to_f64;
-use crate::opened_file::OpenedFile;
 
 /// Of the time that is left, for the load with all indexes.
 const SHARE: u32 = 2;

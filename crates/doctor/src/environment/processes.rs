@@ -7,11 +7,10 @@
 //!   until its own program runs.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process;
 use std::time::Duration;
+use std::{fs, process};
 
 use serde::Serialize;
 

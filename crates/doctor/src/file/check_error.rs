@@ -5,7 +5,7 @@
 
 use rusqlite::ErrorCode;
 
-use crate::btree_page::MalformedPage;
+use super::btree_page::MalformedPage;
 
 /// Why a check ended early.
 #[derive(Debug, thiserror::Error)]

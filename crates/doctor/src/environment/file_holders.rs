@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::processes::{ProcessInfo, processes_with_open};
-use crate::sqlite_locks::{LockedInode, SqliteLock, held_locks};
+use super::processes::{ProcessInfo, processes_with_open};
+use super::sqlite_locks::{LockedInode, SqliteLock, held_locks};
 
 /// A process that has a database open.
 #[derive(Clone, Debug, Serialize)]

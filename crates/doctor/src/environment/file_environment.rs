@@ -11,13 +11,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::TempDirVariables;
-use crate::database_header::{DatabaseHeader, HEADER_SIZE};
+use super::processes::{self, OpenProcesses};
+use super::sqlite_locks::{self, HeldLock, LockedInode, SqliteLock};
+use super::temp_dirs::TempDirVariables;
+use super::wal::{WalFileInfo, WalIndex, companion_path, read_prefix};
 use crate::error::{Error, Result, io};
-use crate::processes::{self, OpenProcesses};
-use crate::sqlite_locks::{self, HeldLock, LockedInode, SqliteLock};
+use crate::file::database_header::{DatabaseHeader, HEADER_SIZE};
 use crate::time_limit::{self, ExaminationBudget};
-use crate::wal::{WalFileInfo, WalIndex, companion_path, read_prefix};
 
 /// How long a lock must be held before it is worth a word. A write transaction takes milliseconds.
 const WATCH_TIME: Duration = Duration::from_secs(1);

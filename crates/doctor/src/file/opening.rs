@@ -6,8 +6,8 @@ use engine::{Cipher, FileEncryption, ReadOnlyMode};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
+use crate::environment::file_environment::FileEnvironment;
 use crate::error::{Error, Result, sqlite};
-use crate::file_environment::FileEnvironment;
 use crate::format::{format_bytes, round_to_u64};
 use crate::time_limit::ExaminationBudget;
 

@@ -22,20 +22,20 @@ use std::time::Duration;
 use engine::{Cipher, FileEncryption, ReadOnlyMode};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::ExamineOptions;
-use crate::btree_page::{BtreePage, MalformedPage};
-use crate::btree_sample::{SampleRng, TreeSample};
-use crate::check_error::CheckError;
-use crate::checks;
-use crate::database_header::{DatabaseHeader, version_text};
+use super::btree_page::{BtreePage, MalformedPage};
+use super::btree_sample::{SampleRng, TreeSample};
+use super::check_error::CheckError;
+use super::database_header::{DatabaseHeader, version_text};
+use super::opening::{how, open, why_closed};
+use super::schema::{self, DatabaseSchema, TableSchema};
+use super::unreadable;
+use crate::environment::file_environment::FileEnvironment;
 use crate::error::{Error, Result, sqlite};
-use crate::file_environment::FileEnvironment;
-use crate::opening::{how, open, why_closed};
+use crate::options::ExamineOptions;
+use crate::program::settings::ConnectionSettings;
+use crate::program::workload::QueryLog;
 use crate::report::{CheckResults, FileSummary};
-use crate::schema::{self, DatabaseSchema, TableSchema};
-use crate::settings::ConnectionSettings;
 use crate::time_limit::ExaminationBudget;
-use crate::workload::QueryLog;
 
 /// How long one statement may keep a rollback-journal database's writers waiting.
 const HOLD_TIME_ROLLBACK: Duration = Duration::from_millis(250);
@@ -99,7 +99,7 @@ impl OpenedFile {
         let header = match header {
             Ok(header) => header,
             Err(trouble) => {
-                checks::report_unreadable(&trouble, &environment, log);
+                unreadable::report_unreadable(&trouble, &environment, log);
                 return Ok(Err(FileSummary {
                     cipher: Some(cipher_name(cipher)),
                     ..FileSummary::from_environment(&environment)
@@ -127,14 +127,14 @@ impl OpenedFile {
         match schema::read(&subject.db, budget) {
             Ok(schema) => subject.schema = schema,
             Err(error) => {
-                checks::report_unreadable_schema(&error.into(), &subject.environment, log);
+                unreadable::report_unreadable_schema(&error.into(), &subject.environment, log);
             }
         }
         if subject.schema.unread_count > 0 {
             let (unread, read) = (subject.schema.unread_count, subject.schema.tables.len());
             log.add_skipped(
                 format!("{unread} of {} tables", unread + read),
-                checks::TIME_LIMIT_REACHED,
+                unreadable::TIME_LIMIT_REACHED,
             );
         }
         subject.look_what_is_unknown().map_err(sqlite("collations and modules"))?;

@@ -9,10 +9,10 @@
 //! # Invariants
 //! - A way has at most `DEPTH_MAX` pages: a broken file, whose pages point in a circle, ends it.
 
-use crate::btree_page::{BtreePage, BtreePageKind, MalformedPage};
-use crate::check_error::CheckError;
+use super::btree_page::{BtreePage, BtreePageKind, MalformedPage};
+use super::check_error::CheckError;
+use super::record::{RecordField, fields};
 use crate::format::to_f64;
-use crate::record::{RecordField, fields};
 
 /// SQLite's own limit (`BTCURSOR_MAX_DEPTH`).
 const DEPTH_MAX: usize = 20;

@@ -3,7 +3,7 @@
 //! # Invariants
 //! - Bytes of a broken page are no panic: what lies outside it is an error that says what is wrong.
 
-use crate::database_header::{HEADER_SIZE, u32_at};
+use super::database_header::{HEADER_SIZE, u32_at};
 
 /// What is wrong with a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,29 +11,9 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::catalogue::{self, CatalogueEntry};
-
-/// How grave it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Worth knowing; nothing is wrong.
-    Info,
-    /// It costs time or room, or will one day.
-    Warning,
-    /// Data is lost or out of reach, or somebody waits.
-    Error,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
-    }
-}
+use super::severity::Severity;
+use crate::catalogue;
+use crate::catalogue::entry::CatalogueEntry;
 
 /// What to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

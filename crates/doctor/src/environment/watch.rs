@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::database_header::{MAGIC, u32_at};
+use super::processes::{ProcessInfo, processes_with_open};
+use super::sqlite_locks::{HeldLock, LockedInode, SqliteLock, held_locks};
+use super::wal::{WalIndex, companion_path, read_prefix};
 use crate::error::{Result, io};
+use crate::file::database_header::{MAGIC, u32_at};
 use crate::format::{ratio, to_f64};
-use crate::processes::{ProcessInfo, processes_with_open};
-use crate::sqlite_locks::{HeldLock, LockedInode, SqliteLock, held_locks};
 use crate::time_limit;
-use crate::wal::{WalIndex, companion_path, read_prefix};
 
 /// Between two looks at the locks.
 const LOOK: Duration = Duration::from_millis(50);

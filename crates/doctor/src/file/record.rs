@@ -1,7 +1,7 @@
 //! Where each column of a stored row begins and how long it is
 //! (<https://sqlite.org/fileformat.html#record_format>).
 
-use crate::btree_page::{BtreeCell, varint};
+use super::btree_page::{BtreeCell, varint};
 
 /// A column of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

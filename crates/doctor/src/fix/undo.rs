@@ -9,8 +9,8 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use crate::environment::wal::companion_path;
 use crate::error::{Error, Result, io};
-use crate::wal::companion_path;
 
 /// What belongs to a database. Its `-shm` file is made anew.
 const SUFFIXES: &[&str] = &["", "-wal", "-journal"];

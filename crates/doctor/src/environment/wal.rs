@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
-use crate::database_header::u32_at;
+use crate::file::database_header::u32_at;
 
 /// Read marks in an index.
 pub(crate) const MARKS_COUNT: usize = 5;

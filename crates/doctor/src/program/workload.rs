@@ -19,8 +19,8 @@ use std::io::{self, BufRead, Read};
 
 use rusqlite::types::Value;
 
-use crate::sql;
-use crate::workload::lines::{LogLine, begins};
+use self::lines::{LogLine, begins};
+use super::sql;
 
 /// Of one statement; a longer one is not read.
 const STATEMENT_BYTES_MAX: usize = 256 << 10;

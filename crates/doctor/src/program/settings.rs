@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::TempDirVariables;
+use crate::environment::temp_dirs::TempDirVariables;
 use crate::error::{Error, Result};
 
 /// More is not read: what the snippets print has about 3 kB.

@@ -1,0 +1,80 @@
+//! Files of which a part cannot be read: what is said of them, and of the checks that end there.
+
+use super::check_error::CheckError;
+use super::schema::quote_for_shell;
+use crate::environment::file_environment::FileEnvironment;
+use crate::report::CheckResults;
+use crate::report::finding::{DoctorFinding, Fix};
+
+/// A page that could not be read, or holds what cannot be.
+pub(crate) fn report_fault(
+    error: &CheckError,
+    environment: &FileEnvironment,
+    log: &mut CheckResults,
+) {
+    let text = error.to_string();
+    let is_known = log.findings.iter().any(|finding| finding.evidence.contains(&text));
+    if !is_known {
+        let finding = DoctorFinding::new(
+            "page_broken",
+            "a page cannot be read",
+            recovery_advice(environment),
+        )
+        .field("message", text.as_str());
+        log.add(finding.evidence(text).cost("What is on it is out of reach."));
+    }
+}
+
+pub(crate) fn recovery_advice(environment: &FileEnvironment) -> Fix {
+    Fix::Advice(format!(
+        "Copy the file with its -wal and -journal first; then restore a backup, or save what can \
+         be read into a new file: {}",
+        recover_command(environment)
+    ))
+}
+
+/// Writes a new file, and so is no fix of this one.
+pub(crate) fn recover_command(environment: &FileEnvironment) -> String {
+    let file = environment.path.display().to_string();
+    let (file, new) = (quote_for_shell(&file), quote_for_shell(&format!("{file}.recovered")));
+    let key = if environment.is_keyed { " --key-file KEY (or --passphrase-file)" } else { "" };
+    format!("warren recover {file} {new}{key}")
+}
+
+pub(crate) const TIME_LIMIT_REACHED: &str = "the time was over";
+
+/// Why a check ended early, in words.
+pub(crate) fn skip_reason(error: &CheckError) -> String {
+    match error {
+        _ if error.is_time() => TIME_LIMIT_REACHED.to_owned(),
+        _ if error.is_busy() => "another process kept it locked".to_owned(),
+        _ if error.is_memory() => "what it writes does not fit into 512 MiB of memory".to_owned(),
+        error => error.to_string(),
+    }
+}
+
+/// Says that not even page 1 could be read.
+pub(crate) fn report_unreadable(
+    error: &CheckError,
+    environment: &FileEnvironment,
+    log: &mut CheckResults,
+) {
+    if error.is_fault() && !log.has("file_truncated") {
+        report_fault(error, environment, log);
+    }
+    log.add_skipped("the content", skip_reason(error));
+}
+
+/// Says that the schema could not be read.
+pub(crate) fn report_unreadable_schema(
+    error: &CheckError,
+    environment: &FileEnvironment,
+    log: &mut CheckResults,
+) {
+    if error.is_fault() {
+        let fix = recovery_advice(environment);
+        let finding = DoctorFinding::new("page_broken", "the schema cannot be read", fix);
+        log.add(finding.field("message", error.to_string()).evidence(error.to_string()));
+    }
+    log.add_skipped("the tables", skip_reason(error));
+}
