@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use clap::Subcommand;
+use clap::{Command, Subcommand};
 
-use crate::output::Printer;
-use crate::{
+use crate::args::postgres_args;
+use crate::commands::doctor::doctor_args;
+use crate::commands::{
     account, actual_budget, backup, completions, conflicts, device, doctor, history, inspect, man,
-    postgres_args, recover, recovery_phrase, serve, status, storage, sync, track, vacuum,
+    recover, recovery_phrase, serve, status, storage, sync, track, vacuum,
 };
 #[cfg(feature = "bench")]
-use crate::{benchmark, tune};
+use crate::commands::{benchmark, tune};
 #[cfg(not(feature = "bench"))]
-use crate::{not_built as benchmark, not_built as tune};
+use crate::commands::{not_built as benchmark, not_built as tune};
+use crate::output::Printer;
 
 #[derive(Subcommand)]
 pub(crate) enum CliCommand {
@@ -29,7 +31,7 @@ pub(crate) enum CliCommand {
     Clone(sync::CloneArgs),
     Status(status::StatusArgs),
     Inspect(inspect::InspectArgs),
-    Doctor(Box<doctor::DoctorArgs>),
+    Doctor(Box<doctor_args::DoctorArgs>),
     Recover(recover::RecoverArgs),
     Conflicts(conflicts::ConflictsArgs),
     History(history::HistoryArgs),
@@ -51,9 +53,10 @@ pub(crate) enum CliCommand {
 
 impl CliCommand {
     /// Runs it. What SQLite refuses is told with the name of the file that it is about.
-    pub(crate) fn run(self, output: Printer) -> anyhow::Result<()> {
+    /// `whole` makes the command with all that is below it, for what documents it.
+    pub(crate) fn run(self, output: Printer, whole: fn() -> Command) -> anyhow::Result<()> {
         let file = self.tracked_file().map(|file| file.display().to_string());
-        let result = self.run_unnamed(output);
+        let result = self.run_unnamed(output, whole);
         match (result, file) {
             (Err(error), Some(file)) if is_about_file(&error) => Err(error.context(file)),
             (result, _) => result,
@@ -75,7 +78,7 @@ impl CliCommand {
         Some(&tracked.file)
     }
 
-    fn run_unnamed(self, output: Printer) -> anyhow::Result<()> {
+    fn run_unnamed(self, output: Printer, whole: fn() -> Command) -> anyhow::Result<()> {
         match self {
             Self::Serve(arguments) => serve::run(&arguments, output),
             Self::Account(command) => account::run(command, output),
@@ -99,8 +102,8 @@ impl CliCommand {
             Self::Postgres(command) => postgres_args::run(&command, output),
             Self::Tune(arguments) => tune::run(&arguments, output),
             Self::Bench(command) => benchmark::run(command, output),
-            Self::Completions(arguments) => completions::run(&arguments, output),
-            Self::Man(arguments) => man::run(&arguments, output),
+            Self::Completions(arguments) => completions::run(&arguments, whole(), output),
+            Self::Man(arguments) => man::run(&arguments, whole(), output),
             Self::Settings(arguments) => serve::settings::markdown_table::run(&arguments, output),
         }
     }

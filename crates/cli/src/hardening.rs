@@ -10,18 +10,13 @@
 //! meant to be shown.
 //!
 //! # Not here
-//! - A data directory that is open to others already → `serve/permissions.rs`.
-
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+//! - A data directory that is open to others already → `commands/serve/permissions.rs`.
 
 use anyhow::Context;
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, setrlimit, umask};
 
 use crate::command::CliCommand;
-use crate::output::Printer;
 
 /// To be called once, before there are threads and before anything is opened.
 pub(crate) fn harden(command: &CliCommand) -> anyhow::Result<()> {
@@ -63,21 +58,5 @@ fn hide_memory() -> anyhow::Result<()> {
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "as it is on Linux")]
 fn hide_memory() -> anyhow::Result<()> {
-    Ok(())
-}
-
-/// Tells if others may read a file that a token or a phrase was just put into. Its mode is its
-/// owner's business.
-pub(crate) fn warn_if_readable_by_others(file: &Path, output: Printer) -> anyhow::Result<()> {
-    const READ_BY_OTHERS: u32 = 0o044;
-    let metadata = fs::metadata(file).with_context(|| file.display().to_string())?;
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & READ_BY_OTHERS != 0 {
-        let file = file.display();
-        output.line(format_args!(
-            "{file} holds secrets of this device, and other users may read it (mode {mode:04o}): \
-             `chmod 600 {file}` ends that"
-        ));
-    }
     Ok(())
 }

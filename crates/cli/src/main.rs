@@ -2,38 +2,13 @@
 //! One file per command parses its flags and prints its result; what it does is in the crates.
 #![forbid(unsafe_code)]
 
-mod account;
-mod actual_budget;
-mod backup;
-#[cfg(feature = "bench")]
-mod benchmark;
+mod args;
 mod clock;
 mod command;
-mod completions;
-mod conflicts;
-mod device;
-mod doctor;
+mod commands;
 mod hardening;
-mod history;
-mod inspect;
-mod key_args;
-mod man;
-#[cfg(not(feature = "bench"))]
-mod not_built;
 mod output;
-mod password;
-mod postgres_args;
-mod recover;
-mod recovery_phrase;
-mod serve;
 mod signals;
-mod status;
-mod storage;
-mod sync;
-mod track;
-#[cfg(feature = "bench")]
-mod tune;
-mod vacuum;
 
 use std::process::ExitCode;
 
@@ -56,9 +31,9 @@ struct CliArgs {
 fn main() -> ExitCode {
     let arguments = match CliArgs::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return output::report_usage(&error, CliArgs::command()),
+        Err(error) => return output::usage::report_usage(&error, CliArgs::command()),
     };
     let output = Printer { json: arguments.json };
     let command = arguments.command;
-    output.exit(hardening::harden(&command).and_then(|()| command.run(output)))
+    output.exit(hardening::harden(&command).and_then(|()| command.run(output, CliArgs::command)))
 }

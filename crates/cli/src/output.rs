@@ -4,24 +4,20 @@
 //! - Everything that is printed passes through [`EscapedText`], so that no name, cell or message
 //!   from elsewhere can command a terminal. What is formatted in needs no care where it comes from.
 
+mod error_codes;
 mod escaped_text;
 pub(crate) mod time_span;
+pub(crate) mod usage;
 
 use std::fmt::{Arguments, Display};
 use std::io::Write;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Command;
-use clap::builder::Styles;
-use clap::error::ErrorKind;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use serde_json::json;
 use time::OffsetDateTime;
 
 pub(crate) use self::escaped_text::EscapedText;
-use crate::serve::settings::{InvalidSettings, mention_variable};
 
 /// Below the list of commands: the way from nothing to two files in step.
 pub(crate) const START: &str = "Example:
@@ -91,45 +87,6 @@ impl Printer {
         spinner.enable_steady_tick(Duration::from_millis(100));
         spinner
     }
-
-    /// Reports how the command ended: 0, or the error and the status of its code, or the status of
-    /// its verdict.
-    pub(crate) fn exit(self, result: anyhow::Result<()>) -> ExitCode {
-        let Err(error) = result else { return ExitCode::SUCCESS };
-        if let Some(NonZeroExit(status)) = error.downcast_ref() {
-            return ExitCode::from(*status);
-        }
-        let code = code(&error);
-        if self.json {
-            let message = message(&error);
-            print(&EscapedText::json(json!({"error": {"code": code, "message": message}})));
-        } else {
-            let message = message(&error);
-            print_error(&EscapedText::line(format_args!("warren: {message} [{code}]")));
-        }
-        ExitCode::from(exit_status(code))
-    }
-}
-
-/// Prints why the arguments are not understood, or the help that they ask for; `command` is what
-/// they were for.
-pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
-    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX));
-    let kind = error.kind();
-    if [DisplayHelp, DisplayVersion, DisplayHelpOnMissingArgumentOrSubcommand].contains(&kind) {
-        // Nothing of it is from the arguments. Where the output is closed, nobody reads it.
-        drop(error.print());
-        return status;
-    }
-    // An error repeats arguments, whose escape sequences could not be told from those of its own
-    // colours. So it is made again without colours.
-    let command = command.styles(Styles::plain());
-    if let Err(plain) = command.try_get_matches_from(std::env::args_os()) {
-        let plain = mention_variable(plain);
-        print_error(&EscapedText::text(plain.render().ansi().to_string().trim_end()));
-    }
-    status
 }
 
 /// On standard error. Where that is closed, there is nobody to tell.
@@ -140,94 +97,6 @@ fn print_error<T: Display>(line: &EscapedText<T>) {
 /// A line on standard output. A reader that has gone away (`| head`) is no fault of ours.
 fn print<T: Display>(line: &EscapedText<T>) {
     drop(writeln!(std::io::stdout(), "{line}"));
-}
-
-/// The error and what it comes from, each part once: some errors repeat their source in their own
-/// text.
-fn message(error: &anyhow::Error) -> String {
-    let mut message = String::new();
-    for part in error.chain().map(ToString::to_string) {
-        if message.is_empty() {
-            message = part;
-        } else if !message.contains(&part) {
-            message = format!("{message}: {part}");
-        }
-    }
-    message
-}
-
-/// What scripts branch on: the numbers of `sysexits.h` where one fits (`docs/formats/4-errors.md`).
-fn exit_status(code: &str) -> u8 {
-    match code {
-        "intermediary" | "server_damaged" | "unavailable" | "unreachable" | "untrusted" => 69,
-        "disk_full" | "no_room" | "quota_exceeded" | "storage_failed" | "storage_full" => 74,
-        "busy" | "timeout" | "too_many_attempts" => 75,
-        "admin_disabled"
-        | "invalid_token"
-        | "read_only"
-        | "registration_closed"
-        | "wrong_password" => 77,
-        _ => 1,
-    }
-}
-
-/// The error's code: the closed list's where it has one (`docs/formats/4-errors.md`).
-fn code(error: &anyhow::Error) -> &'static str {
-    if let Some(error) = error.downcast_ref::<replica::Error>() {
-        return error.code();
-    }
-    if let Some(error) = error.downcast_ref::<::doctor::Error>() {
-        return error.code();
-    }
-    #[cfg(feature = "bench")]
-    if error.is::<::bench::sqlite_bench::runtime::NotSetUp>() {
-        return "not_set_up";
-    }
-    if error.is::<InvalidSettings>() {
-        return "invalid_settings";
-    }
-    if let Some(error) = error.downcast_ref::<::actual::inventory::InventoryError>() {
-        return error.code();
-    }
-    if let Some(error) = error.downcast_ref::<::actual::export::ExportError>() {
-        return error.code();
-    }
-    if let Some(server::Error::Tls(_)) = error.downcast_ref() {
-        return "invalid_certificate";
-    }
-    let stored = match error.downcast_ref::<server::Error>() {
-        Some(server::Error::Store(error)) => Some(error),
-        _ => error.downcast_ref::<sync_store::Error>(),
-    };
-    match stored {
-        Some(sync_store::Error::Busy(_)) => return "busy",
-        Some(sync_store::Error::DataInUse { .. }) => return "data_in_use",
-        Some(sync_store::Error::Unavailable(_)) => return "unavailable",
-        _ => {}
-    }
-    match error.downcast_ref::<engine::Error>() {
-        Some(engine::Error::Busy | engine::Error::CopyOvertaken { .. }) => return "busy",
-        Some(engine::Error::DiskFull { .. }) => return "disk_full",
-        Some(engine::Error::NotEnoughSpace { .. }) => return "no_room",
-        Some(engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. }) => {
-            return "wrong_key";
-        }
-        _ => {}
-    }
-    let of_accounts = match error.downcast_ref::<server::Error>() {
-        Some(server::Error::Accounts(error)) => Some(error),
-        _ => error.downcast_ref::<accounts::Error>(),
-    };
-    let Some(error) = of_accounts else { return "failed" };
-    match error {
-        accounts::Error::AccountExists => "account_exists",
-        accounts::Error::InvalidLogin => "invalid_login",
-        accounts::Error::InvalidPassword => "invalid_password",
-        accounts::Error::NotFound => "not_found",
-        accounts::Error::UnfinishedRestore { .. } => "unfinished_restore",
-        accounts::Error::WrongPassword => "wrong_password",
-        _ => "failed",
-    }
 }
 
 /// Bytes for people: `12.3 MB`.

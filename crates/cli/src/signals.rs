@@ -1,8 +1,8 @@
 //! What Ctrl-C and SIGTERM do to commands that keep temporary copies.
 //!
 //! # Not here
-//! - `warren serve` and `sync --watch`, which finish what they have begun → `serve.rs`,
-//!   `sync/watch.rs`.
+//! - `warren serve` and `sync --watch`, which finish what they have begun → `commands/serve.rs`,
+//!   `commands/sync/watch.rs`.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,0 +1,7 @@
+//! Arguments that several commands share, and what is read by them.
+
+pub(crate) mod data_dir;
+pub(crate) mod key_args;
+pub(crate) mod password;
+pub(crate) mod permissions_warning;
+pub(crate) mod postgres_args;

@@ -1,0 +1,151 @@
+//! Which data directory, or which file, a command works on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use accounts::{Accounts, KdfCost, Login, Password, UnlockedAccount, VaultId};
+use anyhow::Context;
+use clap::Args;
+use engine::{Databases, EngineLimits};
+use sync_store::{DataDirLock, PostgresDatabase, VaultFiles, Vaults};
+use tokio::runtime::{Handle, Runtime};
+
+use super::key_args::FileKeyArgs;
+use super::password::PasswordSource;
+use super::postgres_args;
+
+/// The data directory.
+#[derive(Args, Clone)]
+pub(crate) struct DataDirArgs {
+    /// The server's data directory.
+    #[arg(long, default_value = "./data", value_name = "DIR")]
+    pub(crate) data: PathBuf,
+}
+
+/// The data directory, and where its vaults are.
+#[derive(Args)]
+pub(crate) struct StorageArgs {
+    #[command(flatten)]
+    pub(crate) data: DataDirArgs,
+    #[command(flatten)]
+    postgres: postgres_args::PostgresArgs,
+}
+
+impl StorageArgs {
+    /// The directory of a server; one that is none is not made into one by mistake.
+    pub(crate) fn existing_directory(&self) -> anyhow::Result<&Path> {
+        let data = &self.data.data;
+        let is_one = data.join("accounts.sqlite").exists();
+        anyhow::ensure!(is_one, "{} is no data directory of Warren's", data.display());
+        Ok(data)
+    }
+
+    /// Takes the directory for a command that must not run beside a server.
+    pub(crate) fn lock(&self, command: &str) -> anyhow::Result<DataDirLock> {
+        let locked = DataDirLock::acquire(self.existing_directory()?, command);
+        locked.with_context(|| format!("{command} runs while no server does: stop it first"))
+    }
+}
+
+/// What is looked at: a synced file; or an account on the data directory, with its password.
+#[derive(Args)]
+pub(crate) struct FileOrAccountArgs {
+    /// A file that syncs with the account.
+    #[arg(required_unless_present = "login")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) key: FileKeyArgs,
+    /// The account, on the data directory; its password is asked for.
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) login: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: StorageArgs,
+    #[command(flatten)]
+    pub(crate) password: PasswordSource,
+}
+
+impl FileOrAccountArgs {
+    /// The account's data directory, and the account unlocked by its password.
+    pub(crate) fn unlock(&self) -> anyhow::Result<(DataDir, UnlockedAccount)> {
+        let login = self.login.as_deref().context("a file or --login")?;
+        let data_dir = DataDir::open(&self.place)?;
+        let unlocked = data_dir.unlock(login, &self.password)?;
+        Ok((data_dir, unlocked))
+    }
+}
+
+/// A data directory, open.
+pub(crate) struct DataDir {
+    pub(crate) accounts: Accounts,
+    pub(crate) vaults: Vaults,
+    /// Vaults as files, also where `vaults` are not.
+    pub(crate) files: VaultFiles,
+    pub(crate) path: PathBuf,
+    runtime: Runtime,
+}
+
+impl DataDir {
+    /// Opens the directory of a server.
+    pub(crate) fn open(place: &StorageArgs) -> anyhow::Result<Self> {
+        place.existing_directory()?;
+        Self::open_or_create(place)
+    }
+
+    /// For commands that touch no vault.
+    pub(crate) fn open_accounts_only(data: &DataDirArgs) -> anyhow::Result<Self> {
+        let data = data.clone();
+        Self::open(&StorageArgs { data, postgres: postgres_args::PostgresArgs::default() })
+    }
+
+    /// Opens the directory, and makes it if it is not there.
+    pub(crate) fn open_or_create(place: &StorageArgs) -> anyhow::Result<Self> {
+        let (data, url) = (&place.data.data, place.postgres.url()?);
+        let databases = Arc::new(Databases::start(EngineLimits::default())?);
+        let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
+        let runtime = Runtime::new()?;
+        let files = VaultFiles::new(databases, data.clone());
+        let postgres =
+            url.map(|url| runtime.block_on(PostgresDatabase::connect(&url))).transpose()?;
+        let vaults = postgres.map_or_else(|| Vaults::Files(files.clone()), Vaults::Postgres);
+        Ok(Self { accounts, vaults, files, path: data.clone(), runtime })
+    }
+
+    /// An account, unlocked by its password.
+    pub(crate) fn unlock(
+        &self,
+        login: &str,
+        password: &PasswordSource,
+    ) -> anyhow::Result<UnlockedAccount> {
+        let login = Login::parse(login)?;
+        // Accounts that apps of other servers made may have shorter ones than are taken here.
+        let password = password.read(&format!("Password for {login}: "))?;
+        let password = Password::parse_any_length(password)?;
+        Ok(self.accounts.unlock(&login, &password)?)
+    }
+
+    /// The account's further vaults, each to be opened.
+    pub(crate) fn sub_vaults(
+        &self,
+        unlocked: &UnlockedAccount,
+    ) -> anyhow::Result<Vec<UnlockedAccount>> {
+        let children = self.accounts.sub_vaults(unlocked.account)?;
+        Ok(children.iter().map(|vault| unlocked.sub_vault(vault)).collect())
+    }
+
+    /// The file of a vault, where vaults are files.
+    pub(crate) fn vault_path(&self, vault: &VaultId) -> anyhow::Result<PathBuf> {
+        let is_file = matches!(self.vaults, Vaults::Files(_));
+        anyhow::ensure!(is_file, "this vault is in PostgreSQL, not in a file");
+        Ok(vault.path(&self.path))
+    }
+
+    /// Where vaults work, for calls that wait for them themselves.
+    pub(crate) fn runtime(&self) -> &Handle {
+        self.runtime.handle()
+    }
+
+    /// Waits for what a vault does.
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+}

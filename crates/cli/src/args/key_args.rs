@@ -1,0 +1,166 @@
+//! The key of an encrypted file, as the commands on any SQLite file take it.
+//!
+//! # Invariants
+//! - A key is read from a file or a command, never from the command line, which every user of the
+//!   machine sees.
+//! - It is zeroised, and printed nowhere.
+
+mod command;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use engine::{Cipher, DatabaseKey, FileEncryption, Passphrase};
+use replica::{FileKey, Replica};
+use zeroize::Zeroizing;
+
+use super::password::first_line;
+
+/// What opens an encrypted file.
+#[derive(Args)]
+pub(crate) struct FileKeyArgs {
+    /// The file's raw key: 32 bytes, or one line of 64 hex digits.
+    #[arg(long, value_name = "FILE", conflicts_with = "passphrase_file")]
+    key_file: Option<PathBuf>,
+    /// The file's passphrase: the first line of this file.
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+}
+
+impl FileKeyArgs {
+    fn key(&self) -> anyhow::Result<Option<FileKey>> {
+        if let Some(path) = &self.key_file {
+            return Ok(Some(FileKey::Raw(read_key(path)?)));
+        }
+        let Some(path) = &self.passphrase_file else { return Ok(None) };
+        let line = first_line(path)?;
+        ensure!(!line.is_empty(), "{} begins with an empty line", path.display());
+        Ok(Some(FileKey::Passphrase(Zeroizing::new(line.as_bytes().to_vec()))))
+    }
+
+    pub(crate) fn is_given(&self) -> bool {
+        self.key_file.is_some() || self.passphrase_file.is_some()
+    }
+
+    /// Opens a tracked file.
+    pub(crate) fn open(&self, file: &Path) -> anyhow::Result<Replica> {
+        Ok(Replica::open_encrypted(file, self.key()?.as_ref())?)
+    }
+}
+
+/// A tracked file, and what opens it.
+#[derive(Args)]
+pub(crate) struct TrackedFileArgs {
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    key: FileKeyArgs,
+}
+
+impl TrackedFileArgs {
+    pub(crate) fn open(&self) -> anyhow::Result<Replica> {
+        self.key.open(&self.file)
+    }
+
+    pub(crate) fn prepare(&self) -> anyhow::Result<Replica> {
+        Ok(Replica::prepare_encrypted(&self.file, self.key.key()?.as_ref())?)
+    }
+
+    pub(crate) fn create(&self) -> anyhow::Result<Replica> {
+        Ok(Replica::create_encrypted(&self.file, self.key.key()?.as_ref())?)
+    }
+
+    /// What a clone that broke off has left, if that is all that is in the file.
+    pub(crate) fn resume(&self) -> anyhow::Result<Option<Replica>> {
+        Ok(Replica::resume_encrypted(&self.file, self.key.key()?.as_ref())?)
+    }
+}
+
+/// What opens a file of any cipher.
+#[derive(Args)]
+pub(crate) struct CipherKeyArgs {
+    #[command(flatten)]
+    source: FileKeyArgs,
+    /// Prints the file's key, as 64 hex digits, or else its passphrase. A shell runs it,
+    /// for each file anew, with the path in `WARREN_FILE`.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["key_file", "passphrase_file"])]
+    key_command: Option<String>,
+    /// The file's cipher, if it is neither chacha20 nor aes256cbc: aegis, sqlcipher, ascon128.
+    #[arg(long, value_name = "NAME")]
+    cipher: Option<Cipher>,
+}
+
+impl CipherKeyArgs {
+    /// How this file is encrypted, as the flags say.
+    pub(crate) fn encryption(&self, file: &Path) -> anyhow::Result<FileEncryption> {
+        let cipher = self.cipher;
+        let key = match &self.key_command {
+            Some(command) => Some(printed_key(command, file)?),
+            None => self.source.key()?,
+        };
+        match key {
+            None => {
+                ensure!(
+                    cipher.is_none(),
+                    "--cipher needs --key-file, --passphrase-file or --key-command"
+                );
+                Ok(FileEncryption::None)
+            }
+            Some(FileKey::Raw(key)) => {
+                Ok(FileEncryption::Key { key: DatabaseKey::from_bytes(*key), cipher })
+            }
+            Some(FileKey::Passphrase(words)) => Ok(FileEncryption::Passphrase {
+                passphrase: Passphrase::new(words.to_vec()),
+                cipher,
+            }),
+        }
+    }
+}
+
+fn printed_key(command: &str, file: &Path) -> anyhow::Result<FileKey> {
+    let printed = command::run(command, file)?;
+    if let Some(key) = from_hex(printed.trim_ascii()) {
+        return Ok(FileKey::Raw(key));
+    }
+    let line = printed.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    Ok(FileKey::Passphrase(Zeroizing::new(line.trim_ascii_end().to_vec())))
+}
+
+fn read_key(path: &Path) -> anyhow::Result<Zeroizing<[u8; 32]>> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let bytes = Zeroizing::new(bytes);
+    let key = match <[u8; 32]>::try_from(bytes.as_slice()) {
+        Ok(key) => Some(Zeroizing::new(key)),
+        Err(_) => from_hex(bytes.trim_ascii()),
+    };
+    key.with_context(|| {
+        format!("{} holds no key: 32 bytes, or 64 hex digits, are one", path.display())
+    })
+}
+
+fn from_hex(digits: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
+    let mut key = Zeroizing::new([0; 32]);
+    if digits.len() != 2 * key.len() {
+        return None;
+    }
+    for (byte, pair) in key.iter_mut().zip(digits.chunks(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        *byte = u8::try_from(digit(0)? << 4 | digit(1)?).ok()?;
+    }
+    Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_digits_are_a_key() {
+        let digits = "00ff10".to_owned() + &"7".repeat(58);
+        let key = from_hex(digits.as_bytes()).unwrap();
+        assert_eq!((key[..4].to_vec(), key[31]), (vec![0, 255, 16, 0x77], 0x77));
+        assert!(from_hex(&digits.as_bytes()[1..]).is_none());
+        assert!(from_hex(digits.replace("ff", "fg").as_bytes()).is_none());
+    }
+}

@@ -1,0 +1,163 @@
+//! `warren account`: the operator's side of accounts, on the data directory itself.
+//!
+//! It works beside a running server: both read the accounts file at every call.
+
+mod quota;
+mod show;
+
+use std::path::PathBuf;
+
+use accounts::{Login, Password};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::args::data_dir::{DataDir, DataDirArgs, StorageArgs};
+use crate::args::password::{self, PasswordSource};
+use crate::clock::now_ms;
+use crate::output::{Printer, format_time};
+
+/// Make, list, limit and remove the accounts of a data directory.
+#[derive(Subcommand)]
+pub(crate) enum AccountCommand {
+    Add(AccountAddArgs),
+    List(AccountListArgs),
+    Show(show::AccountShowArgs),
+    Limit(quota::AccountQuotaArgs),
+    Remove(AccountRemoveArgs),
+    Password(AccountPasswordArgs),
+}
+
+/// Make an account, with an empty vault.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren account add ada\n  \
+                        warren account add ada --password-file secret.txt --data /srv/warren")]
+pub(crate) struct AccountAddArgs {
+    login: String,
+    #[command(flatten)]
+    password: PasswordSource,
+    #[command(flatten)]
+    place: StorageArgs,
+}
+
+/// List the accounts.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren account list --json")]
+pub(crate) struct AccountListArgs {
+    #[command(flatten)]
+    data: DataDirArgs,
+}
+
+/// Remove an account with its devices and its vault, for good.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren account remove ada --yes")]
+pub(crate) struct AccountRemoveArgs {
+    login: String,
+    /// Do it: nothing brings the vault back but a backup.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    place: StorageArgs,
+}
+
+/// Change an account's password. Devices stay signed in, unless they are revoked with it.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren account password ada\n  \
+                        warren account password ada --revoke-devices\n  \
+                        warren account password ada --password-file old.txt --new-password-file new.txt")]
+pub(crate) struct AccountPasswordArgs {
+    login: String,
+    #[command(flatten)]
+    password: PasswordSource,
+    /// Read the new password from the first line of this file.
+    #[arg(long, value_name = "FILE")]
+    new_password_file: Option<PathBuf>,
+    /// Revoke all of the account's devices: whoever holds one has to sign in with the new password.
+    #[arg(long)]
+    revoke_devices: bool,
+    #[command(flatten)]
+    place: StorageArgs,
+}
+
+pub(crate) fn run(command: AccountCommand, output: Printer) -> anyhow::Result<()> {
+    match command {
+        AccountCommand::Add(arguments) => add(&arguments, output),
+        AccountCommand::List(arguments) => list(&arguments, output),
+        AccountCommand::Show(arguments) => show::run(&arguments, output),
+        AccountCommand::Limit(arguments) => quota::run(&arguments, output),
+        AccountCommand::Remove(arguments) => remove(&arguments, output),
+        AccountCommand::Password(arguments) => change_password(&arguments, output),
+    }
+}
+
+fn add(arguments: &AccountAddArgs, output: Printer) -> anyhow::Result<()> {
+    let login = Login::parse(&arguments.login)?;
+    let prompt = format!("Password for {login}: ");
+    let password = Password::parse(arguments.password.read_new(&prompt)?)?;
+    let is_new = arguments.place.existing_directory().is_err();
+    let data_dir = DataDir::open_or_create(&arguments.place)?;
+    let unlocked = data_dir.accounts.add(&login, &password, now_ms())?;
+    data_dir.vaults.open(&unlocked)?;
+    output.line(format_args!("made account {login}"));
+    if is_new {
+        // A server that has another one does not know the account.
+        let data = data_dir.path.display();
+        output.line(format_args!("  {data} is a new data directory (--data names another)"));
+    }
+    output.json(&json!({"login": login.as_str(), "vault": unlocked.vault.as_str()}))
+}
+
+fn list(arguments: &AccountListArgs, output: Printer) -> anyhow::Result<()> {
+    let accounts = DataDir::open_accounts_only(&arguments.data)?.accounts.list()?;
+    for account in &accounts {
+        let (created, clients) = (format_time(account.created_ms), account.devices_count);
+        let login = account.login.as_str();
+        output.line(format_args!("{login:24} {clients:>4} devices   made {created}"));
+    }
+    let values = accounts.iter().map(|account| {
+        json!({
+            "login": account.login.as_str(),
+            "vault": account.vault.as_str(),
+            "clients": account.devices_count,
+            "created_ms": account.created_ms,
+        })
+    });
+    output.json(&values.collect::<Vec<_>>())
+}
+
+fn remove(arguments: &AccountRemoveArgs, output: Printer) -> anyhow::Result<()> {
+    let login = Login::parse(&arguments.login)?;
+    anyhow::ensure!(arguments.yes, "this destroys the vault of {login}: say --yes to do it");
+    let data_dir = DataDir::open(&arguments.place)?;
+    let vaults = data_dir.accounts.remove(&login)?;
+    for vault in &vaults {
+        data_dir.wait(data_dir.vaults.remove(vault))?;
+    }
+    let count = vaults.len() - 1;
+    let others = if count > 0 { format!(", and {count} that belong to it") } else { String::new() };
+    output.line(format_args!("removed account {login} and its vault{others}"));
+    let vaults: Vec<_> = vaults.iter().map(accounts::VaultId::as_str).collect();
+    output.json(&json!({"login": login.as_str(), "vault": vaults[0], "children": vaults[1..]}))
+}
+
+fn change_password(arguments: &AccountPasswordArgs, output: Printer) -> anyhow::Result<()> {
+    let login = Login::parse(&arguments.login)?;
+    let old = Password::parse_any_length(arguments.password.read("Present password: ")?)?;
+    let new = arguments.new_password_file.as_deref();
+    let new = Password::parse(password::read_new(new, "New password: ")?)?;
+    let data_dir = DataDir::open(&arguments.place)?;
+    let revoked = if arguments.revoke_devices {
+        let unlocked = data_dir.accounts.unlock(&login, &old)?;
+        let revoked = data_dir.accounts.replace_password(&unlocked, &new, None)?;
+        let count = revoked.len();
+        data_dir.wait(data_dir.vaults.open(&unlocked)?.remove_devices(revoked))?;
+        count
+    } else {
+        data_dir.accounts.change_password(&login, &old, &new)?;
+        0
+    };
+    output.line(format_args!("changed the password of {login}"));
+    if arguments.revoke_devices {
+        output.line(format_args!("revoked {revoked} devices"));
+    }
+    output.json(&json!({"login": login.as_str(), "revoked": revoked}))
+}

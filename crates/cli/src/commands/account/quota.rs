@@ -1,0 +1,99 @@
+//! `warren account limit`: what one account may hold.
+
+use accounts::{AccountLimits, DEVICES_COUNT_MAX, Login};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::args::data_dir::{DataDir, DataDirArgs};
+use crate::output::Printer;
+use crate::output::time_span::group_thousands;
+
+/// Limit what an account may hold, or give it more than others; without a limit, show them.
+///
+/// A push past a limit is refused as a whole; the account's devices go on receiving, and keep what
+/// they could not send. A running server follows at the next request.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  warren account limit ada --messages 1000000 --bytes 500000000\n  \
+                        warren account limit ada --devices 20\n  \
+                        warren account limit ada --messages default"
+)]
+pub(crate) struct AccountQuotaArgs {
+    login: String,
+    /// Messages at most; `default` is what the server gives to all.
+    #[arg(long, value_name = "COUNT", value_parser = parse)]
+    messages: Option<QuotaArg>,
+    /// Bytes of the messages' contents at most.
+    #[arg(long, value_name = "BYTES", value_parser = parse)]
+    bytes: Option<QuotaArg>,
+    /// Devices at most, up to 900.
+    #[arg(long, value_name = "COUNT", value_parser = parse_devices)]
+    devices: Option<QuotaArg>,
+    #[command(flatten)]
+    data: DataDirArgs,
+}
+
+/// A limit as it was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum QuotaArg {
+    Default,
+    Custom(u64),
+}
+
+impl QuotaArg {
+    fn custom(self) -> Option<u64> {
+        match self {
+            Self::Default => None,
+            Self::Custom(limit) => Some(limit),
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<QuotaArg, String> {
+    match text {
+        "default" => Ok(QuotaArg::Default),
+        number => {
+            number.parse().map(QuotaArg::Custom).map_err(|error| format!("{error}, or `default`"))
+        }
+    }
+}
+
+fn parse_devices(text: &str) -> Result<QuotaArg, String> {
+    match parse(text)? {
+        QuotaArg::Custom(count) if count > DEVICES_COUNT_MAX.into() => {
+            Err(format!("at most {DEVICES_COUNT_MAX}"))
+        }
+        limit => Ok(limit),
+    }
+}
+
+pub(crate) fn run(arguments: &AccountQuotaArgs, output: Printer) -> anyhow::Result<()> {
+    let login = Login::parse(&arguments.login)?;
+    let (messages, bytes) = (arguments.messages, arguments.bytes);
+    let devices = arguments.devices.map(|limit| {
+        limit.custom().map(|count| u32::try_from(count).expect("`parse_devices` has seen to it"))
+    });
+    let data_dir = DataDir::open_accounts_only(&arguments.data)?;
+    let limits = data_dir.accounts.change_limits(&login, move |limits| {
+        limits.messages_max = messages.map_or(limits.messages_max, QuotaArg::custom);
+        limits.bytes_max = bytes.map_or(limits.bytes_max, QuotaArg::custom);
+        limits.devices_max = devices.unwrap_or(limits.devices_max);
+    })?;
+    output.line(format_args!("{login}: {}", describe(limits)));
+    output.json(&json!({"login": login.as_str(), "limits": to_json(limits)}))
+}
+
+/// For people.
+pub(crate) fn describe(limits: AccountLimits) -> String {
+    let text =
+        |limit: Option<u64>| limit.map_or("the server's default".to_owned(), group_thousands);
+    let (messages, bytes) = (text(limits.messages_max), text(limits.bytes_max));
+    let devices = text(limits.devices_max.map(u64::from));
+    format!("limits: messages {messages}, bytes {bytes}, devices {devices}")
+}
+
+/// For programs; null is the server's default.
+pub(crate) fn to_json(limits: AccountLimits) -> Value {
+    let AccountLimits { messages_max, bytes_max, devices_max } = limits;
+    json!({"messages_max": messages_max, "bytes_max": bytes_max, "devices_max": devices_max})
+}

@@ -1,0 +1,120 @@
+//! `warren account show`: one account, from outside and, with its password, from inside.
+
+use std::path::Path;
+
+use accounts::{AccountSummary, Login, Password, VaultId};
+use clap::Args;
+use serde_json::{Value, json};
+use sync_store::Vaults;
+
+use super::quota;
+use crate::args::data_dir::{DataDir, StorageArgs};
+use crate::args::password::PasswordSource;
+use crate::clock::now_ms;
+use crate::commands::device;
+use crate::output::time_span::{ago, group_thousands};
+use crate::output::{Printer, format_time};
+
+/// Show an account: limits, devices, size; with its password also what its vault holds.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren account show ada\n  \
+                        warren account show ada --open\n  \
+                        warren account show ada --password-file secret.txt --json")]
+pub(crate) struct AccountShowArgs {
+    login: String,
+    /// Open the vault too; the password is asked for.
+    #[arg(long)]
+    open: bool,
+    #[command(flatten)]
+    password: PasswordSource,
+    #[command(flatten)]
+    place: StorageArgs,
+}
+
+pub(crate) fn run(arguments: &AccountShowArgs, output: Printer) -> anyhow::Result<()> {
+    let login = Login::parse(&arguments.login)?;
+    let data_dir = DataDir::open(&arguments.place)?;
+    let account = data_dir.accounts.find(&login)?;
+    let file_bytes = match &data_dir.vaults {
+        Vaults::Files(_) => file_bytes(&account.vault, &arguments.place.data.data)?,
+        Vaults::Postgres(_) => None,
+    };
+    let children_count = data_dir.accounts.sub_vaults(account.account)?.len();
+    describe(&account, file_bytes, output);
+    if children_count > 0 {
+        output.line(format_args!("{children_count} further vaults belong to it"));
+    }
+    let mut value = json!({
+        "login": login.as_str(),
+        "vault": account.vault.as_str(),
+        "created_ms": account.created_ms,
+        "devices": account.devices_count,
+        "file_bytes": file_bytes,
+        "children": children_count,
+        "limits": quota::to_json(account.limits),
+    });
+    if arguments.open || arguments.password.password_file.is_some() {
+        value["open"] = describe_vault(&data_dir, &login, arguments, output)?;
+    }
+    output.json(&value)
+}
+
+/// The vault's file with its WAL; none before the first device is there, and none in PostgreSQL.
+fn file_bytes(vault: &VaultId, data: &Path) -> anyhow::Result<Option<u64>> {
+    let path = vault.path(data);
+    let size = |path: &Path| match std::fs::metadata(path) {
+        Ok(file) => Ok(Some(file.len())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    let wal = path.with_extension("sqlite-wal");
+    let Some(bytes) = size(&path)? else { return Ok(None) };
+    Ok(Some(bytes + size(&wal)?.unwrap_or(0)))
+}
+
+fn describe(account: &AccountSummary, file_bytes: Option<u64>, output: Printer) {
+    let (login, vault) = (&account.login, &account.vault);
+    output.line(format_args!("{login}, made {}, vault {vault}", format_time(account.created_ms)));
+    output.line(format_args!("{}", quota::describe(account.limits)));
+    let devices = account.devices_count;
+    match file_bytes {
+        Some(bytes) => {
+            output.line(format_args!(
+                "{devices} devices; the file has {} bytes",
+                group_thousands(bytes)
+            ));
+        }
+        None => output.line(format_args!("{devices} devices; no file")),
+    }
+}
+
+/// What only the password opens.
+fn describe_vault(
+    data_dir: &DataDir,
+    login: &Login,
+    arguments: &AccountShowArgs,
+    output: Printer,
+) -> anyhow::Result<Value> {
+    let password = arguments.password.read(&format!("Password for {login}: "))?;
+    let unlocked = data_dir.accounts.unlock(login, &Password::parse(password)?)?;
+    let vault = data_dir.vaults.open(&unlocked)?;
+    let state = data_dir.wait(vault.summary())?;
+    let clients = device::list_from_data_dir(data_dir, &unlocked)?;
+    let (messages, bytes) =
+        (group_thousands(state.fingerprint.count), group_thousands(state.bytes));
+    output.line(format_args!("{messages} messages, {bytes} bytes, cursor {}", state.cursor));
+    let now_ms = now_ms();
+    for client in &clients.clients {
+        let seen = ago(client.seen_ms, now_ms);
+        let (id, name) = (&client.client_id, &client.name);
+        let (unsent, behind) = (group_thousands(client.unsent), group_thousands(client.behind));
+        output
+            .line(format_args!("{id}  {name:24} seen {seen}, {unsent} unsent, {behind} to fetch"));
+    }
+    Ok(json!({
+        "messages": state.fingerprint.count,
+        "bytes": state.bytes,
+        "cursor": state.cursor,
+        "clients": clients.clients,
+    }))
+}

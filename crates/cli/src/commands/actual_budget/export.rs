@@ -1,0 +1,162 @@
+//! `warren actual export`: budgets as files that Actual's apps import.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use actual::export::{ExportError, ExportedBudget};
+use actual::inventory::StoredBudget;
+use anyhow::Context;
+use clap::Args;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use super::budget_account::{BudgetAccountArgs, inventory, with_code};
+use crate::args::password::first_line;
+use crate::output::{Printer, format_bytes};
+
+/// A file's name has 255 bytes at most; the id and the ending follow.
+const STEM_BYTES_MAX: usize = 180;
+
+/// Write budgets as ZIP archives that Actual's apps take in "Import file".
+///
+/// Each has everything that its apps have sent, and is not encrypted. It works beside the server,
+/// and overwrites no file.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren actual export --to backup --data /srv/warren\n  \
+                        warren actual export Home --to . --key-password-file key.txt")]
+pub(crate) struct BudgetExportArgs {
+    /// The budgets, by name or id; all that are not deleted, if none is given.
+    #[arg(value_name = "BUDGET")]
+    budgets: Vec<String>,
+    /// The directory to write into; made if it is not there.
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// The password that the apps encrypt budgets with, on the first line of this file.
+    #[arg(long, value_name = "FILE")]
+    key_password_file: Option<PathBuf>,
+    #[command(flatten)]
+    account: BudgetAccountArgs,
+}
+
+pub(crate) fn run(arguments: &BudgetExportArgs, output: Printer) -> anyhow::Result<()> {
+    let key_password = arguments.key_password_file.as_deref().map(first_line).transpose()?;
+    let (data_dir, unlocked) = arguments.account.unlock()?;
+    let inventory = inventory(&data_dir, &unlocked);
+    let budgets = if arguments.budgets.is_empty() {
+        inventory.all()
+    } else {
+        arguments.budgets.iter().map(|named| inventory.find(named)).collect()
+    };
+    let budgets = budgets.map_err(with_code)?;
+    check_keys(&budgets, key_password.is_some())?;
+    let paths = paths(&budgets, &arguments.to)?;
+    fs::create_dir_all(&arguments.to).with_context(|| arguments.to.display().to_string())?;
+    let mut values = Vec::new();
+    for (stored, path) in budgets.iter().zip(paths) {
+        let key_password = key_password.as_ref().map(|password| password.as_str());
+        values.push(export(stored, &path, key_password, data_dir.runtime(), output)?);
+    }
+    if values.is_empty() {
+        output.line(format_args!("no budgets"));
+    }
+    output.json(&values)
+}
+
+/// Refuses before anything is written.
+fn check_keys(budgets: &[StoredBudget], has_password: bool) -> anyhow::Result<()> {
+    let encrypted = budgets.iter().filter(|stored| stored.is_encrypted() && !has_password);
+    let names: Vec<&str> = encrypted.map(name).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let names = names.join(", ");
+    let context = format!("{names} cannot be exported without --key-password-file");
+    Err(anyhow::Error::from(ExportError::Encrypted).context(context))
+}
+
+pub(crate) fn name(stored: &StoredBudget) -> &str {
+    stored.budget.name.as_deref().unwrap_or(&stored.budget.file_id)
+}
+
+/// Where each goes: a name that an earlier one has is followed by the budget's id.
+fn paths(budgets: &[StoredBudget], folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let (mut taken, mut paths) = (BTreeSet::new(), Vec::new());
+    for stored in budgets {
+        let stem = file_stem(name(stored));
+        let is_free = taken.insert(stem.to_lowercase());
+        let id = if is_free { String::new() } else { format!(" {}", stored.budget.file_id) };
+        let path = folder.join(format!("{stem}{id}.zip"));
+        anyhow::ensure!(!path.exists(), "{} exists, and is not overwritten", path.display());
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// A name without what no file's name has, or what hides it.
+fn file_stem(name: &str) -> String {
+    let replaced = |c: char| if c.is_control() || "/\\:*?\"<>|".contains(c) { '_' } else { c };
+    let stem: String = name.chars().map(replaced).collect();
+    let stem = stem.trim().trim_start_matches('.');
+    let stem = if stem.is_empty() { "budget" } else { stem };
+    stem[..stem.floor_char_boundary(STEM_BYTES_MAX)].to_owned()
+}
+
+fn export(
+    stored: &StoredBudget,
+    path: &Path,
+    key_password: Option<&str>,
+    runtime: &Handle,
+    output: Printer,
+) -> anyhow::Result<Value> {
+    let name = name(stored);
+    let spinner = output.spinner(format_args!("exporting {name}"));
+    let exported = stored.export(runtime, key_password);
+    spinner.finish_and_clear();
+    let exported = exported.map_err(|error| match error {
+        ExportError::Store(error) => anyhow::Error::from(error).context(name.to_owned()),
+        error => anyhow::Error::from(error).context(name.to_owned()),
+    })?;
+    let ExportedBudget { archive, name: in_apps, messages_count } = exported;
+    let name = in_apps.as_deref().unwrap_or(name);
+    write(path, &archive).with_context(|| path.display().to_string())?;
+    let (bytes, path) = (archive.len() as u64, path.display());
+    output.line(format_args!(
+        "{name}: {path}, {}, with {messages_count} messages since its last upload",
+        format_bytes(bytes)
+    ));
+    Ok(json!({
+        "file_id": stored.budget.file_id,
+        "name": name,
+        "path": path.to_string(),
+        "bytes": bytes,
+        "messages_applied": messages_count,
+    }))
+}
+
+/// A file that others cannot read; what was begun is removed if it fails.
+fn write(path: &Path, archive: &[u8]) -> std::io::Result<()> {
+    let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    let written = file.write_all(archive).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // The first failure is told.
+        drop(fs::remove_file(path));
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_budget_becomes_that_of_a_file() {
+        assert_eq!(file_stem("Zuhause & Büro"), "Zuhause & Büro");
+        assert_eq!(file_stem("../../etc/passwd"), "_.._etc_passwd");
+        assert_eq!(file_stem(" a\u{1b}\nb "), "a__b");
+        assert_eq!(file_stem("..."), "budget");
+        assert_eq!(file_stem(&"ä".repeat(200)).len(), 180);
+    }
+}

@@ -1,0 +1,194 @@
+//! `warren actual import`: an existing server's data becomes an account.
+
+use std::path::{Path, PathBuf};
+
+use accounts::{Login, Password};
+use actual::import::{
+    ImportDestination, ImportError, ImportReport, ImportedBudget, SkippedData, SourceServer, import,
+};
+use anyhow::Context;
+use clap::Args;
+use doctor::{FileHolder, file_holders};
+use serde_json::json;
+
+use super::budget_account::BudgetLine;
+use crate::args::data_dir::{DataDir, StorageArgs};
+use crate::args::password::PasswordSource;
+use crate::clock::now_ms;
+use crate::output::Printer;
+use crate::signals;
+
+/// Take over the data of a server of Actual Budget: budgets, messages, tokens and the password.
+///
+/// Stop that server first. Nothing in its folders is changed, so it can be started again. Its apps
+/// go on with Warren as they are, if they find it at the same address. All budgets are taken over
+/// or nothing; an import that broke off is run again.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren actual import /srv/actual/data --data /srv/warren\n  \
+                        warren serve --data /srv/warren --actual 127.0.0.1:5006\n  \
+                        warren actual import --server-files sf --user-files uf --password-file p")]
+pub(crate) struct BudgetImportArgs {
+    /// The folder with the old server's server-files and user-files.
+    #[arg(required_unless_present_all = ["server_files", "user_files"])]
+    dir: Option<PathBuf>,
+    /// The folder with account.sqlite, if it is elsewhere.
+    #[arg(long, value_name = "DIR")]
+    server_files: Option<PathBuf>,
+    /// The folder with the budgets' files, if it is elsewhere.
+    #[arg(long, value_name = "DIR")]
+    user_files: Option<PathBuf>,
+    /// The account to make, as `warren serve --actual-login` names it.
+    #[arg(long, default_value = "actual", value_name = "LOGIN")]
+    login: String,
+    #[command(flatten)]
+    password: PasswordSource,
+    #[command(flatten)]
+    place: StorageArgs,
+}
+
+impl BudgetImportArgs {
+    /// The folder given for it, or else the one below DIR.
+    fn folder(&self, given: Option<&PathBuf>, name: &str) -> anyhow::Result<PathBuf> {
+        let below = || self.dir.as_ref().map(|dir| dir.join(name));
+        given.cloned().or_else(below).with_context(|| format!("DIR, or --{name}"))
+    }
+}
+
+pub(crate) fn run(arguments: &BudgetImportArgs, output: Printer) -> anyhow::Result<()> {
+    let login = Login::parse(&arguments.login)?;
+    let server_files = arguments.folder(arguments.server_files.as_ref(), "server-files")?;
+    let user_files = arguments.folder(arguments.user_files.as_ref(), "user-files")?;
+    check_stopped(&SourceServer::account_file(&server_files))?;
+    let told = |error| explain_error(error, &login);
+    signals::remove_temporary_files_first()?;
+    let published = SourceServer::open(&server_files, &user_files, now_ms()).map_err(told)?;
+    let password = arguments.password.read("The old server's password: ")?;
+    published.check_password(&password).map_err(told)?;
+    let password = Password::parse_any_length(password)?;
+    let data_dir = DataDir::open_or_create(&arguments.place)?;
+    let to = ImportDestination {
+        accounts: &data_dir.accounts,
+        vaults: &data_dir.vaults,
+        login: &login,
+        runtime: data_dir.runtime(),
+    };
+    let bar = output.progress().with_message("importing");
+    let imported = import(&published, &to, &password, now_ms(), |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let report = imported.map_err(told)?;
+    print(&report, &login, output);
+    output.json(&json!({"login": login.as_str(), "report": report}))
+}
+
+/// The old server keeps its account file open as long as it runs. One in a container of its own, or
+/// of another user, cannot be seen from here.
+fn check_stopped(account_file: &Path) -> anyhow::Result<()> {
+    let holders: Vec<String> =
+        file_holders(account_file).iter().map(FileHolder::to_string).collect();
+    let (file, holders_count) = (account_file.display(), holders.len());
+    let who = holders.join("; ");
+    anyhow::ensure!(holders_count == 0, "the old server runs: {file} is open in {who}; stop it");
+    Ok(())
+}
+
+/// With what to do, and the code of the closed list.
+fn explain_error(error: ImportError, login: &Login) -> anyhow::Error {
+    match error {
+        ImportError::Accounts(error @ accounts::Error::AccountExists) => anyhow::Error::from(error)
+            .context(format!(
+                "there is an account {login} already: import into another data directory, or with \
+                 another --login"
+            )),
+        ImportError::WrongPassword => {
+            let context = error.to_string();
+            anyhow::Error::from(accounts::Error::WrongPassword).context(context)
+        }
+        ImportError::Accounts(error) => error.into(),
+        ImportError::Store(error) => error.into(),
+        error => error.into(),
+    }
+}
+
+fn print(report: &ImportReport, login: &Login, output: Printer) {
+    if report.is_again {
+        output.line(format_args!("removed what an import that broke off had left"));
+    }
+    output.line(format_args!("imported {} into account {login}", budgets(report.budgets.len())));
+    for budget in &report.budgets {
+        output.line(format_args!("  {}", describe(budget)));
+    }
+    let tokens = match report.tokens_count {
+        1 => "1 token stays valid".to_owned(),
+        count => format!("{count} tokens stay valid"),
+    };
+    output.line(format_args!("{tokens}, and so does the password"));
+    for line in left_out(&report.left_out) {
+        output.line(format_args!("left out: {line}"));
+    }
+}
+
+fn budgets(count: usize) -> String {
+    if count == 1 { "1 budget".to_owned() } else { format!("{count} budgets") }
+}
+
+fn describe(budget: &ImportedBudget) -> String {
+    let shown = BudgetLine {
+        name: budget.name.as_deref(),
+        file_id: &budget.file_id,
+        messages_count: budget.messages_count,
+        file_bytes: budget.file_bytes,
+        is_encrypted: budget.is_encrypted,
+        is_deleted: budget.is_deleted,
+        is_reset: budget.group_id.is_none(),
+    };
+    let no_file = match budget.file_bytes {
+        Some(_) => "",
+        None => " (devices that have it go on; others get it when one of those has uploaded it)",
+    };
+    let trie = match &budget.trie_fault {
+        None => "trie verified".to_owned(),
+        Some(fault) => format!("trie made anew: {fault}"),
+    };
+    let rows = &budget.not_canonical;
+    let rows = match rows.count {
+        0 => String::new(),
+        count => format!("; {count} left out, not canonical: {}", rows.examples.join(", ")),
+    };
+    format!("{}{no_file}; {trie}{rows}", shown.line())
+}
+
+fn left_out(left_out: &SkippedData) -> Vec<String> {
+    let mut lines = Vec::new();
+    for file in &left_out.files_of_others {
+        let name = file.name.as_deref().unwrap_or(&file.file_id);
+        lines.push(format!("the budget {name} of {}: here is one user", file.owner));
+    }
+    for access in &left_out.access_of_others {
+        let name = access.name.as_deref().unwrap_or(&access.file_id);
+        lines.push(format!("access of {} to {name}: here is one user", access.user));
+    }
+    for id in &left_out.files_with_invalid_id {
+        lines.push(format!("the budget {id:?}: no server takes this id"));
+    }
+    for (count, what) in [
+        (left_out.tokens_expired, "expired tokens"),
+        (left_out.tokens_of_others, "tokens of other users"),
+        (left_out.tokens_too_short, "tokens that are too short or too long"),
+        (left_out.secrets, "access keys of banks, as Warren talks to none"),
+    ] {
+        if count > 0 {
+            lines.push(format!("{what}: {count}"));
+        }
+    }
+    if left_out.openid {
+        lines.push("logging in by OpenID: from now on by the password".to_owned());
+    }
+    if !left_out.stray_files.is_empty() {
+        let names = left_out.stray_files.join(", ");
+        lines.push(format!("files that belong to no budget: {names}"));
+    }
+    lines
+}

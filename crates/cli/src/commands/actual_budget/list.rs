@@ -1,0 +1,65 @@
+//! `warren actual list`: the budgets of an account.
+
+use actual::inventory::BudgetListing;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::budget_account::{BudgetAccountArgs, BudgetLine, inventory, with_code};
+use crate::output::{NonZeroExit, Printer};
+
+/// List the budgets of Actual Budget's apps, deleted ones, too.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren actual list --data /srv/warren\n  \
+                        warren actual list --verify --password-file secret.txt --json")]
+pub(crate) struct BudgetListArgs {
+    /// Compare each budget's trie with its messages; exit with 2 if one differs.
+    #[arg(long)]
+    verify: bool,
+    #[command(flatten)]
+    account: BudgetAccountArgs,
+}
+
+pub(crate) fn run(arguments: &BudgetListArgs, output: Printer) -> anyhow::Result<()> {
+    let (data_dir, unlocked) = arguments.account.unlock()?;
+    let budgets = inventory(&data_dir, &unlocked).list(arguments.verify).map_err(with_code)?;
+    for listed in &budgets {
+        output.line(format_args!("{}", describe(listed)));
+    }
+    output.json(&budgets.iter().map(to_json).collect::<Vec<_>>())?;
+    let is_wrong = |listed: &BudgetListing| listed.is_verified == Some(false);
+    if budgets.iter().any(is_wrong) { Err(NonZeroExit(2).into()) } else { Ok(()) }
+}
+
+fn describe(listed: &BudgetListing) -> String {
+    let budget = &listed.budget;
+    let shown = BudgetLine {
+        name: budget.name.as_deref(),
+        file_id: &budget.file_id,
+        messages_count: listed.messages_count,
+        file_bytes: budget.file.map(|file| file.bytes),
+        is_encrypted: budget.key.id.is_some(),
+        is_deleted: budget.is_deleted,
+        is_reset: budget.group_id.is_none(),
+    };
+    let verified = match listed.is_verified {
+        Some(true) => "; trie verified",
+        Some(false) => "; the trie is not that of the messages: choose Reset sync in an app",
+        None => "",
+    };
+    shown.line() + verified
+}
+
+fn to_json(listed: &BudgetListing) -> Value {
+    let budget = &listed.budget;
+    json!({
+        "file_id": budget.file_id,
+        "group_id": budget.group_id,
+        "name": budget.name,
+        "is_encrypted": budget.key.id.is_some(),
+        "is_deleted": budget.is_deleted,
+        "messages_count": listed.messages_count,
+        "messages_bytes": listed.messages_bytes,
+        "file_bytes": budget.file.map(|file| file.bytes),
+        "is_verified": listed.is_verified,
+    })
+}

@@ -1,0 +1,114 @@
+//! `warren backup` and `warren restore`: a data directory copied while its server works, and put
+//! back.
+//!
+//! # Not here
+//! - How a file is copied that others write to → `engine::copy_file`.
+
+mod files;
+mod folder;
+mod manifest;
+mod restore;
+mod revocation_lists;
+mod summary;
+mod target;
+
+use std::path::{Path, PathBuf};
+
+use accounts::REVOCATIONS_FILE;
+use anyhow::{Context, ensure};
+use clap::Args;
+use engine::CopyProgress;
+use indicatif::ProgressBar;
+
+use self::files::{ACCOUNTS, check_accounts, copy, names};
+use self::folder::BackupFolder;
+use self::manifest::{BackedUpFile, BackupManifest, hash_of};
+pub(crate) use self::restore::{RestoreArgs, restore};
+use self::revocation_lists::ListFile;
+use self::summary::BackupSummary;
+use crate::args::data_dir::DataDirArgs;
+use crate::clock::now_ms;
+use crate::output::{Printer, format_bytes};
+
+/// What a server's log calls the process that copies its files.
+const COMMAND: &str = "warren backup";
+
+/// Copy a server's data directory, also while the server works.
+///
+/// Each database is copied as one of its commits left it, with everything that was acknowledged
+/// before its copy began; encrypted ones stay so, and no key is needed. A manifest lists the files
+/// with their hashes. The copy holds wrapped keys and logins: keep it as you keep the original.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren backup /mnt/backup/monday --data /srv/warren\n\n\
+                        Vaults that are in PostgreSQL are not in it: back that database up, too.")]
+pub(crate) struct BackupArgs {
+    /// A folder that is not there yet, or empty. One that an interrupted backup has left is begun
+    /// again.
+    folder: PathBuf,
+    #[command(flatten)]
+    data: DataDirArgs,
+}
+
+pub(crate) fn back_up(arguments: &BackupArgs, output: Printer) -> anyhow::Result<()> {
+    let (data, folder) = (&arguments.data.data, &arguments.folder);
+    let is_one = data.join(ACCOUNTS).exists();
+    ensure!(is_one, "{} is no data directory of Warren's", data.display());
+    accounts::check_restored(data)?;
+    let begun = BackupFolder::begin(folder, data)?;
+    let names = names(data)?;
+    let bar = output.progress();
+    bar.set_length(names.len() as u64);
+    let mut files = Vec::new();
+    for name in names {
+        bar.set_message("copying");
+        files.extend(back_up_file(data, folder, &name, &bar)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    check_accounts(folder)?;
+    let list = back_up_revocations(data, folder)?;
+    let lists = list.iter().map(|list| ListFile::read(&folder.join(&list.path)));
+    let lists = lists.collect::<anyhow::Result<_>>()?;
+    files.extend(list);
+    let manifest = BackupManifest::new(now_ms(), files);
+    manifest.write(folder)?;
+    begun.finish()?;
+    let verdict = "backed up";
+    BackupSummary { verdict, manifest: &manifest, folder, lists, applied_count: None }.print(output)
+}
+
+/// `None`: it was removed meanwhile, with its account.
+fn back_up_file(
+    data: &Path,
+    folder: &Path,
+    name: &str,
+    bar: &ProgressBar,
+) -> anyhow::Result<Option<BackedUpFile>> {
+    let (from, to) = (data.join(name), folder.join(name));
+    accounts::make_data_directory(to.parent().context("a file has a folder")?)?;
+    let on_progress = |progress: CopyProgress| {
+        let (read, total) = (format_bytes(progress.read_bytes), format_bytes(progress.total_bytes));
+        bar.set_message(format!("copying {read} of {total}"));
+    };
+    match engine::copy_file(&from, &to, COMMAND, on_progress) {
+        Ok(copied) => {
+            let (bytes, hash) = hash_of(&to)?;
+            ensure!(bytes == copied.bytes, "{} is not as long as it was written", to.display());
+            let (path, wal_pages) = (name.to_owned(), copied.wal_pages);
+            Ok(Some(BackedUpFile { path, bytes, blake3: hash, wal_pages }))
+        }
+        Err(_) if !from.exists() => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("copying {}", from.display())),
+    }
+}
+
+/// The list of revocations, which is no database. `None`: nothing was ever revoked.
+fn back_up_revocations(data: &Path, folder: &Path) -> anyhow::Result<Option<BackedUpFile>> {
+    let (from, to) = (data.join(REVOCATIONS_FILE), folder.join(REVOCATIONS_FILE));
+    if !from.exists() {
+        return Ok(None);
+    }
+    copy(&from, &to)?;
+    let (bytes, blake3) = hash_of(&to)?;
+    Ok(Some(BackedUpFile { path: REVOCATIONS_FILE.to_owned(), bytes, blake3, wal_pages: 0 }))
+}

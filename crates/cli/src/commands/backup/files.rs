@@ -1,0 +1,67 @@
+//! The files of a data directory, and of a backup of it.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::{fs, io};
+
+use anyhow::{Context, ensure};
+use engine::{FileEncryption, ReadOnlyMode};
+
+pub(crate) const ACCOUNTS: &str = "accounts.sqlite";
+
+pub(crate) const VAULTS: &str = "vaults";
+
+/// The accounts' file is plain, so SQLite itself can look through it.
+pub(crate) fn check_accounts(folder: &Path) -> anyhow::Result<()> {
+    let path = folder.join(ACCOUNTS);
+    let (db, _) = engine::open_read_only(&path, &FileEncryption::None, ReadOnlyMode::Overlay)?;
+    let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    ensure!(found == "ok", "{} is damaged: {found}", path.display());
+    Ok(())
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    write_new(to, File::open(from).with_context(|| from.display().to_string())?)
+}
+
+/// Makes a file that only its owner may read. Returns when the disk has it.
+pub(crate) fn write_new(path: &Path, mut content: impl Read) -> anyhow::Result<()> {
+    let mut write = || -> io::Result<()> {
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+        io::copy(&mut content, &mut file)?;
+        file.sync_all()
+    };
+    write().with_context(|| path.display().to_string())
+}
+
+/// The databases of a data directory, by their paths in it. The accounts last: whatever account it
+/// has then, its vault was there to be copied, or is made anew when one of its devices comes.
+pub(crate) fn names(data: &Path) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    let vaults = data.join(VAULTS);
+    let folders = if vaults.is_dir() { entries(&vaults)? } else { Vec::new() };
+    for folder in folders {
+        for file in entries(&vaults.join(&folder))? {
+            let is_database = Path::new(&file).extension().is_some_and(|ending| ending == "sqlite");
+            if is_database {
+                names.push(format!("{VAULTS}/{folder}/{file}"));
+            }
+        }
+    }
+    names.push(ACCOUNTS.to_owned());
+    Ok(names)
+}
+
+/// Names in a folder, in order.
+pub(crate) fn entries(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let read = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut names = Vec::new();
+    for entry in read {
+        // What is not UTF-8 is not of our making.
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    names.sort();
+    Ok(names)
+}

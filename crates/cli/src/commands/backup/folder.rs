@@ -1,0 +1,132 @@
+//! The folder that a backup is written into.
+//!
+//! As long as the backup is not complete, the file `unfinished` is there, locked by its process. A
+//! backup that was interrupted, by Ctrl-C or by anything else, is so recognised by the next one into
+//! the same folder, which removes what it has left and begins again.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use accounts::REVOCATIONS_FILE;
+use anyhow::{Context, bail, ensure};
+
+use super::files::{ACCOUNTS, VAULTS, entries};
+use super::target::{remove, sync_folder};
+
+const UNFINISHED: &str = "unfinished";
+/// The root of a file system has it.
+const LOST_AND_FOUND: &str = "lost+found";
+
+pub(super) struct BackupFolder {
+    path: PathBuf,
+    /// Locked until the process ends.
+    _unfinished: File,
+}
+
+impl BackupFolder {
+    /// Takes a folder, which is made if it is not there. It must be empty, or hold what an
+    /// interrupted backup has left, which is removed; and not be in the data directory.
+    pub(super) fn begin(path: &Path, data: &Path) -> anyhow::Result<Self> {
+        let is_inside = resolve(path)?.starts_with(resolve(data)?);
+        ensure!(
+            !is_inside,
+            "{} is in the data directory: a backup there would be lost with it",
+            path.display()
+        );
+        accounts::make_data_directory(path)?;
+        let found = entries(path)?;
+        let has_begun = found.iter().any(|name| name == UNFINISHED);
+        let is_ours = |name: &String| {
+            let is_copy =
+                name.starts_with(ACCOUNTS) || [VAULTS, REVOCATIONS_FILE].contains(&&**name);
+            has_begun && (is_copy || name == UNFINISHED)
+        };
+        let is_fresh = found.iter().all(|name| name == LOST_AND_FOUND || is_ours(name));
+        ensure!(is_fresh, "{} is not empty", path.display());
+        let unfinished = lock(&path.join(UNFINISHED))?;
+        for name in found.iter().filter(|name| is_ours(name) && *name != UNFINISHED) {
+            remove(&path.join(name))?;
+        }
+        sync_folder(path)?;
+        Ok(Self { path: path.to_owned(), _unfinished: unfinished })
+    }
+
+    /// The backup is complete: its manifest is there.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        remove(&self.path.join(UNFINISHED))?;
+        sync_folder(&self.path)
+    }
+}
+
+/// The path without links, also of a folder that is not there yet.
+fn resolve(path: &Path) -> anyhow::Result<PathBuf> {
+    for ancestor in path.ancestors() {
+        let existing = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
+        match fs::canonicalize(existing) {
+            Ok(resolved) => return Ok(resolved.join(path.strip_prefix(ancestor)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| existing.display().to_string()),
+        }
+    }
+    bail!("{} leads nowhere", path.display())
+}
+
+fn lock(path: &Path) -> anyhow::Result<File> {
+    let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = file.with_context(|| path.display().to_string())?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            bail!("another backup is being written there: {}", path.display())
+        }
+        // Where the file system has no locks, nobody can tell.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::backup::manifest;
+
+    #[test]
+    fn a_folder_in_the_data_directory_is_refused_whatever_leads_there() {
+        let place = tempfile::tempdir().unwrap();
+        let data = place.path().join("data");
+        fs::create_dir_all(data.join(VAULTS)).unwrap();
+        std::os::unix::fs::symlink(&data, place.path().join("link")).unwrap();
+        for folder in ["data", "data/monday", "data/vaults/../a/b", "link", "link/monday"] {
+            let refused = BackupFolder::begin(&place.path().join(folder), &data).map(drop);
+            assert!(refused.unwrap_err().to_string().contains("in the data directory"), "{folder}");
+        }
+        BackupFolder::begin(&place.path().join("data-2/monday"), &data).unwrap();
+    }
+
+    #[test]
+    fn an_interrupted_backup_is_begun_again_and_nothing_else_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let (data, folder) = (place.path().join("data"), place.path().join("monday"));
+        let begin = || BackupFolder::begin(&folder, &data);
+        let begun = begin().unwrap();
+        fs::create_dir(folder.join(VAULTS)).unwrap();
+        fs::write(folder.join(ACCOUNTS), "half").unwrap();
+        let busy = begin().map(drop).unwrap_err().to_string();
+        assert!(busy.contains("another backup"), "{busy}");
+        drop(begun);
+        let begun = begin().unwrap();
+        assert_eq!(entries(&folder).unwrap(), [UNFINISHED]);
+        drop(begun);
+        fs::write(folder.join("notes"), "mine").unwrap();
+        assert!(begin().map(drop).unwrap_err().to_string().contains("not empty"));
+        fs::remove_file(folder.join("notes")).unwrap();
+        fs::write(folder.join(manifest::NAME), "{}").unwrap();
+        assert!(begin().map(drop).is_err(), "a complete one");
+        // What a data directory has, without the sign of a backup.
+        fs::remove_file(folder.join(manifest::NAME)).unwrap();
+        fs::remove_file(folder.join(UNFINISHED)).unwrap();
+        fs::write(folder.join(ACCOUNTS), "of a server").unwrap();
+        assert!(begin().map(drop).is_err());
+        assert_eq!(fs::read(folder.join(ACCOUNTS)).unwrap(), b"of a server");
+    }
+}

@@ -1,0 +1,127 @@
+//! `warren restore`: a backup, checked, as a new data directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use accounts::{Accounts, AppliedRevocations, KdfCost, REVOCATIONS_FILE};
+use anyhow::{Context, ensure};
+use clap::Args;
+use engine::{Databases, EngineLimits};
+
+use super::files::{check_accounts, copy, write_new};
+use super::manifest::BackupManifest;
+use super::revocation_lists::{ListFile, merge};
+use super::summary::BackupSummary;
+use super::target::RestoreTarget;
+use crate::args::data_dir::DataDirArgs;
+use crate::output::Printer;
+
+/// Restore a backup into a new data directory, after checking every file against the manifest.
+///
+/// Tokens and passwords that were revoked or changed after the backup become valid again, unless you
+/// pass --revocations with the list from the lost data directory. No server opens the new directory
+/// before the restore is complete. If it was interrupted, run it again.
+#[derive(Args)]
+#[command(after_help = "Example:\n  \
+                        warren restore /mnt/backup/monday --data /srv/warren\n  \
+                        warren restore /mnt/backup/monday --data /srv/new \\\n    \
+                        --revocations /srv/warren/revocations\n  \
+                        warren restore /mnt/backup/monday --check")]
+pub(crate) struct RestoreArgs {
+    /// What `warren backup` wrote.
+    folder: PathBuf,
+    #[command(flatten)]
+    data: DataDirArgs,
+    /// Revocation list of the lost data directory (its file `revocations`). Revokes and changes again
+    /// what was revoked or changed after the backup.
+    #[arg(long, value_name = "FILE")]
+    revocations: Option<PathBuf>,
+    /// Check the backup, and the list, and restore nothing.
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn restore(arguments: &RestoreArgs, output: Printer) -> anyhow::Result<()> {
+    let (folder, data) = (&arguments.folder, &arguments.data.data);
+    let manifest = BackupManifest::read(folder)?;
+    check(&manifest, folder, output)?;
+    let lists = read_lists(folder, arguments.revocations.as_deref())?;
+    if arguments.check {
+        let is_whole = lists.iter().all(|list| list.damaged_lines.is_empty());
+        let verdict = if is_whole {
+            "sound:"
+        } else {
+            "sound, but for damaged lines of a list of revocations:"
+        };
+        return BackupSummary { verdict, manifest: &manifest, folder, lists, applied_count: None }
+            .print(output);
+    }
+    let target = RestoreTarget::begin(data)?;
+    copy_files(&manifest, folder, &target, output)?;
+    write_new(&target.place(REVOCATIONS_FILE)?, merge(&lists).as_slice())?;
+    let applied = apply(target.folder())?;
+    for vault in &applied.removed_vaults {
+        remove_vault(&vault.path(target.folder()))?;
+    }
+    target.finish()?;
+    let applied_count = Some(applied.applied_count);
+    BackupSummary { verdict: "restored", manifest: &manifest, folder: data, lists, applied_count }
+        .print(output)
+}
+
+/// Refuses a backup in which a file is not what the manifest says.
+fn check(manifest: &BackupManifest, folder: &Path, output: Printer) -> anyhow::Result<()> {
+    let bar = output.progress().with_message("checking");
+    bar.set_length(manifest.files.len() as u64);
+    for file in &manifest.files {
+        file.check(folder)?;
+        bar.inc(1);
+    }
+    check_accounts(folder)?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// The backup's list of revocations, if there is one, and the one that is named.
+fn read_lists(folder: &Path, named: Option<&Path>) -> anyhow::Result<Vec<ListFile>> {
+    let own = folder.join(REVOCATIONS_FILE);
+    let own = own.exists().then(|| ListFile::read(&own));
+    own.into_iter().chain(named.map(ListFile::read_named)).collect()
+}
+
+fn copy_files(
+    manifest: &BackupManifest,
+    folder: &Path,
+    target: &RestoreTarget,
+    output: Printer,
+) -> anyhow::Result<()> {
+    let bar = output.progress().with_message("copying");
+    bar.set_length(manifest.files.len() as u64);
+    for file in manifest.files.iter().filter(|file| file.path != REVOCATIONS_FILE) {
+        copy(&folder.join(&file.path), &target.place(&file.path)?)?;
+        file.check(target.folder())?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// Applies the list of a data directory to its accounts.
+fn apply(data: &Path) -> anyhow::Result<AppliedRevocations> {
+    let databases = Databases::start(EngineLimits::default())?;
+    let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
+    let applied = accounts.apply_revocations();
+    databases.shutdown();
+    let applied = applied?;
+    ensure!(applied.unknown_count == 0, "{}: the accounts file is damaged", data.display());
+    Ok(applied)
+}
+
+/// Of an account that was removed since the backup.
+fn remove_vault(path: &Path) -> anyhow::Result<()> {
+    // Not all vaults are files, and not all of an account's were there when it was backed up.
+    if path.exists() {
+        fs::remove_file(path).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}

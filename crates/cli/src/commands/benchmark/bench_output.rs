@@ -1,0 +1,86 @@
+//! Where a benchmark's report goes, and what all benchmarks are told.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bench::BenchReport;
+use clap::Args;
+
+use crate::output::Printer;
+
+/// Where every benchmark puts things.
+#[derive(Args)]
+pub(crate) struct BenchOutputArgs {
+    /// Where the files go: the disk that is measured. By default the system's folder for large
+    /// temporary files.
+    #[arg(long, default_value_os_t = temporary_folder(), value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Where the results go.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) report: PathBuf,
+}
+
+/// `TMPDIR`, or the folder for temporary files that stay over a restart (FHS 3.0, 5.15): it is on a
+/// disk, and `/tmp` often is not.
+pub(crate) fn temporary_folder() -> PathBuf {
+    std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
+}
+
+/// Where the programs are that others would pick instead.
+#[derive(Args)]
+pub(crate) struct CompetitorArgs {
+    /// Where the rivals are: `bench/rivals` of Warren's repository.
+    #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
+    pub(crate) rivals: PathBuf,
+}
+
+/// For the report.
+pub(crate) fn command_line() -> String {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    format!("warren {}", arguments.join(" "))
+}
+
+/// Prints the report, and saves it in both formats.
+pub(crate) fn print_and_save(
+    report: &BenchReport,
+    folder: &Path,
+    output: Printer,
+) -> anyhow::Result<()> {
+    output.text(format_args!("{report}"));
+    let saved = save_all(report, folder)?;
+    output.line(format_args!(""));
+    output.line(format_args!("{saved}"));
+    output.json(report)
+}
+
+/// The same, but prints no more than what is seen in one look, if the report has that.
+pub(crate) fn finish_in_short(
+    report: &BenchReport,
+    folder: &Path,
+    output: Printer,
+) -> anyhow::Result<()> {
+    let Some(look) = report.in_one_look() else { return print_and_save(report, folder, output) };
+    output.text(format_args!("{look}"));
+    let saved = save_all(report, folder)?;
+    let notes = match report.notes.len() {
+        0 => String::new(),
+        1 => " and a note".to_owned(),
+        count => format!(" and {count} notes"),
+    };
+    output.line(format_args!("{saved}; --all prints the {} tables{notes}", report.tables.len()));
+    output.json(report)
+}
+
+/// Says where it is.
+pub(crate) fn save_all(report: &BenchReport, folder: &Path) -> anyhow::Result<String> {
+    let name = |ending| format!("warren-{}.{ending}", report.benchmark);
+    save(folder, &name("json"), &serde_json::to_string_pretty(report)?)?;
+    save(folder, &name("html"), &report.html())?;
+    let (json, html) = (name("json"), name("html"));
+    Ok(format!("saved as {json} and {html} in {}", folder.display()))
+}
+
+pub(crate) fn save(folder: &Path, name: &str, content: &str) -> anyhow::Result<()> {
+    let path = folder.join(name);
+    std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))
+}

@@ -1,0 +1,51 @@
+//! How the lab's benchmarks measure, as flags.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use bench::sqlite_bench::MeasureOptions;
+use clap::Args;
+
+use super::bench_output::{BenchOutputArgs, command_line};
+
+/// How to measure, for all benchmarks that look for differences.
+#[derive(Args)]
+pub(super) struct MeasureArgs {
+    /// Stop when half of every 95 % interval is this part of its median, in per cent.
+    #[arg(long, default_value_t = 2.0, value_name = "PERCENT")]
+    precision: f64,
+    /// Stop after so long, precise or not, if there were rounds enough (`--rounds-min`).
+    #[arg(long, default_value_t = 10.0, value_name = "MINUTES")]
+    minutes: f64,
+    /// At least so many rounds of each case, each round in a random order. A verdict needs about
+    /// ten where twenty cases are compared.
+    #[arg(long, default_value_t = 12, value_name = "COUNT")]
+    rounds_min: usize,
+    /// At most so many rounds.
+    #[arg(long, default_value_t = 300, value_name = "COUNT")]
+    rounds_max: usize,
+    /// How long each operation works in each round.
+    #[arg(long, default_value_t = 0.1, value_name = "SECONDS")]
+    seconds: f64,
+    #[command(flatten)]
+    pub(super) places: BenchOutputArgs,
+}
+
+impl MeasureArgs {
+    pub(super) fn method(&self) -> anyhow::Result<MeasureOptions> {
+        anyhow::ensure!(self.precision > 0.0, "--precision must be above 0");
+        anyhow::ensure!(self.rounds_min > 0, "--rounds-min must be above 0");
+        // Else it would be found out when all was measured.
+        let report = &self.places.report;
+        anyhow::ensure!(report.is_dir(), "--report: {} is no folder", report.display());
+        Ok(MeasureOptions {
+            rounds_min: self.rounds_min,
+            rounds_max: self.rounds_max.max(self.rounds_min),
+            precision: self.precision / 100.0,
+            time: Duration::try_from_secs_f64(self.minutes * 60.0).context("--minutes")?,
+            duration: Duration::try_from_secs_f64(self.seconds).context("--seconds")?,
+            folder: self.places.folder.clone(),
+            command: command_line(),
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! `warren bench runtime`.
+
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bench::sqlite_bench::runtime::{self, DriverFolders, NotSetUp, RuntimeBenchPlan};
+use clap::Args;
+use engine::{Cipher, Profile};
+
+use super::bench_output::print_and_save;
+use super::measure_args::MeasureArgs;
+use crate::output::Printer;
+
+/// The same work through SQLite libraries of Node and Python.
+///
+/// Inserts, lists, reads, updates, deletes and a mix, over a table of messages, with the same
+/// settings through every library that `--setup` could build. The drivers are in this program; what
+/// they need is fetched and built once, and it asks before. Saves the results as
+/// `warren-runtime.json` and, with charts, as `warren-runtime.html`.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  warren bench runtime --setup\n  warren bench runtime --minutes 30\n  \
+                  warren bench runtime --only production --cipher chacha20 --rows 1000"
+)]
+pub(crate) struct BenchRuntimeArgs {
+    /// Build and install the drivers, and say which there are; measure nothing.
+    ///
+    /// Fetches releases of Node and the libraries from the registries of npm and pip, and compiles
+    /// the native ones for each Node. Needs npm, a C++ compiler, make and Python, 1 GB of disk, and
+    /// some 15 minutes of two cores. A second time it does what is left to do. It goes into `rivals`
+    /// of `WARREN_CACHE`, by default `warren` in `XDG_CACHE_HOME` or `~/.cache`; remove that folder
+    /// when you need it no more.
+    #[arg(long)]
+    setup: bool,
+    /// Which sets of PRAGMAs, by the names of `warren bench pragma`.
+    #[arg(long, default_value = "baseline,production", value_delimiter = ',', value_name = "NAMES", value_parser = profile)]
+    only: Vec<&'static Profile>,
+    /// Which ciphers; `none` for a file that is not encrypted.
+    #[arg(
+        long,
+        default_value = "none,chacha20",
+        value_delimiter = ',',
+        value_name = "CIPHERS",
+        value_parser = cipher
+    )]
+    cipher: Vec<CipherOrNone>,
+    /// Messages in the file, for each size. 20,000 of 3,500 bytes are larger than every cache.
+    #[arg(long, default_values_t = [1_000, 20_000], value_delimiter = ',', value_name = "COUNTS", value_parser = clap::value_parser!(i64).range(10..))]
+    rows: Vec<i64>,
+    /// Bytes of a message's body.
+    #[arg(long, default_value_t = 3_500, value_name = "BYTES")]
+    body_bytes: usize,
+    /// Drivers of a folder in place of those in this program: `bench/rivals` of Warren's repository.
+    #[arg(long, value_name = "DIR")]
+    rivals: Option<PathBuf>,
+    #[command(flatten)]
+    method: MeasureArgs,
+}
+
+/// A cipher, or none.
+#[derive(Clone, Copy)]
+struct CipherOrNone(Option<Cipher>);
+
+fn cipher(name: &str) -> Result<CipherOrNone, engine::UnknownCipher> {
+    if name == "none" { Ok(CipherOrNone(None)) } else { Ok(CipherOrNone(Some(name.parse()?))) }
+}
+
+fn profile(name: &str) -> Result<&'static Profile, String> {
+    Profile::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Profile::ALL.iter().map(|profile| profile.name).collect();
+        format!("there are {}", names.join(", "))
+    })
+}
+
+pub(crate) fn run(arguments: BenchRuntimeArgs, output: Printer) -> anyhow::Result<()> {
+    let place = match arguments.rivals {
+        Some(folder) => DriverFolders::in_repository(folder),
+        None => DriverFolders::shipped(&cache_folder()?)?,
+    };
+    if arguments.setup {
+        let drivers = place.set_up(&output.progress())?;
+        output.text(format_args!("{drivers}"));
+        return output.json(&drivers);
+    }
+    if let Some(not_set_up) = place.not_set_up(&output.progress())?
+        && wants_setup(not_set_up, output)?
+    {
+        let drivers = place.set_up(&output.progress())?;
+        output.text(format_args!("{drivers}"));
+    }
+    let plan = RuntimeBenchPlan {
+        method: arguments.method.method()?,
+        rows: arguments.rows,
+        body_bytes: arguments.body_bytes,
+        configurations: arguments.only,
+        ciphers: arguments.cipher.iter().map(|encryption| encryption.0).collect(),
+        place,
+    };
+    let report = runtime::run(&plan, &output.progress())?;
+    print_and_save(&report, &arguments.method.places.report, output)
+}
+
+/// Asks whoever sits at the terminal; where nobody does, it is an error. Who says no measures with
+/// what is there.
+fn wants_setup(not_set_up: NotSetUp, output: Printer) -> anyhow::Result<bool> {
+    if output.json || !std::io::stdin().is_terminal() {
+        return Err(not_set_up.into());
+    }
+    for line in not_set_up.lines() {
+        output.line(format_args!("{line}"));
+    }
+    output
+        .line(format_args!("Set them up now? Type \"yes\"; else only what is there is measured:"));
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).context("standard input")?;
+    Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
+}
+
+/// Where things go that can be made again
+/// (<https://specifications.freedesktop.org/basedir-spec/latest/>).
+fn cache_folder() -> anyhow::Result<PathBuf> {
+    let folder = |name: &str| {
+        let folder = std::env::var_os(name).map(PathBuf::from);
+        folder.filter(|folder| folder.is_absolute())
+    };
+    let of_system = || {
+        let home = || folder("HOME").map(|home| home.join(".cache"));
+        Some(folder("XDG_CACHE_HOME").or_else(home)?.join("warren"))
+    };
+    let found = folder("WARREN_CACHE").or_else(of_system);
+    found.context("no folder for the drivers: set HOME or WARREN_CACHE, or name one with --rivals")
+}

@@ -1,0 +1,130 @@
+//! `warren bench tps`.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use bench::tps::{TpsBenchPart, TpsBenchPlan, TpsCompetitor};
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use engine::Cipher;
+
+use super::bench_output::{BenchOutputArgs, CompetitorArgs, command_line, print_and_save};
+use crate::output::Printer;
+
+/// Isolated transactions a second over a large table, beside the bare loop that calls SQLite.
+///
+/// Makes the published experiment again on this machine: a table of accounts, transactions of two
+/// updates, callers that wait for their answers. Prints the tables, and saves them as
+/// `warren-tps.json` and, with charts, as `warren-tps.html`.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  warren bench tps\n  warren bench tps --rows 10000000 --only published,isolation --rounds 7\n  warren bench tps --rows 1000000000 --folder /mnt/disk --keep\n  warren bench tps --only published --against postgres,libraries"
+)]
+pub(crate) struct BenchTpsArgs {
+    /// Rows of the table. A billion need 16 GB of disk and about ten minutes to load.
+    #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(1_000..))]
+    rows: i64,
+    /// How long each case works in each round.
+    #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+    seconds: f64,
+    /// Rounds of each case, each round in a random order.
+    #[arg(long, default_value_t = 5, value_name = "COUNT")]
+    rounds: usize,
+    /// Make only these tables.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
+    only: Vec<TpsPartArg>,
+    /// Measure others in the same run.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "RIVALS")]
+    against: Vec<TpsCompetitorArg>,
+    /// Encrypt the table: `chacha20`, `aes256cbc`, `aegis`, `sqlcipher` or `ascon128`.
+    #[arg(long, value_name = "CIPHER")]
+    cipher: Option<Cipher>,
+    /// Databases of the `vaults` table.
+    #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
+    vaults: usize,
+    /// Leave the loaded table in the folder, and use one that is there.
+    #[arg(long)]
+    keep: bool,
+    #[command(flatten)]
+    rivals: CompetitorArgs,
+    #[command(flatten)]
+    places: BenchOutputArgs,
+}
+
+/// `TpsBenchPart`, as the command line names it.
+#[derive(Clone, Copy)]
+struct TpsPartArg(TpsBenchPart);
+
+impl ValueEnum for TpsPartArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self(TpsBenchPart::Published),
+            Self(TpsBenchPart::Durability),
+            Self(TpsBenchPart::Isolation),
+            Self(TpsBenchPart::Mixed),
+            Self(TpsBenchPart::Pauses),
+            Self(TpsBenchPart::Cipher),
+            Self(TpsBenchPart::Vaults),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self.0 {
+            TpsBenchPart::Published => {
+                PossibleValue::new("published").help("the published table, beside ours")
+            }
+            TpsBenchPart::Durability => {
+                PossibleValue::new("durability").help("1 to 10,000 callers, committed or fsynced")
+            }
+            TpsBenchPart::Isolation => {
+                PossibleValue::new("isolation").help("0 to 10 % failing transactions")
+            }
+            TpsBenchPart::Mixed => PossibleValue::new("mixed").help("reads beside writes"),
+            TpsBenchPart::Pauses => PossibleValue::new("pauses")
+                .help("the longest waits while the WAL is moved into the file"),
+            TpsBenchPart::Cipher => PossibleValue::new("cipher").help("ciphers by size of commit"),
+            TpsBenchPart::Vaults => {
+                PossibleValue::new("vaults").help("thousands of encrypted databases")
+            }
+        })
+    }
+}
+
+/// `TpsCompetitor`, as the command line names it.
+#[derive(Clone, Copy)]
+struct TpsCompetitorArg(TpsCompetitor);
+
+impl ValueEnum for TpsCompetitorArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self(TpsCompetitor::Postgres), Self(TpsCompetitor::Libraries)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self.0 {
+            TpsCompetitor::Postgres => PossibleValue::new("postgres")
+                .help("a server of its own, from the distribution's package"),
+            TpsCompetitor::Libraries => {
+                PossibleValue::new("libraries").help("sqlx, tokio-rusqlite, better-sqlite3")
+            }
+        })
+    }
+}
+
+pub(crate) fn run(arguments: BenchTpsArgs, output: Printer) -> anyhow::Result<()> {
+    let duration = Duration::try_from_secs_f64(arguments.seconds).context("--seconds")?;
+    let plan = TpsBenchPlan {
+        rows: arguments.rows,
+        duration,
+        rounds: arguments.rounds,
+        only: arguments.only.iter().map(|part| part.0).collect(),
+        against: arguments.against.iter().map(|competitor| competitor.0).collect(),
+        cipher: arguments.cipher,
+        vaults: arguments.vaults,
+        folder: arguments.places.folder,
+        keep: arguments.keep,
+        rivals: arguments.rivals.rivals,
+        command: command_line(),
+    };
+    let report = bench::tps::run(&plan, &output.progress())?;
+    print_and_save(&report, &arguments.places.report, output)
+}

@@ -1,0 +1,29 @@
+//! `warren completions`: what a shell needs to complete commands and options.
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+use serde_json::json;
+
+use crate::output::Printer;
+
+/// Print a script that lets a shell complete commands and options.
+#[derive(Args)]
+#[command(after_help = "Example:\n  \
+    warren completions bash > ~/.local/share/bash-completion/completions/warren\n  \
+    warren completions zsh > /usr/local/share/zsh/site-functions/_warren\n  \
+    warren completions fish > ~/.config/fish/completions/warren.fish")]
+pub(crate) struct CompletionsArgs {
+    shell: Shell,
+}
+
+pub(crate) fn run(
+    arguments: &CompletionsArgs,
+    mut command: Command,
+    output: Printer,
+) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "warren", &mut script);
+    let script = String::from_utf8(script)?;
+    output.text(format_args!("{}", script.trim_end()));
+    output.json(&json!({"shell": arguments.shell.to_string(), "script": script}))
+}

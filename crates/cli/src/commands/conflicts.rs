@@ -1,0 +1,141 @@
+//! `warren conflicts`: edits that lost to others which had not seen them, and getting them back, or letting them be.
+
+use anyhow::Context;
+use clap::Args;
+use replica::{Conflict, ConflictEdit, Error, HiddenRow, JoinedRow, ResolvedEdit};
+use serde_json::json;
+
+use crate::args::key_args::TrackedFileArgs;
+use crate::clock::now_ms;
+use crate::output::{Printer, format_change_time};
+
+/// List edits that were lost to others made without knowing of them, and rows that are held back; and
+/// settle them.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren conflicts a.db\n  \
+                        warren conflicts a.db --restore 3f9c01ab; warren sync a.db\n  \
+                        warren conflicts a.db --dismiss 3f9c01ab; warren sync a.db\n  \
+                        warren conflicts a.db --same 81d0a2f7; warren sync a.db\n  \
+                        warren conflicts a.db --give 81d0a2f7 email=ada@other.org")]
+pub(crate) struct ConflictsArgs {
+    #[command(flatten)]
+    pub(crate) tracked: TrackedFileArgs,
+    /// Write this lost edit into its table again; the next sync sends it to the other devices.
+    #[arg(long, value_name = "ID")]
+    restore: Option<String>,
+    /// Merge this row into the row that is shown in its place: what refers to it refers to that one,
+    /// and it is deleted.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["restore", "dismiss", "give"])]
+    same: Option<String>,
+    /// Let this lost edit be, or delete this row that is held back if no row refers to it; from the
+    /// next sync on no device lists it.
+    #[arg(long, value_name = "ID", conflicts_with = "restore")]
+    dismiss: Option<String>,
+    /// Show this row that is held back with another value in one column.
+    #[arg(long, num_args = 2, value_names = ["ID", "COLUMN=VALUE"],
+        conflicts_with_all = ["restore", "dismiss"])]
+    give: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &ConflictsArgs, output: Printer) -> anyhow::Result<()> {
+    let replica = arguments.tracked.open()?;
+    if let Some(id) = &arguments.restore {
+        let restored = replica.restore(id, now_ms())?;
+        let what = cell_label(&restored);
+        output.line(format_args!("restored {what}: {}", outcome(&restored.lost)));
+        return output.json(&json!({"restored": restored.to_json()}));
+    }
+    if let Some(id) = &arguments.same {
+        let joined = replica.join(id, now_ms())?;
+        describe_joined(&joined, output);
+        return output.json(&json!({"joined": joined.to_json()}));
+    }
+    if let Some(id) = &arguments.dismiss {
+        let dismissed = match replica.dismiss(id, now_ms()) {
+            Err(Error::ConflictNotFound { .. }) => {
+                let row = replica.delete_hidden_row(id, now_ms())?;
+                output.line(format_args!("deleted {} ({})", row.table, row.key));
+                return output.json(&json!({"dismissed": row.to_json()}));
+            }
+            dismissed => dismissed?,
+        };
+        let what = cell_label(&dismissed);
+        output.line(format_args!("dismissed {what}: {}", outcome(&dismissed.lost)));
+        return output.json(&json!({"dismissed": dismissed.to_json()}));
+    }
+    if let [id, given] = &arguments.give[..] {
+        let (column, value) = given.split_once('=').context("--give takes COLUMN=VALUE")?;
+        let row = replica.resolve_hidden_row(id, column, value, now_ms())?;
+        output.line(format_args!("shown {} ({}) with {column} {value}", row.table, row.key));
+        return output.json(&json!({"given": row.to_json()}));
+    }
+    let (conflicts, held) = (replica.conflicts()?, replica.hidden_rows()?);
+    for conflict in &conflicts {
+        output.line(format_args!("{}  {}", conflict.id, cell_label(conflict)));
+        output.line(format_args!("    lost   {}", describe(&conflict.lost)));
+        output.line(format_args!("    shown  {}", describe(&conflict.winner)));
+    }
+    for row in &held {
+        describe_hidden_row(row, output);
+    }
+    if conflicts.is_empty() {
+        output.line(format_args!("no lost edits"));
+    }
+    output.json(&json!({
+        "conflicts": conflicts.iter().map(Conflict::to_json).collect::<Vec<_>>(),
+        "held": held.iter().map(HiddenRow::to_json).collect::<Vec<_>>(),
+    }))
+}
+
+fn describe_hidden_row(row: &HiddenRow, output: Printer) {
+    let HiddenRow { id, table, key, kind, reason, cells, same_as } = row;
+    let what = match *kind {
+        "missing" => "is deleted, and other rows refer to it",
+        _ => "is held back",
+    };
+    output.line(format_args!("{id}  {table} ({key}) {what}: {reason}"));
+    for (column, value) in cells {
+        output.line(format_args!("    {column}  {value}"));
+    }
+    if let Some(shown) = same_as {
+        output.line(format_args!(
+            "    --same {id}  if {table} ({shown}), which is shown, means the same"
+        ));
+    }
+}
+
+fn describe_joined(joined: &JoinedRow, output: Printer) {
+    let JoinedRow { row: HiddenRow { table, key, .. }, into, followed, held } = joined;
+    output.line(format_args!(
+        "{table} ({key}) is {table} ({into}) now: {followed} rows that referred to it follow"
+    ));
+    if *held > 0 {
+        output.line(format_args!(
+            "{held} rows are held back now, since one that followed has the same value: \
+             `warren conflicts` lists them"
+        ));
+    }
+}
+
+/// `todo (5) title`
+fn cell_label(conflict: &Conflict) -> String {
+    let Conflict { table, key, column, .. } = conflict;
+    format!("{table} ({key}) {}", column.as_deref().unwrap_or("the row"))
+}
+
+fn describe(edit: &ConflictEdit) -> String {
+    format!(
+        "{}  {} on {}",
+        format_change_time(edit.timestamp.millis()),
+        outcome(edit),
+        edit.device_name
+    )
+}
+
+fn outcome(edit: &ConflictEdit) -> &str {
+    match &edit.outcome {
+        ResolvedEdit::Value(literal) => literal,
+        ResolvedEdit::Present => "(the row is there)",
+        ResolvedEdit::Deleted => "(the row is deleted)",
+    }
+}

@@ -1,0 +1,271 @@
+//! `warren client`: the devices of an account, seen from one of them or on the data directory.
+
+use std::path::PathBuf;
+
+use accounts::{DeviceId, DeviceRow, UnlockedAccount};
+use anyhow::{bail, ensure};
+use clap::{Args, Subcommand};
+use protocol::{DeviceInfo, DeviceList, ErrorCode};
+use replica::{Error, HttpTransport};
+use serde_json::json;
+
+use crate::args::data_dir::{DataDir, FileOrAccountArgs, StorageArgs};
+use crate::args::key_args::FileKeyArgs;
+use crate::args::password::PasswordSource;
+use crate::clock::now_ms;
+use crate::output::time_span::TimeSpan;
+use crate::output::{Printer, format_time};
+
+/// List and revoke the devices of an account.
+#[derive(Subcommand)]
+pub(crate) enum DeviceCommand {
+    List(DeviceListArgs),
+    Revoke(DeviceRevokeArgs),
+}
+
+/// List the devices of an account.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren client list a.db\n  \
+                        warren client list a.db --unseen-for 90d\n  \
+                        warren client list --login ada --data ./data")]
+pub(crate) struct DeviceListArgs {
+    #[command(flatten)]
+    subject: FileOrAccountArgs,
+    /// Only devices that have not synced for so long: 90d; also s, m, h, w. One that never did
+    /// counts from its registration.
+    #[arg(long, value_name = "SPAN")]
+    unseen_for: Option<TimeSpan>,
+}
+
+/// Revoke a device: its token is dead at once, and so are those of copies that it enrolled.
+///
+/// With --unseen-for, every device that has not synced for so long, but never the one that asks,
+/// nor one that enrolled a device which is to stay.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren client revoke 0f3a5b7c9d1e2f40 a.db\n  \
+                        warren client revoke 0f3a5b7c9d1e2f40 --login ada --data ./data\n  \
+                        warren client revoke --unseen-for 90d a.db --yes")]
+pub(crate) struct DeviceRevokeArgs {
+    /// The device, as `warren client list` shows it, and a file that syncs with the account.
+    #[arg(value_names = ["CLIENT_ID", "FILE"], num_args = 0..=2, required_unless_present = "unseen_for")]
+    targets: Vec<String>,
+    /// All devices that have not synced for so long: 90d; also s, m, h, w.
+    #[arg(long, value_name = "SPAN")]
+    unseen_for: Option<TimeSpan>,
+    /// Do it, though it may be many.
+    #[arg(long, requires = "unseen_for")]
+    yes: bool,
+    /// The account, on the data directory; its password is asked for.
+    #[arg(long)]
+    login: Option<String>,
+    #[command(flatten)]
+    key: FileKeyArgs,
+    #[command(flatten)]
+    place: StorageArgs,
+    #[command(flatten)]
+    password: PasswordSource,
+}
+
+/// Where the devices of an account are seen from.
+enum DeviceDirectory {
+    /// One of them.
+    Device { http: HttpTransport, token: String },
+    /// The operator's side.
+    Operator(Box<(DataDir, UnlockedAccount)>),
+}
+
+impl DeviceDirectory {
+    fn open(subject: &FileOrAccountArgs) -> anyhow::Result<Self> {
+        let Some(file) = &subject.file else {
+            return Ok(Self::Operator(Box::new(subject.unlock()?)));
+        };
+        let replica = subject.key.open(file)?;
+        let server = replica.server()?.ok_or(Error::ServerNotConfigured)?;
+        let token = replica.token()?.ok_or(Error::ServerNotConfigured)?;
+        Ok(Self::Device { http: HttpTransport::trusting(&server, replica.trusted_roots()?), token })
+    }
+
+    fn list(&self) -> anyhow::Result<DeviceList> {
+        match self {
+            Self::Device { http, token } => Ok(http.get("/v1/clients", token)?),
+            Self::Operator(operator) => list_from_data_dir(&operator.0, &operator.1),
+        }
+    }
+
+    fn revoke(&self, id: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Device { http, token } => Ok(http.delete(&format!("/v1/clients/{id}"), token)?),
+            Self::Operator(operator) => {
+                let (data_dir, unlocked) = &**operator;
+                let id: DeviceId = id.parse()?;
+                let revoked = data_dir.accounts.revoke(unlocked.account, &id)?;
+                Ok(data_dir.wait(data_dir.vaults.open(unlocked)?.remove_devices(revoked))?)
+            }
+        }
+    }
+}
+
+/// What `GET /v1/clients` would answer, from the data directory.
+pub(crate) fn list_from_data_dir(
+    data_dir: &DataDir,
+    unlocked: &UnlockedAccount,
+) -> anyhow::Result<DeviceList> {
+    let vault = data_dir.vaults.open(unlocked)?;
+    let clients = data_dir.wait(vault.devices())?;
+    let state = data_dir.wait(vault.summary())?;
+    let known = data_dir.accounts.devices(unlocked.account)?;
+    let is_known =
+        |client: &sync_store::VaultDevice| known.iter().any(|k| k.device_id == client.id);
+    let clients = clients.into_iter().filter(is_known);
+    let clients = clients.map(|client| DeviceInfo {
+        client_id: client.id.as_str().to_owned(),
+        name: client.name,
+        cursor: client.cursor,
+        seen_ms: client.last_seen_ms,
+        created_ms: client.created_ms,
+        current: false,
+        node: client.node_id.map(|node| node.to_string()).unwrap_or_default(),
+        unsent: client.unsent_count,
+        behind: state.cursor.saturating_sub(client.cursor),
+        enrolled_by: registered_by(&known, &client.id),
+    });
+    let (clients, fingerprint) = (clients.collect(), Some(state.fingerprint.into()));
+    Ok(DeviceList { clients, cursor: state.cursor, fingerprint, now_ms: now_ms() })
+}
+
+/// The device whose token registered this one; empty if the password did.
+fn registered_by(known: &[DeviceRow], id: &DeviceId) -> String {
+    let row = known.iter().find(|row| row.device_id == *id);
+    let enroller = row.and_then(|row| row.registered_by.as_ref());
+    enroller.map(ToString::to_string).unwrap_or_default()
+}
+
+pub(crate) fn run(command: DeviceCommand, output: Printer) -> anyhow::Result<()> {
+    match command {
+        DeviceCommand::List(arguments) => list(&arguments, output),
+        DeviceCommand::Revoke(arguments) => revoke(arguments, output),
+    }
+}
+
+fn list(arguments: &DeviceListArgs, output: Printer) -> anyhow::Result<()> {
+    let mut list = DeviceDirectory::open(&arguments.subject)?.list()?;
+    if let Some(span) = arguments.unseen_for {
+        list.clients.retain(|client| is_inactive(client, span, list.now_ms));
+    }
+    for client in &list.clients {
+        let here = if client.current { "  this device" } else { "" };
+        let (id, name) = (&client.client_id, &client.name);
+        let seen = format_time(client.seen_ms);
+        output.line(format_args!("{id}  {name:24} last seen {seen}{here}"));
+    }
+    if list.clients.is_empty() {
+        output.line(format_args!("no such devices"));
+    }
+    output.json(&list)
+}
+
+/// Whether a device has not synced for so long; one that never did counts from its registration.
+fn is_inactive(client: &DeviceInfo, span: TimeSpan, now_ms: u64) -> bool {
+    let last_ms = client.seen_ms.max(client.created_ms);
+    last_ms <= now_ms.saturating_sub(span.ms)
+}
+
+fn revoke(arguments: DeviceRevokeArgs, output: Printer) -> anyhow::Result<()> {
+    let DeviceRevokeArgs { mut targets, unseen_for, yes, login, key, place, password } = arguments;
+    let id = unseen_for.is_none().then(|| targets.remove(0));
+    let file = targets.pop().map(PathBuf::from);
+    ensure!(targets.is_empty(), "either a device or --unseen-for, and one file");
+    ensure!(file.is_some() != login.is_some(), "a file, or --login on the data directory");
+    let view = DeviceDirectory::open(&FileOrAccountArgs { file, key, login, place, password })?;
+    if let Some(span) = unseen_for {
+        return revoke_inactive(&view, span, yes, output);
+    }
+    let id = id.expect("clap wants a device where no span is given");
+    view.revoke(&id)?;
+    output.line(format_args!("revoked device {id}"));
+    output.json(&json!({"client_id": id}))
+}
+
+fn revoke_inactive(
+    view: &DeviceDirectory,
+    span: TimeSpan,
+    yes: bool,
+    output: Printer,
+) -> anyhow::Result<()> {
+    let list = view.list()?;
+    let unseen = revocable(&list, span);
+    if !yes && !unseen.is_empty() {
+        bail!("this revokes {} devices (`warren client list` shows them): say --yes", unseen.len());
+    }
+    for client in &unseen {
+        match view.revoke(&client.client_id) {
+            // Gone with the device that had enrolled it.
+            Err(error) if is_not_found(&error) => {}
+            result => result?,
+        }
+        output.line(format_args!("revoked device {}  {}", client.client_id, client.name));
+    }
+    output.line(format_args!("revoked {} devices", unseen.len()));
+    let ids: Vec<_> = unseen.iter().map(|client| &client.client_id).collect();
+    output.json(&json!({"revoked": ids}))
+}
+
+/// The unseen devices, but for the one that asks, and those that enrolled one which stays: it would
+/// go with them.
+fn revocable(list: &DeviceList, span: TimeSpan) -> Vec<&DeviceInfo> {
+    let clients = &list.clients;
+    let goes = |client: &&DeviceInfo| is_inactive(client, span, list.now_ms) && !client.current;
+    let (mut going, mut staying): (Vec<_>, Vec<_>) = clients.iter().partition(goes);
+    while let Some(stays) = staying.pop() {
+        if let Some(place) = going.iter().position(|c| c.client_id == stays.enrolled_by) {
+            staying.push(going.remove(place));
+        }
+    }
+    going
+}
+
+fn is_not_found(error: &anyhow::Error) -> bool {
+    let remote = error.downcast_ref::<Error>();
+    matches!(remote, Some(Error::RejectedByServer { code: ErrorCode::NotFound, .. }))
+        || matches!(error.downcast_ref(), Some(accounts::Error::NotFound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(id: &str, registered_by: &str, seen_ms: u64, created_ms: u64) -> DeviceInfo {
+        let (client_id, registered_by) = (id.to_owned(), registered_by.to_owned());
+        let current = id == "me";
+        DeviceInfo {
+            client_id,
+            enrolled_by: registered_by,
+            seen_ms,
+            created_ms,
+            current,
+            ..DeviceInfo::default()
+        }
+    }
+
+    #[test]
+    fn nobody_who_was_seen_goes_with_those_who_were_not() {
+        let clients = vec![
+            client("old", "", 1_000, 1),
+            client("old copy", "old", 1_000, 1),
+            client("never, long ago", "", 0, 1_000),
+            client("never, of late", "", 0, 9_000),
+            client("my grandparent", "", 1_000, 1),
+            client("my parent", "my grandparent", 1_000, 1),
+            client("me", "my parent", 1_000, 1),
+            client("seen", "", 9_000, 1),
+        ];
+        let list = DeviceList { clients, now_ms: 10_000, ..DeviceList::default() };
+        let ids = |span| -> Vec<_> {
+            revocable(&list, TimeSpan { ms: span }).iter().map(|c| &c.client_id[..]).collect()
+        };
+        assert_eq!(ids(9_000), ["old", "old copy", "never, long ago"]);
+        assert_eq!(ids(9_001), Vec::<&str>::new());
+        assert_eq!(ids(20_000), Vec::<&str>::new());
+        assert_eq!(ids(0).len(), 5);
+    }
+}

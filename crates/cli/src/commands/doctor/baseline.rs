@@ -1,0 +1,60 @@
+//! What was found before: a finding is known if the same code was found at the same place of the same
+//! file. Numbers do not count: a file that is 30 % free pages was at 12 % before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use doctor::DoctorFinding;
+use serde_json::Value;
+
+use super::examined_file::ExaminedFile;
+use super::finding_identity::identity;
+
+/// How often each was found.
+pub(super) struct FindingsBaseline(BTreeMap<String, usize>);
+
+impl FindingsBaseline {
+    /// Reads what `--json` printed, of one file or of many.
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let name = || path.display().to_string();
+        let text = fs::read_to_string(path).with_context(name)?;
+        let value: Value = serde_json::from_str(&text).with_context(name)?;
+        let mut known = BTreeMap::new();
+        let reports = match value.get("files").and_then(Value::as_array) {
+            Some(files) => files.iter().map(|file| &file["report"]).collect(),
+            None => vec![&value],
+        };
+        for report in reports.into_iter().filter(|report| !report.is_null()) {
+            let place = report["about"]["path"].as_str();
+            let findings = report["findings"].as_array();
+            let (place, findings) = place.zip(findings).with_context(|| {
+                format!("{}: not what `warren doctor --json` prints", path.display())
+            })?;
+            for finding in findings {
+                let code = finding["code"].as_str().unwrap_or_default();
+                let fields = finding["fields"].as_object().cloned().unwrap_or_default();
+                *known.entry(identity(place, code, &fields)).or_default() += 1;
+            }
+        }
+        Ok(Self(known))
+    }
+
+    /// Takes what was found out of the baseline. Returns the places of those that were in it.
+    pub(super) fn take_known(&mut self, examined: &ExaminedFile) -> Vec<usize> {
+        let Some(report) = &examined.report else { return Vec::new() };
+        let is_known = |(index, finding): (usize, &DoctorFinding)| {
+            let DoctorFinding { code, fields, .. } = finding;
+            let left = self.0.get_mut(&identity(&report.about.path, code, fields))?;
+            *left = left.checked_sub(1)?;
+            Some(index)
+        };
+        report.findings.iter().enumerate().filter_map(is_known).collect()
+    }
+
+    /// What was not found again.
+    pub(super) fn into_missing(self) -> Vec<String> {
+        self.0.into_iter().filter(|(_, count)| *count > 0).map(|(identity, _)| identity).collect()
+    }
+}

@@ -1,0 +1,295 @@
+//! `warren doctor` on many files: each gets its share of the time, what they have in common is
+//! counted, and what cannot be examined stops nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use doctor::{DoctorFinding, ExamineOptions, Severity};
+use serde::Serialize;
+use walkdir::WalkDir;
+
+use super::baseline::FindingsBaseline;
+use super::doctor_args::{DoctorArgs, DoctorFormat};
+use super::examined_file::{ExamineFailure, ExaminedFile};
+use super::exit_status::{exit_status, verdict};
+use super::format;
+use super::history::{self};
+use super::ignore::IgnoreFile;
+use crate::clock;
+use crate::output::Printer;
+
+/// The least that a file gets: enough to open it.
+const SHARE_MIN: Duration = Duration::from_millis(20);
+const STATUS_UNEXAMINED: u8 = 1;
+
+/// What all of them have in common.
+#[derive(Default, Serialize)]
+pub(super) struct FleetSummary {
+    files_count: usize,
+    /// Files whose gravest new finding is an error.
+    errors_count: usize,
+    warnings_count: usize,
+    incomplete_count: usize,
+    unexamined_count: usize,
+    /// New findings by code.
+    findings: BTreeMap<&'static str, usize>,
+    /// Findings that the baseline has.
+    known_count: usize,
+    /// Findings that `--ignore` leaves as they are.
+    ignored_count: usize,
+    /// Lines of `--ignore` for what was not found.
+    ignores_needless: Vec<String>,
+    /// Findings of the baseline that are no longer there, as `path: code`.
+    gone: Vec<String>,
+    seconds: f64,
+}
+
+/// More than one file is meant, or what only the many have.
+pub(super) fn is_wanted(arguments: &DoctorArgs) -> bool {
+    let is_single = arguments.fix.is_some() || arguments.undo || arguments.login.is_some();
+    let has_many = arguments.files.len() > 1 || arguments.files.iter().any(|file| file.is_dir());
+    !is_single
+        && (has_many || arguments.format != DoctorFormat::Text || arguments.baseline.is_some())
+}
+
+pub(super) fn run(
+    arguments: &DoctorArgs,
+    options: &ExamineOptions,
+    output: Printer,
+) -> anyhow::Result<()> {
+    let started = clock::now();
+    let total = total_budget(arguments)?;
+    let share = |files_left: usize| {
+        let left = total.map(|total| total.saturating_sub(started.elapsed()));
+        share(options.time_limit, left, files_left)
+    };
+    let mut survey = FleetExamination::new(arguments, options)?;
+    let files = files(arguments)?;
+    let bar = output.progress();
+    bar.set_length(files.len().try_into().unwrap_or(u64::MAX));
+    let mut cut_short = Vec::new();
+    for (index, path) in files.iter().enumerate() {
+        let budget = share(files.len() - index);
+        let examined = survey.examine(path, budget);
+        if examined.is_incomplete() && budget < options.time_limit {
+            cut_short.push((examined, budget));
+            continue;
+        }
+        survey.record(examined)?;
+        bar.inc(1);
+    }
+    // What the other files did not need of their shares is for those whose share was too small.
+    let mut files_left = cut_short.len();
+    for (mut examined, budget) in cut_short {
+        let larger = share(files_left);
+        if larger > budget {
+            examined = survey.examine(&examined.path, larger);
+        }
+        survey.record(examined)?;
+        files_left -= 1;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    survey.end(started.elapsed(), output)
+}
+
+/// The files that were examined so far.
+struct FleetExamination<'a> {
+    arguments: &'a DoctorArgs,
+    options: &'a ExamineOptions,
+    ignores: IgnoreFile,
+    baseline: Option<FindingsBaseline>,
+    summary: FleetSummary,
+    /// The files that the output names.
+    named: Vec<ExaminedFile>,
+    status: u8,
+}
+
+impl<'a> FleetExamination<'a> {
+    fn new(arguments: &'a DoctorArgs, options: &'a ExamineOptions) -> anyhow::Result<Self> {
+        let ignores = IgnoreFile::read(arguments.ignore.as_deref())?;
+        let baseline = arguments.baseline.as_deref().map(FindingsBaseline::read).transpose()?;
+        let (summary, named) = (FleetSummary::default(), Vec::new());
+        Ok(Self { arguments, options, ignores, baseline, summary, named, status: 0 })
+    }
+
+    fn examine(&self, path: &Path, budget: Duration) -> ExaminedFile {
+        let ignore = self.ignores.rules_for(path);
+        examine(
+            path,
+            self.arguments,
+            &ExamineOptions { time_limit: budget, ignore, ..self.options.clone() },
+        )
+    }
+
+    /// Counts a file whose examination is not repeated.
+    fn record(&mut self, mut examined: ExaminedFile) -> anyhow::Result<()> {
+        if let Some(report) = &examined.report {
+            self.ignores.mark_used(&examined.path, report);
+            self.summary.ignored_count += report.ignored.len();
+            let history = self.arguments.history.as_deref();
+            let trend = history.map(|folder| history::record_run(folder, report)).transpose()?;
+            examined.trend = trend.flatten();
+        }
+        if let Some(baseline) = &mut self.baseline {
+            examined.known = baseline.take_known(&examined);
+        }
+        self.summary.count(&examined);
+        let status = match &examined.error {
+            Some(_) => STATUS_UNEXAMINED,
+            None => exit_status(examined.gravest(), examined.is_incomplete(), self.arguments),
+        };
+        self.status = graver(self.status, status);
+        let format = self.arguments.format;
+        let is_all = format == DoctorFormat::Prometheus || format == DoctorFormat::Junit;
+        if is_all || examined.is_notable() {
+            self.named.push(examined);
+        }
+        Ok(())
+    }
+
+    fn end(mut self, elapsed: Duration, output: Printer) -> anyhow::Result<()> {
+        self.named.sort_by(|left, right| left.path.cmp(&right.path));
+        self.summary.gone = self.baseline.map(FindingsBaseline::into_missing).unwrap_or_default();
+        self.summary.ignores_needless = self.ignores.needless();
+        self.summary.seconds = elapsed.as_secs_f64();
+        match self.arguments.format {
+            DoctorFormat::Text => {
+                print(&self.named, &self.summary, output);
+                let value = serde_json::json!({"files": self.named, "summary": self.summary});
+                output.json(&value)?;
+            }
+            format => format::print(format, &self.named),
+        }
+        verdict(self.status)
+    }
+}
+
+/// Errors in a file outweigh a file that could not be examined, and that outweighs the rest.
+fn graver(a: u8, b: u8) -> u8 {
+    const ORDER: &[u8] = &[0, 3, 5, 1, 4];
+    let rank = |status: u8| ORDER.iter().position(|it| *it == status).unwrap_or(0);
+    if rank(a) >= rank(b) { a } else { b }
+}
+
+fn total_budget(arguments: &DoctorArgs) -> anyhow::Result<Option<Duration>> {
+    let Some(seconds) = arguments.total_budget else { return Ok(None) };
+    let total = Duration::try_from_secs_f64(seconds).ok().filter(|total| !total.is_zero());
+    total.map(Some).context("--total-budget takes a number of seconds above 0")
+}
+
+/// What one of `files_left` files may take of the time that is left; `max` is what any file may take.
+fn share(max: Duration, left: Option<Duration>, files_left: usize) -> Duration {
+    let files_left = u32::try_from(files_left).unwrap_or(u32::MAX).max(1);
+    left.map_or(max, |left| (left / files_left).max(SHARE_MIN).min(max))
+}
+
+fn examine(path: &Path, arguments: &DoctorArgs, options: &ExamineOptions) -> ExaminedFile {
+    let refused = |code, message| (None, Some(ExamineFailure { code, message }));
+    let (report, error) = match arguments.key.encryption(path) {
+        Err(error) => refused("no_key", format!("{error:#}")),
+        Ok(encryption) => match doctor::examine(path, &encryption, options) {
+            Ok(report) => (Some(report), None),
+            Err(error) => refused(error.code(), error.to_string()),
+        },
+    };
+    ExaminedFile { path: path.to_owned(), report, error, known: Vec::new(), trend: None }
+}
+
+/// The files that are meant, each once. What is named is taken as it is; of folders, what looks like
+/// a database.
+fn files(arguments: &DoctorArgs) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in &arguments.files {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        for entry in WalkDir::new(path).sort_by_file_name() {
+            let entry = entry.with_context(|| path.display().to_string())?;
+            if entry.file_type().is_file() && is_meant(entry.path(), &arguments.glob) {
+                files.push(entry.into_path());
+            }
+        }
+    }
+    files.sort();
+    files.dedup();
+    ensure!(!files.is_empty(), "no SQLite file there; --glob names encrypted ones");
+    Ok(files)
+}
+
+fn is_meant(path: &Path, globs: &[glob::Pattern]) -> bool {
+    if globs.is_empty() {
+        return doctor::is_database(path);
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    globs.iter().any(|glob| glob.matches(&name))
+}
+
+impl FleetSummary {
+    fn count(&mut self, examined: &ExaminedFile) {
+        self.files_count += 1;
+        self.known_count += examined.known.len();
+        match examined.gravest() {
+            Some(Severity::Error) => self.errors_count += 1,
+            Some(Severity::Warning) => self.warnings_count += 1,
+            _ => {}
+        }
+        self.incomplete_count += usize::from(examined.is_incomplete());
+        self.unexamined_count += usize::from(examined.error.is_some());
+        for finding in examined.new_findings() {
+            *self.findings.entry(finding.code).or_default() += 1;
+        }
+    }
+}
+
+fn print(named: &[ExaminedFile], summary: &FleetSummary, output: Printer) {
+    for examined in named {
+        let path = examined.path.display();
+        if let Some(ExamineFailure { code, message }) = &examined.error {
+            output.line(format_args!("{path}: not examined: {message} [{code}]"));
+        }
+        for DoctorFinding { severity, code, what, .. } in examined.new_findings() {
+            output.line(format_args!("{path}: {severity} {code}: {what}"));
+        }
+        if let Some(trend) = examined.trend.as_ref().filter(|trend| trend.is_notable()) {
+            output.line(format_args!("{path}: {}", trend.text()));
+        }
+        if examined.is_incomplete() {
+            output.line(format_args!("{path}: not all of it was compared"));
+        }
+    }
+    for gone in &summary.gone {
+        output.line(format_args!("no longer there: {gone}"));
+    }
+    for line in &summary.ignores_needless {
+        output.line(format_args!("needless: {line}"));
+    }
+    if !named.is_empty() {
+        output.line(format_args!(""));
+    }
+    for (code, count) in &summary.findings {
+        let title = doctor::entry(code).map_or("", |entry| entry.title);
+        output.line(format_args!("{count:7} {code:26} {title}"));
+    }
+    output.line(format_args!(
+        "{} files in {:.1} s: {} with errors, {} with warnings, {} not compared as a whole, {} not \
+         examined{}{}",
+        summary.files_count,
+        summary.seconds,
+        summary.errors_count,
+        summary.warnings_count,
+        summary.incomplete_count,
+        summary.unexamined_count,
+        match summary.known_count {
+            0 => String::new(),
+            count => format!(", {count} findings known"),
+        },
+        match summary.ignored_count {
+            0 => String::new(),
+            count => format!(", {count} ignored"),
+        }
+    ));
+}

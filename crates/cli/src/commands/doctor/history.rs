@@ -1,0 +1,207 @@
+//! How a file was before: `--history FOLDER` keeps a line of figures and findings for each run, and
+//! says what has changed since.
+//!
+//! # Invariants
+//! - A file of the folder is about one database, by its path, and has at most `RUNS_MAX` lines,
+//!   the last run at its end. A line that cannot be read is counted, and no reason to fail.
+//!
+//! # Not here
+//! - What is kept of a run → `docs/formats/20-doctor-history.md`.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use doctor::DoctorReport;
+use serde::{Deserialize, Serialize};
+
+use super::finding_identity::identity;
+use crate::clock;
+use crate::output::{Printer, format_bytes, format_time};
+
+/// Hourly, this is six weeks.
+const RUNS_MAX: usize = 1_000;
+const DAY_MS: u64 = 86_400_000;
+/// Figures are compared with the oldest run that is no older than this; findings with the last.
+const WINDOW_MS: u64 = 8 * DAY_MS;
+/// Of all pages: a change of the free ones that is told of one file among many.
+const GROWN_FREE: f64 = 0.1;
+/// A file or WAL that has grown by this is told of among many.
+const GROWN: u64 = 2;
+/// What is told among many only above this.
+const LARGE_BYTES: u64 = 10 << 20;
+
+/// What is kept of one run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct HistoryRun {
+    /// Milliseconds since 1970.
+    at: u64,
+    #[serde(flatten)]
+    figures: HistoryFigures,
+    findings: Vec<HistoryFinding>,
+}
+
+/// The file's figures in one run.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct HistoryFigures {
+    file_bytes: u64,
+    wal_bytes: u64,
+    /// Of all pages, 0 to 1; not there where no page could be read.
+    free_share: Option<f64>,
+}
+
+/// A finding of one run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct HistoryFinding {
+    /// Path, code and names.
+    identity: String,
+    what: String,
+}
+
+/// What has changed.
+#[derive(Debug, Serialize)]
+pub(super) struct HistoryTrend {
+    /// When the figures before are from, in milliseconds since 1970.
+    since: u64,
+    before: HistoryFigures,
+    now: HistoryFigures,
+    /// Findings that the last run had not, as `code: what`.
+    new: Vec<String>,
+    /// Findings that it had.
+    gone: Vec<String>,
+    /// Lines that could not be read.
+    unread_lines_count: usize,
+}
+
+/// Compares the report with what is kept, and keeps it. `None` at the first run.
+pub(super) fn record_run(
+    folder: &Path,
+    report: &DoctorReport,
+) -> anyhow::Result<Option<HistoryTrend>> {
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let path = path(folder, &report.about.path);
+    let name = || path.display().to_string();
+    let text = match fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(name),
+    };
+    let runs: Vec<HistoryRun> =
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let run = run(report);
+    let trend = trend(&runs, &run, text.lines().count() - runs.len());
+    let line = format!("{}\n", serde_json::to_string(&run)?);
+    if runs.len() < RUNS_MAX && text.lines().count() < 2 * RUNS_MAX {
+        let mut file =
+            OpenOptions::new().create(true).append(true).open(&path).with_context(name)?;
+        // A line that was cut off stays one.
+        let cut = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        file.write_all(format!("{cut}{line}").as_bytes()).with_context(name)?;
+    } else {
+        let kept = runs.iter().skip(runs.len().saturating_sub(RUNS_MAX / 2));
+        let mut lines = String::new();
+        for run in kept {
+            lines.push_str(&serde_json::to_string(run)?);
+            lines.push('\n');
+        }
+        let new = path.with_extension("new");
+        fs::write(&new, lines + &line).with_context(name)?;
+        fs::rename(&new, &path).with_context(name)?;
+    }
+    Ok(trend)
+}
+
+/// Named after the database, and told apart by its path.
+fn path(folder: &Path, database: &str) -> PathBuf {
+    let name = Path::new(database).file_name().unwrap_or_default().to_string_lossy();
+    let name: String = name.chars().take(80).collect();
+    let hash = blake3::hash(database.as_bytes()).to_hex();
+    folder.join(format!("{name}-{}.jsonl", &hash[..16]))
+}
+
+fn run(report: &DoctorReport) -> HistoryRun {
+    let about = &report.about;
+    let share = |(free, all): (u64, u64)| {
+        let (free, all) = (u32::try_from(free).ok()?, u32::try_from(all).ok()?);
+        (all > 0).then(|| f64::from(free) / f64::from(all))
+    };
+    let found = report.findings.iter().map(|finding| HistoryFinding {
+        identity: identity(&about.path, finding.code, &finding.fields),
+        what: format!("{}: {}", finding.code, finding.what),
+    });
+    HistoryRun {
+        at: clock::now_ms(),
+        figures: HistoryFigures {
+            file_bytes: about.file_bytes,
+            wal_bytes: about.wal_bytes.unwrap_or(0),
+            free_share: about.free_pages_count.zip(about.pages_count).and_then(share),
+        },
+        findings: found.collect(),
+    }
+}
+
+fn trend(runs: &[HistoryRun], now: &HistoryRun, unread_lines_count: usize) -> Option<HistoryTrend> {
+    let last = runs.last()?;
+    let start = now.at.saturating_sub(WINDOW_MS);
+    let before = runs.iter().find(|run| run.at >= start && run.at <= now.at).unwrap_or(last);
+    let missing = |of: &HistoryRun, from: &HistoryRun| -> Vec<String> {
+        let has =
+            |found: &&HistoryFinding| !from.findings.iter().any(|it| it.identity == found.identity);
+        of.findings.iter().filter(has).map(|found| found.what.clone()).collect()
+    };
+    Some(HistoryTrend {
+        since: before.at,
+        before: before.figures,
+        now: now.figures,
+        new: missing(now, last),
+        gone: missing(last, now),
+        unread_lines_count,
+    })
+}
+
+impl HistoryTrend {
+    pub(super) fn print(&self, output: Printer) {
+        output.line(format_args!(""));
+        output.line(format_args!("{}", self.text()));
+        for (label, whats) in [("new since the last run", &self.new), ("no longer", &self.gone)] {
+            for what in whats {
+                output.line(format_args!("  {label}: {what}"));
+            }
+        }
+        if self.unread_lines_count > 0 {
+            let count = self.unread_lines_count;
+            output.line(format_args!("  {count} lines of the history could not be read"));
+        }
+    }
+
+    /// `since 2026-11-17 10:02:33Z (7 days): 14.4 MB -> 20.1 MB, free pages 12 % -> 31 %, …`
+    pub(super) fn text(&self) -> String {
+        let (before, now) = (self.before, self.now);
+        let days = clock::now_ms().saturating_sub(self.since) / DAY_MS;
+        let share = |share: Option<f64>| {
+            share.map_or_else(|| "?".to_owned(), |share| format!("{:.0} %", share * 100.0))
+        };
+        format!(
+            "since {} ({days} days): {} -> {}, free pages {} -> {}, WAL {} -> {}",
+            format_time(self.since),
+            format_bytes(before.file_bytes),
+            format_bytes(now.file_bytes),
+            share(before.free_share),
+            share(now.free_share),
+            format_bytes(before.wal_bytes),
+            format_bytes(now.wal_bytes)
+        )
+    }
+
+    /// Among many files, is this one worth a line?
+    pub(super) fn is_notable(&self) -> bool {
+        let (before, now) = (self.before, self.now);
+        let has_grown =
+            |before: u64, now: u64| now > LARGE_BYTES && now >= before.saturating_mul(GROWN);
+        let free = now.free_share.zip(before.free_share);
+        has_grown(before.file_bytes, now.file_bytes)
+            || has_grown(before.wal_bytes, now.wal_bytes)
+            || free.is_some_and(|(now, before)| now - before >= GROWN_FREE)
+    }
+}

@@ -1,0 +1,47 @@
+//! `--settings`: what a program's connection answered, read, with the way in which its framework
+//! writes a setting.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+#[cfg(feature = "bench")]
+use bench::tune::emit::TargetFramework;
+use doctor::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine};
+
+use super::doctor_args::DoctorArgs;
+
+pub(super) fn from_args(arguments: &DoctorArgs) -> anyhow::Result<Option<ConnectionSettings>> {
+    let Some(path) = arguments.settings.as_deref() else { return Ok(None) };
+    let is_one = matches!(&arguments.files[..], [file] if !file.is_dir());
+    ensure!(is_one, "--settings are those of one connection: give the one file that it has open");
+    let mut settings = ConnectionSettings::parse(&read(path)?)?;
+    settings.line = line(&settings);
+    Ok(Some(settings))
+}
+
+/// How the program's framework writes a setting.
+#[cfg(feature = "bench")]
+fn line(settings: &ConnectionSettings) -> Option<SettingLine> {
+    settings.framework().and_then(TargetFramework::by_name).map(|framework| framework.line)
+}
+
+/// A build without `warren tune` knows no frameworks, and says it in SQL.
+#[cfg(not(feature = "bench"))]
+fn line(_: &ConnectionSettings) -> Option<SettingLine> {
+    None
+}
+
+/// No more than can be settings, and a byte.
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let limit = SETTINGS_BYTES_MAX.saturating_add(1).try_into().unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    let done = if path == Path::new("-") {
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+    };
+    done.with_context(|| path.display().to_string())?;
+    Ok(bytes)
+}

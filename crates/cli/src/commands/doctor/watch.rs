@@ -1,0 +1,107 @@
+//! `warren doctor FILE --watch`: a line for each interval, and one for each process that does
+//! something.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use doctor::{FileWatcher, WatchInterval, WatchedProcess};
+
+use crate::output::{Printer, format_bytes};
+
+/// Lines between two heads.
+const LINES_PER_HEAD: u64 = 20;
+/// A snapshot that is held so long is worth a line.
+const SNAPSHOT_SECONDS: f64 = 1.0;
+
+/// Whether the file is watched, and how.
+#[derive(Args)]
+pub(crate) struct WatchArguments {
+    /// Watch the file instead: commits, the WAL, who reads and who writes, a line for each interval
+    /// until Ctrl-C.
+    #[arg(long, conflicts_with_all = ["login", "fix", "query", "queries", "require", "history"])]
+    watch: bool,
+    /// With --watch: how long an interval is.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, requires = "watch")]
+    interval: f64,
+    /// With --watch: end after so many intervals.
+    #[arg(long, value_name = "N", requires = "watch")]
+    count: Option<u64>,
+}
+
+/// How it is watched.
+#[derive(Clone, Copy)]
+pub(super) struct WatchPlan {
+    interval: Duration,
+    count: Option<u64>,
+}
+
+impl WatchArguments {
+    /// `None` if it is not to be watched.
+    pub(super) fn given(&self) -> anyhow::Result<Option<WatchPlan>> {
+        let interval = Duration::try_from_secs_f64(self.interval).ok();
+        let interval = interval.filter(|interval| !interval.is_zero());
+        let interval = interval.context("--interval takes a number of seconds above 0")?;
+        Ok(self.watch.then_some(WatchPlan { interval, count: self.count }))
+    }
+}
+
+pub(super) fn run(files: &[PathBuf], plan: WatchPlan, output: Printer) -> anyhow::Result<()> {
+    let [file] = files else { bail!("--watch takes one file") };
+    ensure!(file.is_file(), doctor::Error::FileNotFound(file.clone()));
+    let WatchPlan { interval, count } = plan;
+    let mut watch = FileWatcher::new(file)?;
+    let mut seen = 0;
+    while count.is_none_or(|count| seen < count) {
+        let watched = watch.observe(interval)?;
+        if seen % LINES_PER_HEAD == 0 {
+            output.line(format_args!(
+                "{:>9} {:>10} {:>10} {:>16} {:>8} {:>6}",
+                "commits/s", "file", "WAL", "frames to copy", "writing", "users"
+            ));
+        }
+        print(&watched, output);
+        output.json(&watched)?;
+        seen += 1;
+    }
+    Ok(())
+}
+
+fn print(watched: &WatchInterval, output: Printer) {
+    let commits = watched.commits_per_second().map_or("-".to_owned(), |it| format!("{it:.1}"));
+    let wal = watched.wal_bytes.map_or("-".to_owned(), |bytes| format_bytes(bytes).to_string());
+    let frames = watched.wal_uncopied_count.zip(watched.wal_frames_count);
+    let frames = frames.map_or("-".to_owned(), |(left, all)| format!("{left} of {all}"));
+    output.line(format_args!(
+        "{commits:>9} {:>10} {wal:>10} {frames:>16} {:>6.0} % {:>6}",
+        format_bytes(watched.file_bytes).to_string(),
+        watched.writing_share * 100.0,
+        watched.users.len()
+    ));
+    for user in &watched.users {
+        let what = what(user);
+        if !what.is_empty() {
+            let (name, pid) = (&user.process.name, user.process.pid);
+            output.line(format_args!("{:>10}{name} (pid {pid}) {}", "", what.join(", ")));
+        }
+    }
+}
+
+fn what(user: &WatchedProcess) -> Vec<String> {
+    let mut what = Vec::new();
+    if user.writing_share > 0.0 {
+        what.push(format!("writes {:.0} % of the time", user.writing_share * 100.0));
+    }
+    match user.snapshot_seconds.filter(|seconds| *seconds >= SNAPSHOT_SECONDS) {
+        Some(seconds) => what.push(format!("has read the same snapshot for {seconds:.0} s")),
+        None if user.reading_share > 0.0 => {
+            what.push(format!("reads {:.0} % of the time", user.reading_share * 100.0));
+        }
+        None => {}
+    }
+    if let Some(frames) = user.behind_frames.filter(|frames| *frames > 0) {
+        what.push(format!("{frames} frames behind"));
+    }
+    what
+}

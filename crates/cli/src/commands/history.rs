@@ -1,0 +1,49 @@
+//! `warren history`: every change of one row.
+
+use clap::Args;
+use replica::HistoryEntry;
+use serde_json::json;
+
+use crate::args::key_args::TrackedFileArgs;
+use crate::output::{Printer, format_change_time};
+
+/// Show every change of a row until the last sync: when, on which device, what.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren history a.db Track 17\n  \
+                        warren history a.db PlaylistTrack 1 3402\n\n\
+                        `*` marks what is shown in the table.")]
+pub(crate) struct HistoryArgs {
+    #[command(flatten)]
+    pub(crate) tracked: TrackedFileArgs,
+    /// The table.
+    table: String,
+    /// The row's primary key, each column by itself: as it is, or as an SQL literal.
+    #[arg(required = true, allow_negative_numbers = true)]
+    key: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &HistoryArgs, output: Printer) -> anyhow::Result<()> {
+    let replica = arguments.tracked.open()?;
+    let entries = replica.history(&arguments.table, &arguments.key)?;
+    for entry in &entries {
+        describe(entry, output);
+    }
+    if entries.is_empty() {
+        let (table, key) = (&arguments.table, arguments.key.join(", "));
+        output.line(format_args!("no change of a row ({key}) of {table} until the last sync"));
+    }
+    output.json(&json!({"changes": entries.iter().map(HistoryEntry::to_json).collect::<Vec<_>>()}))
+}
+
+fn describe(entry: &HistoryEntry, output: Printer) {
+    let at = format_change_time(entry.timestamp.millis());
+    let what = if entry.deleted { "deleted" } else { "written" };
+    output.line(format_args!("{} {at}  {what} on {}", mark(entry.visible), entry.device_name));
+    for cell in &entry.cells {
+        output.line(format_args!("  {} {} = {}", mark(cell.visible), cell.column, cell.value));
+    }
+}
+
+fn mark(shown: bool) -> char {
+    if shown { '*' } else { ' ' }
+}

@@ -1,0 +1,50 @@
+//! `warren man`: the manual pages.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, Command};
+use serde_json::json;
+
+use crate::output::Printer;
+
+/// Write the manual pages, one for each command.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren man /usr/local/share/man/man1\n  \
+                        warren man > warren.1 && man -l warren.1")]
+pub(crate) struct ManArgs {
+    /// The folder for the pages, made if it is not there; without it, the page of `warren` itself
+    /// is printed.
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &ManArgs, command: Command, output: Printer) -> anyhow::Result<()> {
+    // `warren help` needs no page, and building gives the commands below their full names.
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let Some(folder) = &arguments.folder else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        let page = String::from_utf8(page)?;
+        output.text(format_args!("{}", page.trim_end()));
+        return output.json(&json!({"page": page}));
+    };
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let pages = write(&command, folder)?;
+    let (count, shown) = (pages.len(), folder.display().to_string());
+    output.line(format_args!("wrote {count} manual pages: {shown}"));
+    output.json(&json!({"folder": shown, "pages": pages}))
+}
+
+/// Writes the pages of a command and of those below it; returns the files' names.
+fn write(command: &Command, folder: &Path) -> anyhow::Result<Vec<String>> {
+    let page = clap_mangen::Man::new(command.clone());
+    let name = page.get_filename();
+    page.generate_to(folder).with_context(|| folder.join(&name).display().to_string())?;
+    let mut names = vec![name];
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        names.extend(write(below, folder)?);
+    }
+    Ok(names)
+}

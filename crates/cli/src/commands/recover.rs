@@ -1,0 +1,161 @@
+//! `warren recover`: saves what can be read of a damaged SQLite file into a new one.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use doctor::{RecoverOptions, RecoverProgress, RecoverReport, RecoveredTable};
+use serde_json::json;
+
+use crate::args::key_args::CipherKeyArgs;
+use crate::output::{NonZeroExit, Printer};
+use crate::signals;
+
+/// Save what can be read of a damaged SQLite file into a new one, encrypted files too.
+///
+/// FILE and its folder stay as they are. A journal or a WAL beside it counts as the next program
+/// would find it. The new file has the key and the cipher of the old one.
+#[derive(Args)]
+#[command(after_help = "Example:
+  warren recover app.db saved.db
+  warren recover mail.db saved.db --key-file mail.key
+  warren recover mail.db saved.db --key-file mail.key --decrypt --json
+
+Copy FILE with its -wal and -journal first, if its disk may be failing.
+Exit status: 0 nothing is known to be lost; 3 something is, as told; 4 SQLite finds faults in OUT;
+1 there is no OUT. OUT appears when it is whole and on the disk; Ctrl-C leaves nothing.")]
+pub(crate) struct RecoverArgs {
+    /// The damaged file, which no program has open.
+    file: PathBuf,
+    /// The new file, which must not exist.
+    out: PathBuf,
+    #[command(flatten)]
+    key: CipherKeyArgs,
+    /// Leave the new file without a key.
+    #[arg(long)]
+    decrypt: bool,
+    /// Take rows from free pages, too. Most of them were deleted.
+    #[arg(long)]
+    free_pages: bool,
+}
+
+const STATUS_LOST: u8 = 3;
+const STATUS_FAULTY: u8 = 4;
+
+pub(crate) fn run(arguments: &RecoverArgs, output: Printer) -> anyhow::Result<()> {
+    let encryption = arguments.key.encryption(&arguments.file)?;
+    let options =
+        RecoverOptions { includes_free_pages: arguments.free_pages, decrypts: arguments.decrypt };
+    signals::remove_temporary_files_first()?;
+    let bar = output.progress();
+    let show = |progress| match progress {
+        RecoverProgress::Reading { page, pages_count } => {
+            bar.set_message("pages");
+            bar.set_length(pages_count.into());
+            bar.set_position(page.into());
+        }
+        RecoverProgress::Saving { rows_count } => {
+            bar.set_message("rows");
+            bar.set_length(rows_count);
+            bar.set_position(rows_count);
+        }
+        RecoverProgress::Checking => bar.set_message("checking"),
+    };
+    let recovered = doctor::recover(&arguments.file, &encryption, &arguments.out, options, show);
+    bar.finish_and_clear();
+    let recovered = recovered?;
+    print_report(&recovered, output);
+    let (is_complete, is_sound) = (recovered.is_complete(), recovered.is_sound());
+    let mut value = serde_json::to_value(&recovered)?;
+    value["rows_saved"] = json!(recovered.rows_saved());
+    value["is_complete"] = json!(is_complete);
+    value["is_sound"] = json!(is_sound);
+    output.json(&value)?;
+    match (is_complete, is_sound) {
+        (_, false) => Err(NonZeroExit(STATUS_FAULTY).into()),
+        (false, true) => Err(NonZeroExit(STATUS_LOST).into()),
+        (true, true) => Ok(()),
+    }
+}
+
+fn print_report(recovered: &RecoverReport, output: Printer) {
+    print_pages(recovered, output);
+    let whole = recovered.tables.iter().filter(|table| table.is_whole());
+    output.line(format_args!(
+        "{}: {} rows, of {} tables; {} tables have lost nothing that is known",
+        recovered.target,
+        recovered.rows_saved(),
+        recovered.tables.len(),
+        whole.count()
+    ));
+    for table in recovered.tables.iter().filter(|table| !table.is_whole()) {
+        output.line(format_args!("  {}", losses_of(table)));
+    }
+    if let Some(lost) = &recovered.lost_and_found {
+        output.line(format_args!(
+            "{}: {} rows of pages that no table led to; rootpgno says which belong together, id is \
+             the rowid, c0, c1, … are the columns",
+            lost.table, lost.rows
+        ));
+    }
+    for object in &recovered.missing {
+        let (kind, name) = (&object.kind, &object.name);
+        output.line(format_args!("not made again: {kind} {name}: {}", object.reason));
+    }
+    for collation in &recovered.collations {
+        output.line(format_args!(
+            "collation {collation}: SQLite has none of this name; run REINDEX {collation} in the \
+             program that has it"
+        ));
+    }
+    if recovered.is_sound() {
+        output.line(format_args!("checked: SQLite finds no fault in it"));
+    }
+    for message in recovered.integrity.iter().filter(|_| !recovered.is_sound()) {
+        output.line(format_args!("integrity_check: {message}"));
+    }
+    output.line(format_args!(
+        "next: compare {} with what you expect or with a backup; then, with every program closed, \
+         move {} and its -wal and -journal away, and {} to its name",
+        recovered.target, recovered.file, recovered.target
+    ));
+}
+
+fn print_pages(recovered: &RecoverReport, output: Printer) {
+    let pages = &recovered.pages;
+    let file = &recovered.file;
+    if pages.count == 0 {
+        output.line(format_args!("{file}: its header is damaged, and was replaced for reading"));
+    } else {
+        output.line(format_args!(
+            "{file}: {} pages, of which {} cannot be read",
+            pages.count, pages.unreadable
+        ));
+    }
+    if pages.missing > 0 {
+        output.line(format_args!("its header tells of {} more, which are gone", pages.missing));
+    }
+    if !pages.has_page_1 {
+        output.line(format_args!(
+            "page 1 is lost, and with it the settings and all or a part of the schema"
+        ));
+    } else if recovered.schema_pages_lost > 0 || recovered.schema_rows_torn > 0 {
+        output.line(format_args!("a part of the schema is lost: there may have been more tables"));
+    }
+}
+
+fn losses_of(table: &RecoveredTable) -> String {
+    let mut parts = vec![format!("{}: {} rows saved", table.name, table.rows_saved)];
+    if table.rows_lost > 0 {
+        parts.push(format!("at least {} lost", table.rows_lost));
+    }
+    if table.pages_lost > 0 {
+        parts.push(format!("{} pages lost with what was on or below them", table.pages_lost));
+    }
+    if table.rows_torn > 0 {
+        parts.push(format!("{} saved with a value that is cut or wrong", table.rows_torn));
+    }
+    if let Some(refused) = &table.refused {
+        parts.push(format!("{} refused ({})", refused.rows, refused.reason));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,113 @@
+//! `warren phrase`, and where the other commands get a recovery phrase from.
+
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use replica::{RecoveryPhrase, RecoveryPhraseError, Replica};
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use crate::args::key_args::TrackedFileArgs;
+use crate::output::Printer;
+
+/// Show the recovery phrase of a file that encrypts end to end.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren phrase a.db\n  warren phrase a.db > phrase.txt\n  \
+                        warren clone b.db --server http://127.0.0.1:4600 --login ada \
+                        --phrase-file phrase.txt")]
+pub(crate) struct RecoveryPhraseArgs {
+    #[command(flatten)]
+    pub(crate) tracked: TrackedFileArgs,
+}
+
+/// Where the phrase of devices that encrypt end to end comes from.
+#[derive(Args)]
+pub(crate) struct RecoveryPhraseSource {
+    /// Join devices that encrypt end to end: their recovery phrase, in this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) phrase_file: Option<PathBuf>,
+    /// The phrase was made for this account, which has no data yet.
+    #[arg(long, requires = "phrase_file")]
+    new_account: bool,
+}
+
+impl RecoveryPhraseSource {
+    /// Gives the file the phrase; `false` if there is none to give.
+    pub(crate) fn apply_to(&self, replica: &Replica) -> anyhow::Result<bool> {
+        let Some(path) = &self.phrase_file else { return Ok(false) };
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let phrase = RecoveryPhrase::parse(&Zeroizing::new(text))?;
+        replica.set_recovery_phrase(&phrase)?;
+        if self.new_account {
+            replica.confirm_new_account()?;
+        }
+        Ok(true)
+    }
+}
+
+/// Asks whoever sits at the terminal for the phrase of the other devices; `false` if nobody does.
+pub(crate) fn prompt_for_phrase(replica: &Replica, output: Printer) -> anyhow::Result<bool> {
+    if output.json || !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    // With echo: nobody types 24 words unseen.
+    output.text(format_args!(
+        "This account is encrypted end to end. `warren phrase FILE` shows its recovery phrase on\n\
+         another device. Type it here, on one line:\n"
+    ));
+    let mut words = Zeroizing::new(String::new());
+    std::io::stdin().lock().read_line(&mut words).context("the recovery phrase")?;
+    replica.set_recovery_phrase(&RecoveryPhrase::parse(&words)?)?;
+    Ok(true)
+}
+
+pub(crate) fn run(arguments: &RecoveryPhraseArgs, output: Printer) -> anyhow::Result<()> {
+    let phrase = arguments.tracked.open()?.recovery_phrase()?;
+    let phrase = phrase.ok_or(replica::Error::RecoveryPhrase(RecoveryPhraseError::NotSet))?;
+    output.line(format_args!("{}", *phrase.words()));
+    output.json(&json!({"phrase": *phrase.words()}))
+}
+
+/// Makes a phrase for the file, unless it has one, and shows it this once.
+pub(crate) fn create_phrase(
+    replica: &Replica,
+    output: Printer,
+) -> anyhow::Result<Option<RecoveryPhrase>> {
+    let was_there = replica.recovery_phrase()?.is_some();
+    let phrase = replica.create_recovery_phrase()?;
+    if !was_there {
+        return Ok(Some(phrase));
+    }
+    output.line(format_args!("encrypted end to end already (`warren phrase` shows the phrase)"));
+    explain_enabling_e2ee(replica, output)?;
+    Ok(None)
+}
+
+/// The words in six rows of four, as people copy them to paper.
+pub(crate) fn print_phrase(phrase: &RecoveryPhrase, output: Printer) {
+    output.text(format_args!(
+        "\nRECOVERY PHRASE: write it down. The other devices need it, and without it nobody,\n\
+         not even the server's operator, can get the data back.\n"
+    ));
+    let words = phrase.words();
+    let words: Vec<_> = words.split(' ').collect();
+    for (row, words) in words.chunks(4).enumerate() {
+        let first = row * 4 + 1;
+        output.line(format_args!("  {first:>2}  {}", words.join(" ")));
+    }
+    output.text(format_args!("\n`warren phrase FILE` shows it again.\n"));
+}
+
+/// That the file has synced in plain, and what becomes of that.
+pub(crate) fn explain_enabling_e2ee(replica: &Replica, output: Printer) -> anyhow::Result<()> {
+    if replica.is_enabling_e2ee()? {
+        output.text(format_args!(
+            "The account is in plain until the next sync, which sends everything again, encrypted.\n\
+             The other devices then need the phrase, and when each of them has it or is revoked,\n\
+             the server removes what it has in plain.\n"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! `warren serve`: the server, until it is told to stop.
+
+mod actual_gateway;
+pub(crate) mod file_descriptors;
+mod log;
+mod permissions;
+mod serve_args;
+pub(crate) mod settings;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::json;
+use server::{AdminToken, Config, SyncServer, TlsFiles};
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::serve_args::{DefaultLimitArgs, ServeArgs};
+pub(crate) use self::settings::LayeredServeArgs;
+use crate::args::password::first_line;
+use crate::output::Printer;
+
+pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result<()> {
+    if layered.prints_config() {
+        return layered.print_config(output);
+    }
+    let arguments = layered.resolve()?;
+    log::start(arguments.log.clone(), output);
+    settings::warn_of_unknown_variables();
+    permissions::restrict_to_owner(&arguments.data);
+    for file in arguments.files_with_secrets() {
+        permissions::warn_of_readers(file);
+    }
+    let data = arguments.data.display().to_string();
+    let (config, actual) = build_config(arguments)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut server = SyncServer::bind(config).await?;
+        let address = format!("{}://{}", server.scheme(), server.address());
+        let actual = actual.add_to(&mut server)?;
+        output.line(format_args!("Warren serves {address} with {data}; Ctrl-C stops it."));
+        if let Some(actual) = &actual {
+            output.line(format_args!("Actual Budget's apps sync with {actual}."));
+        }
+        output.json(&json!({"address": address, "actual": actual, "data": data}))?;
+        let shutdown = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::info!("stopping: finishing what was begun");
+        };
+        Ok(server.run(shutdown).await?)
+    })
+}
+
+fn build_config(
+    arguments: ServeArgs,
+) -> anyhow::Result<(Config, actual_gateway::ActualGatewayArgs)> {
+    let defaults = Config::default();
+    let connections_max = file_descriptors::connections_that_fit(
+        arguments.connections_max,
+        defaults.connections_max,
+        defaults.databases.open_count_max,
+    )?;
+    let DefaultLimitArgs { messages, bytes, devices } = arguments.limits;
+    let scrub_time = Duration::from_hours(24 * u64::from(arguments.scrub_days));
+    let largest = arguments.body_bytes_max.max(arguments.actual.largest_request());
+    let memory_bytes_max =
+        memory_bytes_max(arguments.memory_mib, defaults.memory_bytes_max, largest)?;
+    let admin_token = arguments.admin_token_file.as_deref().map(admin_token).transpose()?;
+    let config = Config {
+        listen: arguments.listen,
+        tls: arguments
+            .tls_cert
+            .zip(arguments.tls_key)
+            .map(|(certificates, key)| TlsFiles { certificates, key }),
+        data: arguments.data,
+        postgres: arguments.postgres.url()?,
+        registration_open: arguments.open_registration,
+        admin_token,
+        origins: arguments.origins,
+        hosts: arguments.hosts,
+        trusted_proxies: arguments.trusted_proxies,
+        site: web_assets::SITE,
+        messages_count_max: arguments.messages_max,
+        body_bytes_max: arguments.body_bytes_max,
+        request_timeout: Duration::from_secs(arguments.request_timeout),
+        memory_bytes_max,
+        connections_max,
+        limits: server::DefaultAccountLimits {
+            messages_max: messages.unwrap_or(u64::MAX),
+            bytes_max: bytes.unwrap_or(u64::MAX),
+            devices_max: devices,
+        },
+        databases: engine::EngineLimits { scrub_time, ..defaults.databases },
+        repair_gateway_state: ::actual::repair_gateway_state,
+        ..defaults
+    };
+    Ok((config, arguments.actual))
+}
+
+fn admin_token(file: &Path) -> anyhow::Result<AdminToken> {
+    AdminToken::parse(&first_line(file)?).with_context(|| file.display().to_string())
+}
+
+/// Bytes of bodies and answers in memory: what was asked for, which the largest request must fit
+/// into four times, and so twice into what one address has.
+fn memory_bytes_max(
+    asked_mib: Option<usize>,
+    default: usize,
+    largest: usize,
+) -> anyhow::Result<usize> {
+    let least = largest.saturating_mul(4);
+    let Some(mib) = asked_mib else { return Ok(default.max(least)) };
+    let bytes = mib.saturating_mul(1 << 20);
+    let least_mib = least.div_ceil(1 << 20);
+    ensure!(
+        bytes >= least,
+        "--memory-mib {mib} is too little for requests of {largest} bytes: take {least_mib}, or \
+         lower --body-bytes-max and --actual-sync-bytes-max"
+    );
+    Ok(bytes)
+}

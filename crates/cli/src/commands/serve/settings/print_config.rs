@@ -1,0 +1,82 @@
+//! `warren serve --print-config`: the final settings, as a file that could be given to `--config`.
+
+use serde_json::json;
+use toml::Value;
+
+use super::definition::{SettingKind, is_list, variable};
+use super::resolved::{ResolvedSetting, ResolvedSettings, SettingOrigin};
+use crate::output::Printer;
+
+impl ResolvedSettings {
+    pub(super) fn print(&self, output: Printer) -> anyhow::Result<()> {
+        for setting in &self.settings {
+            let (assignment, told) = (setting.assignment(), self.origin_text(setting));
+            output.line(format_args!("{assignment:<44} # {told}"));
+        }
+        let settings = self.settings.iter().map(|setting| {
+            let told = json!({
+                "value": setting.shown(),
+                "secret": setting.is_secret(),
+                "from": setting.origin.word(),
+                "place": self.origin_text(setting),
+            });
+            (setting.name().to_owned(), told)
+        });
+        let settings: serde_json::Map<_, _> = settings.collect();
+        let config = self.config.as_ref().map(|path| path.display().to_string());
+        output.json(&json!({"config": config, "settings": settings}))
+    }
+
+    /// Where the value comes from, for people.
+    fn origin_text(&self, setting: &ResolvedSetting) -> String {
+        match (setting.origin, &self.config) {
+            (SettingOrigin::File { line }, Some(path)) => format!("{}:{line}", path.display()),
+            (SettingOrigin::Environment, _) => variable(setting.name()),
+            (SettingOrigin::CommandLine, _) => format!("--{}", setting.name()),
+            _ => "default".to_owned(),
+        }
+    }
+}
+
+impl SettingOrigin {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::File { .. } => "file",
+            Self::Environment => "environment",
+            Self::CommandLine => "command line",
+        }
+    }
+}
+
+impl ResolvedSetting {
+    /// A line of TOML; a comment where there is no value, or none that may be shown.
+    fn assignment(&self) -> String {
+        let name = self.name();
+        match self.shown() {
+            Some(value) => format!("{name} = {value}"),
+            None if self.values.is_empty() => format!("# {name}: no value"),
+            None => format!("# {name}: a secret"),
+        }
+    }
+
+    /// The value, if there is one and it is no secret.
+    fn shown(&self) -> Option<Value> {
+        let is_unset = self.values.is_empty() && !is_list(&self.arg);
+        if is_unset || self.is_secret() {
+            return None;
+        }
+        let mut values = self.values.iter().map(|value| self.to_toml(&value.to_string_lossy()));
+        if is_list(&self.arg) { Some(Value::Array(values.collect())) } else { values.next() }
+    }
+
+    fn to_toml(&self, word: &str) -> Value {
+        let text = || Value::String(word.to_owned());
+        match SettingKind::from_arg(&self.arg) {
+            SettingKind::Boolean => Value::Boolean(word == "true"),
+            // More than TOML's integers hold is given back as it was written.
+            SettingKind::Integer => word.parse().map_or_else(|_| text(), Value::Integer),
+            SettingKind::Path | SettingKind::String => text(),
+        }
+    }
+}

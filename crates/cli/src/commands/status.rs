@@ -1,0 +1,163 @@
+//! `warren status`: how a tracked file stands, and what the server says to it.
+
+pub(crate) mod sync_status;
+
+use clap::Args;
+use replica::{
+    Error, MissingConstraint, Replica, ReplicaStatus, RowDifference, RowDifferenceKind, SyncStatus,
+    TablesVerification,
+};
+use serde_json::json;
+
+use super::sync::describe_loss;
+use crate::args::key_args::TrackedFileArgs;
+use crate::clock::now_ms;
+use crate::output::{NonZeroExit, Printer, format_time};
+
+/// Show how a tracked file stands: tables, unsent changes, what the server and other devices have.
+///
+/// The server is asked for at most 2.5 seconds; if it does not answer, what the last sync saw is
+/// shown.
+///
+/// --verify compares every row of every table with what the changes say of it, and fails if rows
+/// differ. A program that wrote past Warren's triggers is found so; `warren sync --compare` sends
+/// what it wrote.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren status a.db\n  warren status a.db --offline\n  \
+                        warren status a.db --verify\n  warren status a.db --json")]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) tracked: TrackedFileArgs,
+    /// Do not ask the server.
+    #[arg(long)]
+    offline: bool,
+    /// Compare every row with what the changes say of it.
+    #[arg(long)]
+    verify: bool,
+}
+
+pub(crate) fn run(arguments: &StatusArgs, output: Printer) -> anyhow::Result<()> {
+    let replica = arguments.tracked.open()?;
+    let fetched =
+        if arguments.offline { Ok(None) } else { sync_status::fetch_device_list(&replica) };
+    let status = replica.status()?;
+    describe(&status, output);
+    let mut value = status.to_json();
+    match fetched {
+        Ok(list) => {
+            if let Some(list) = &list {
+                output.line(format_args!("{}", sync_status::describe(&status, list)));
+            }
+            value["receipt"] =
+                list.map(|list| SyncStatus::new(&status, &list).to_json(&list)).into();
+        }
+        Err(
+            error @ (Error::Unreachable(_)
+            | Error::Untrusted { .. }
+            | Error::UnexpectedResponse { .. }
+            | Error::RejectedByServer { .. }),
+        ) => {
+            output.line(format_args!("{error} (what is above, the last sync saw)"));
+            value["receipt_error"] = json!({"code": error.code(), "message": error.to_string()});
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let verification = arguments.verify.then(|| verify(&replica, output)).transpose()?;
+    value["verification"] = verification.as_ref().map(TablesVerification::to_json).into();
+    output.json(&value)?;
+    match verification {
+        Some(TablesVerification { differing: 1.., .. }) => Err(NonZeroExit(1).into()),
+        _ => Ok(()),
+    }
+}
+
+fn verify(replica: &Replica, output: Printer) -> anyhow::Result<TablesVerification> {
+    let spinner = output.spinner(format_args!("comparing"));
+    let verification =
+        replica.verify(now_ms(), |table| spinner.set_message(format!("comparing {table}")))?;
+    spinner.finish_and_clear();
+    let TablesVerification { rows, differing, differences } = &verification;
+    output.line(format_args!("{rows} rows compared with the changes: {differing} differ"));
+    for RowDifference { table, key, kind, columns } in differences {
+        let how = match kind {
+            RowDifferenceKind::Unknown => "no change has made it".to_owned(),
+            RowDifferenceKind::Missing => "it is gone, and no change has deleted it".to_owned(),
+            RowDifferenceKind::Changed => format!("no change has written {}", columns.join(", ")),
+        };
+        output.line(format_args!("  {table} ({key}): {how}"));
+    }
+    if *differing > differences.len() as u64 {
+        output.line(format_args!("  … and {} more", differing - differences.len() as u64));
+    }
+    if *differing > 0 {
+        output.line(format_args!("`warren sync --compare` sends what the tables hold"));
+    }
+    Ok(verification)
+}
+
+pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
+    for table in &status.tables {
+        output.line(format_args!("{:30} {:>10} rows", table.name, table.rows_count));
+    }
+    let (noted, unsent) = (status.pending_count, status.unsent_count);
+    output.line(format_args!("changes since the last sync: {noted}; unsent messages: {unsent}"));
+    for table in &status.uncaptured {
+        output.line(format_args!(
+            "{table}: its schema has changed; the next sync looks for what was written since"
+        ));
+    }
+    if status.e2ee {
+        output.line(format_args!("encrypted end to end (`warren phrase` shows the phrase)"));
+    }
+    if status.refused_in_all > 0 {
+        let count = status.refused_in_all;
+        output.line(format_args!(
+            "received but not applied, for the reasons that the sync gave: {count}"
+        ));
+    }
+    if status.set_aside > 0 {
+        let count = status.set_aside;
+        output.line(format_args!(
+            "not sent, as the server says that their timestamps are invalid: {count}"
+        ));
+    }
+    match &status.remote {
+        None => output.line(format_args!("no server yet")),
+        Some(remote) => {
+            let equal = if remote.in_sync { "equal then" } else { "not equal then" };
+            let (server, login) = (&remote.server, &remote.login);
+            let synced = format_time(remote.last_synced_ms);
+            output.line(format_args!("{login} on {server}, device {}", remote.device_id));
+            let (here, there) = (status.fingerprint.count, remote.server_messages_count);
+            output.line(format_args!(
+                "last sync {synced}: server {there} changes, here {here}, {equal}"
+            ));
+            for line in remote.loss.iter().flat_map(describe_loss) {
+                output.line(format_args!("{line}"));
+            }
+        }
+    }
+    for exception in &status.visibility_overrides {
+        let what = match exception.kind.as_str() {
+            "kept" => "kept though deleted",
+            "missing" => "deleted, though another row refers to it",
+            _ => "held back",
+        };
+        let (table, key, reason) = (&exception.table, &exception.key, &exception.reason);
+        output.line(format_args!("{what}: {table} ({key}): {reason}"));
+    }
+    for conflict in &status.schema_conflicts {
+        output.line(format_args!("table {}: {}", conflict.table, conflict.reason));
+    }
+    for unknown in &status.missing_tables {
+        output.line(format_args!(
+            "{unknown}: other devices have it, this file has not (`warren sync --adopt` creates it)"
+        ));
+    }
+    for MissingConstraint { table, constraint } in &status.missing_constraints {
+        output.line(format_args!(
+            "{table}: another device has {constraint}, this file has not: rows that are shown here may \
+             be held back there"
+        ));
+    }
+}

@@ -1,0 +1,247 @@
+//! `warren sync` and `warren clone`: brings a file and the server to the same set of changes.
+
+mod event_listener;
+mod report;
+pub(crate) mod sync_once;
+mod watch;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use protocol::{ErrorCode, RegisterDeviceRequest};
+use replica::{Error, RecoveryPhraseError, Replica, TrustedRoots};
+use zeroize::Zeroize;
+
+pub(crate) use self::report::{describe, describe_loss};
+use self::sync_once::{ServerAddress, sync_once};
+use self::watch::WatchOptions;
+use super::recovery_phrase::{self, RecoveryPhraseSource};
+use super::status::sync_status;
+use crate::args::key_args::TrackedFileArgs;
+use crate::args::password::PasswordSource;
+use crate::args::permissions_warning;
+use crate::clock::now_ms;
+use crate::output::Printer;
+
+/// Sync a tracked file. The server, the login and the device's token are remembered in the file.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  warren sync a.db --server http://127.0.0.1:4600 --login ada   \
+                        the first time\n  warren sync a.db                                              \
+                        from then on\n  warren sync a.db --watch                                      \
+                        stays, and keeps it in step"
+)]
+pub(crate) struct SyncArgs {
+    #[command(flatten)]
+    pub(crate) tracked: TrackedFileArgs,
+    #[command(flatten)]
+    account: AccountArgs,
+    /// Create the tables and columns that other devices have and this file has not.
+    #[arg(long)]
+    adopt: bool,
+    /// Compare every row with what the changes say of it first, and send what differs: what a program
+    /// wrote past Warren's triggers (`warren status --verify` lists it).
+    #[arg(long)]
+    compare: bool,
+    /// Go on until Ctrl-C: sync whenever a program writes to the file, or another device has sent
+    /// something. Prints a line for each sync.
+    #[arg(long)]
+    watch: bool,
+}
+
+/// Make a new file with the tables and rows of an account.
+///
+/// A clone that broke off goes on where it was when it is run again.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren clone b.db --server http://127.0.0.1:4600 --login ada")]
+pub(crate) struct CloneArgs {
+    #[command(flatten)]
+    pub(crate) tracked: TrackedFileArgs,
+    #[command(flatten)]
+    account: AccountArgs,
+}
+
+#[derive(Args)]
+struct AccountArgs {
+    /// The server's address.
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Trust a server whose certificate comes from the authority in this file (PEM), and no other.
+    /// Remembered for as long as the file syncs with this server; else what the machine trusts
+    /// counts.
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+    /// The account; its password is asked for.
+    #[arg(long)]
+    login: Option<String>,
+    #[command(flatten)]
+    password: PasswordSource,
+    #[command(flatten)]
+    phrase: RecoveryPhraseSource,
+    /// What to call this device.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+pub(crate) fn sync(arguments: &SyncArgs, output: Printer) -> anyhow::Result<()> {
+    let replica = arguments.tracked.open()?;
+    let (account, adopt) = (&arguments.account, arguments.adopt);
+    if arguments.compare {
+        let spinner = output.spinner(format_args!("comparing"));
+        replica.capture_differences(now_ms())?;
+        spinner.finish_and_clear();
+    }
+    if !arguments.watch {
+        return sync_and_report(replica, account, adopt, output);
+    }
+    let server = set_up_sign_in(&replica, account, output)?;
+    watch::watch(WatchOptions { replica, server, adopt, output })
+}
+
+pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()> {
+    let path = &arguments.tracked.file;
+    let account = &arguments.account;
+    if account.server.is_none() || account.login.is_none() {
+        return Err(Error::ServerNotConfigured.into());
+    }
+    let replica = if path.exists() {
+        let exists = || format!("{} exists: clone makes a new file", path.display());
+        arguments.tracked.resume()?.with_context(exists)?
+    } else {
+        arguments.tracked.create()?
+    };
+    let result = sync_and_report(replica, account, true, output);
+    let has_no_token = |replica: Replica| replica.token().is_ok_and(|token| token.is_none());
+    if result.is_err() && arguments.tracked.open().is_ok_and(has_no_token) {
+        // Never signed in: there is nothing in the file that could be gone on with.
+        std::fs::remove_file(path)?;
+    }
+    result
+}
+
+fn sync_and_report(
+    mut replica: Replica,
+    account: &AccountArgs,
+    adopt: bool,
+    output: Printer,
+) -> anyhow::Result<()> {
+    let server = set_up_sign_in(&replica, account, output)?;
+    let report = match (sync_once(&mut replica, &server, adopt, output), &account.login) {
+        // Revoked, or the account was made anew: who gives the login signs in again.
+        (Err(Error::RejectedByServer { code: ErrorCode::InvalidToken, .. }), Some(login)) => {
+            sign_in(&replica, &server, login, account)?;
+            sync_once(&mut replica, &server, adopt, output)?
+        }
+        (Err(error @ Error::RecoveryPhrase(RecoveryPhraseError::Required)), _) => {
+            if !recovery_phrase::prompt_for_phrase(&replica, output)? {
+                return Err(error.into());
+            }
+            sync_once(&mut replica, &server, adopt, output)?
+        }
+        (Err(error @ Error::RejectedByServer { code: ErrorCode::QuotaExceeded, .. }), _) => {
+            let left = replica.pending_upload_count()?;
+            return Err(anyhow::Error::from(error).context(format!(
+                "{left} changes stay unsent until the operator gives the account more room; what \
+                 others sent is here"
+            )));
+        }
+        (report, _) => report?,
+    };
+    describe(replica.path(), &report, output);
+    let refused = report.rejected.count() > 0 || replica.has_rejected()?;
+    anyhow::ensure!(
+        report.in_sync || !refused,
+        "the sides differ: one has changes that could not be applied (`warren status` counts them)"
+    );
+    anyhow::ensure!(
+        report.in_sync,
+        "the sides differ although everything was compared: sync again"
+    );
+    output.json(&report.to_json())?;
+    // What the devices are called is for people: a sync does not fail for it.
+    drop(sync_status::fetch_device_list(&replica));
+    Ok(())
+}
+
+/// Gives the file the phrase, the token and the authorities that it needs. Returns its server.
+fn set_up_sign_in(
+    replica: &Replica,
+    account: &AccountArgs,
+    output: Printer,
+) -> anyhow::Result<ServerAddress> {
+    let mut has_new_secrets = account.phrase.apply_to(replica)?;
+    let address = server_of(replica, account)?;
+    let authorities = authorities_for(replica, &address, account)?;
+    let roots = authorities.as_deref().map(TrustedRoots::from_pem).transpose()?;
+    let server = ServerAddress { address, roots: roots.unwrap_or_default() };
+    if let Some(login) = &account.login
+        && !is_signed_in(replica, &server.address, login)?
+    {
+        sign_in(replica, &server, login, account)?;
+        has_new_secrets = true;
+    }
+    let is_remembered = replica.server()?.is_some_and(|known| known == server.address);
+    if is_remembered && replica.authorities()? != authorities {
+        replica.set_authorities(authorities.as_deref())?;
+    }
+    if has_new_secrets {
+        permissions_warning::warn_if_readable_by_others(replica.path(), output)?;
+    }
+    Ok(server)
+}
+
+/// The authorities that are named, or were for the same server.
+fn authorities_for(
+    replica: &Replica,
+    server: &str,
+    account: &AccountArgs,
+) -> anyhow::Result<Option<String>> {
+    let Some(path) = &account.ca_file else {
+        let is_same = replica.server()?.is_some_and(|known| known == server);
+        return Ok(if is_same { replica.authorities()? } else { None });
+    };
+    let name = || path.display().to_string();
+    let pem = std::fs::read_to_string(path).with_context(name)?;
+    TrustedRoots::from_pem(&pem).with_context(name)?;
+    Ok(Some(pem))
+}
+
+fn server_of(replica: &Replica, account: &AccountArgs) -> anyhow::Result<String> {
+    match (&account.server, replica.server()?) {
+        (Some(server), _) => Ok(server.clone()),
+        (None, Some(server)) => Ok(server),
+        (None, None) => Err(Error::ServerNotConfigured.into()),
+    }
+}
+
+fn is_signed_in(replica: &Replica, server: &str, login: &str) -> anyhow::Result<bool> {
+    let known = replica.remote()?;
+    Ok(known.is_some_and(|known| known.server == server && known.login.eq_ignore_ascii_case(login)))
+}
+
+/// Registers the file as a device of the account.
+fn sign_in(
+    replica: &Replica,
+    server: &ServerAddress,
+    login: &str,
+    account: &AccountArgs,
+) -> anyhow::Result<()> {
+    let address = &server.address;
+    let password = account.password.read(&format!("Password for {login} on {address}: "))?;
+    let name = account.name.clone().unwrap_or_else(|| default_name(replica.path()));
+    let mut request =
+        RegisterDeviceRequest { login: login.to_owned(), password: password.to_string(), name };
+    let result = replica.sign_in(&mut server.http(), address, &request);
+    request.password.zeroize();
+    Ok(result?)
+}
+
+/// `a.db on laptop`: what people recognise in a list of devices.
+fn default_name(path: &Path) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    match std::fs::read_to_string("/proc/sys/kernel/hostname") {
+        Ok(host) => format!("{file} on {}", host.trim()),
+        Err(_) => file.into_owned(),
+    }
+}

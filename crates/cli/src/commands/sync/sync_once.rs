@@ -1,0 +1,51 @@
+//! One sync with a server, with its progress on the terminal.
+
+use indicatif::ProgressBar;
+use replica::{Error, HttpTransport, Replica, SyncContext, SyncProgress, SyncReport, TrustedRoots};
+
+use crate::clock::now_ms;
+use crate::output::Printer;
+
+/// The server, and whose certificates it may show.
+pub(crate) struct ServerAddress {
+    pub(crate) address: String,
+    pub(crate) roots: TrustedRoots,
+}
+
+impl ServerAddress {
+    /// What a file that has signed in remembers.
+    pub(crate) fn of(replica: &Replica) -> anyhow::Result<Self> {
+        let address = replica.server()?.ok_or(Error::ServerNotConfigured)?;
+        Ok(Self { address, roots: replica.trusted_roots()? })
+    }
+
+    /// With connections of its own.
+    pub(crate) fn http(&self) -> HttpTransport {
+        HttpTransport::trusting(&self.address, self.roots.clone())
+    }
+}
+
+pub(crate) fn sync_once(
+    replica: &mut Replica,
+    server: &ServerAddress,
+    adopt: bool,
+    output: Printer,
+) -> replica::Result<SyncReport> {
+    let bar = output.progress();
+    let mut progress = |progress| show_progress(&bar, progress);
+    let options = SyncContext { create_missing: adopt, now_ms: &now_ms, progress: &mut progress };
+    let report = replica.sync(&mut server.http(), options);
+    bar.finish_and_clear();
+    report
+}
+
+pub(crate) fn show_progress(bar: &ProgressBar, progress: SyncProgress) {
+    let (what, done, total) = match progress {
+        SyncProgress::Received(done, total) => ("receiving", done, total),
+        SyncProgress::Sent(done, total) => ("sending", done, total),
+        SyncProgress::Applied(done) => ("applying", done, done),
+    };
+    bar.set_message(what);
+    bar.set_length(total);
+    bar.set_position(done);
+}

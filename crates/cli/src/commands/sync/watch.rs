@@ -1,0 +1,265 @@
+//! `warren sync --watch`: keeps a file in step until it is told to stop.
+//!
+//! ```text
+//! server ══ events ══► listener (thread) ─┐
+//! file ── data_version, every POLL ───────┼─► loop (thread) ─► sync
+//! Ctrl-C, SIGTERM ─► main ─► `stop` ──────┘
+//! ```
+//!
+//! # Invariants
+//! - Nothing to do is one look at the file's header each [`POLL`].
+//! - A failure that may pass is told once, and tried again after pauses that grow to a minute; what
+//!   the user must see to ends the watch with its code.
+//!
+//! # Not here
+//! - The connection that hears events → `event_listener.rs`. What a sync does → `replica`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use protocol::{ErrorCode, VaultState};
+use replica::{Error, Replica, RetryBackoff, SyncReport};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+use super::event_listener::{EventListener, ListenerEvent};
+use super::sync_once::ServerAddress;
+use super::{describe, sync_once};
+use crate::clock::now;
+use crate::commands::status::sync_status;
+use crate::output::Printer;
+
+/// How soon a change of the file is noticed.
+const POLL: Duration = Duration::from_millis(200);
+/// A program that writes without pause is not waited for any longer.
+const BURST_MAX: Duration = Duration::from_secs(2);
+/// How long a sync under way may go on after Ctrl-C. The next one goes on where it was cut.
+const STOP_MAX: Duration = Duration::from_secs(5);
+
+/// What is watched, and how.
+pub(super) struct WatchOptions {
+    pub(super) replica: Replica,
+    pub(super) server: ServerAddress,
+    pub(super) adopt: bool,
+    pub(super) output: Printer,
+}
+
+/// Syncs now, and whenever there is something to sync, until a signal comes.
+pub(super) fn watch(watch: WatchOptions) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (done, mut ended) = oneshot::channel();
+        let is_stopped = Arc::clone(&stop);
+        thread::Builder::new().name("watch".into()).spawn(move || {
+            // After the signal nobody may be there to hear it.
+            drop(done.send(WatchLoop::new(watch).run(&is_stopped)));
+        })?;
+        tokio::select! {
+            result = &mut ended => return result.context("the watch panicked")?,
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        stop.store(true, Ordering::Relaxed);
+        match tokio::time::timeout(STOP_MAX, ended).await {
+            Ok(result) => result.context("the watch panicked")?,
+            Err(_cut) => Ok(()),
+        }
+    })
+}
+
+struct WatchLoop {
+    watch: WatchOptions,
+    listener: Option<EventListener>,
+    /// Whose token it has: a copy becomes another device at its first sync.
+    token: Option<String>,
+    data_version: i64,
+    /// When the file was first seen to hold something new, and whether it was written to since the
+    /// last look.
+    changed: Option<Instant>,
+    is_busy: bool,
+    /// Whether there is something to sync, and when to try it again after a failure.
+    is_due: bool,
+    retry_at: Option<Instant>,
+    backoff: RetryBackoff,
+    /// The failure that was told last.
+    last_reported_code: Option<String>,
+    /// Whether the devices' names were asked for.
+    has_device_names: bool,
+}
+
+impl WatchLoop {
+    fn new(watch: WatchOptions) -> Self {
+        Self {
+            watch,
+            listener: None,
+            token: None,
+            data_version: 0,
+            changed: None,
+            is_busy: false,
+            is_due: true,
+            retry_at: None,
+            backoff: RetryBackoff::default(),
+            last_reported_code: None,
+            has_device_names: false,
+        }
+    }
+
+    fn run(mut self, stop: &AtomicBool) -> anyhow::Result<()> {
+        self.data_version = self.watch.replica.data_version()?;
+        while !stop.load(Ordering::Relaxed) {
+            let is_late = self.retry_at.is_none_or(|again_at| again_at <= now());
+            if self.is_due && is_late {
+                self.sync()?;
+            }
+            self.wait_for_event()?;
+            self.check_file()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for [`POLL`], or until the server says something.
+    fn wait_for_event(&mut self) -> anyhow::Result<()> {
+        let Some(listener) = &self.listener else {
+            thread::park_timeout(POLL);
+            return Ok(());
+        };
+        match listener.news.recv_timeout(POLL) {
+            Ok(ListenerEvent::State(state)) => {
+                // The server is there: what failed before may be tried at once.
+                self.retry_at = None;
+                self.last_reported_code
+                    .take_if(|code| ["unreachable", "intermediary"].contains(&&**code));
+                self.is_due |= self.differs(&state)?;
+            }
+            Ok(ListenerEvent::Lost(error)) if is_permanent(&error) => return Err(error.into()),
+            Ok(ListenerEvent::Lost(error)) => {
+                // It answers, but has no place for one more listener, or a proxy lets no events
+                // pass: then it is asked instead.
+                self.is_due |= matches!(
+                    error,
+                    Error::RejectedByServer { .. } | Error::UnexpectedResponse { .. }
+                );
+                self.report_failure_once(&error)?;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the listener panicked"),
+        }
+        Ok(())
+    }
+
+    /// Whether the vault is not what this file has: one's own push is heard, too.
+    fn differs(&self, state: &VaultState) -> replica::Result<bool> {
+        let status = self.watch.replica.remote()?;
+        let cursor = status.map_or(0, |remote| remote.cursor);
+        Ok(*state != VaultState::new(cursor, self.watch.replica.fingerprint()?))
+    }
+
+    /// Looks whether a program has written to the file, and waits for the end of a burst.
+    fn check_file(&mut self) -> anyhow::Result<()> {
+        match self.try_check_file() {
+            // Somebody writes for longer than Warren waits for a lock.
+            Err(Error::Sqlite(error)) if is_locked(&error) => Ok(()),
+            looked => Ok(looked?),
+        }
+    }
+
+    fn try_check_file(&mut self) -> replica::Result<()> {
+        let version = self.watch.replica.data_version()?;
+        self.is_busy = version != self.data_version;
+        self.data_version = version;
+        if self.is_busy && self.changed.is_none() && self.watch.replica.may_have_changed()? {
+            self.changed = Some(now());
+        }
+        let is_over = |since: Instant| !self.is_busy || now() - since >= BURST_MAX;
+        if self.changed.is_some_and(is_over) {
+            self.changed = None;
+            self.is_due = true;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> anyhow::Result<()> {
+        let WatchOptions { replica, server, adopt, output } = &mut self.watch;
+        match sync_once(replica, server, *adopt, *output) {
+            Ok(report) => {
+                self.is_due = false;
+                self.synced(&report)
+            }
+            Err(error) if is_permanent(&error) => Err(error.into()),
+            Err(error) => {
+                self.retry_at = Some(now() + self.backoff.next_delay());
+                self.report_failure_once(&error)
+            }
+        }
+    }
+
+    fn synced(&mut self, report: &SyncReport) -> anyhow::Result<()> {
+        let output = self.watch.output;
+        describe(self.watch.replica.path(), report, output);
+        let mut value = report.to_json();
+        value["event"] = "synced".into();
+        output.json(&value)?;
+        self.last_reported_code = None;
+        self.retry_at = None;
+        if report.in_sync {
+            self.backoff.reset();
+        } else {
+            // Another device may have pushed in between; then an event is on its way, too.
+            self.is_due = true;
+            self.retry_at = Some(now() + self.backoff.next_delay());
+        }
+        let token = self.watch.replica.token()?;
+        if self.token != token {
+            let secret = token.as_deref().ok_or(Error::ServerNotConfigured)?;
+            self.listener = Some(EventListener::start(self.watch.server.http(), secret)?);
+            self.token = token;
+        }
+        if !self.has_device_names {
+            // Names are for people: a sync does not fail for them.
+            self.has_device_names = sync_status::fetch_device_list(&self.watch.replica).is_ok();
+        }
+        Ok(())
+    }
+
+    /// Tells a failure that may pass, once.
+    fn report_failure_once(&mut self, error: &Error) -> anyhow::Result<()> {
+        let message = error.to_string();
+        if self.last_reported_code.as_deref() == Some(error.code()) {
+            return Ok(());
+        }
+        self.last_reported_code = Some(error.code().to_owned());
+        let output = self.watch.output;
+        output.line(format_args!("{message}; trying again [{}]", error.code()));
+        output.json(&json!({"event": "waiting", "code": error.code(), "message": message}))
+    }
+}
+
+/// Whether somebody has to do something before this sync can succeed.
+fn is_permanent(error: &Error) -> bool {
+    match error {
+        // A full account may be given more room, and clocks are set right.
+        Error::RejectedByServer { code: ErrorCode::QuotaExceeded | ErrorCode::ClockDrift, .. }
+        | Error::UnexpectedResponse { .. }
+        | Error::Unreachable(_)
+        // A certificate is renewed.
+        | Error::Untrusted { .. } => false,
+        // A server of before has no events; it is asked instead.
+        Error::RejectedByServer { code: ErrorCode::NotFound, .. } => false,
+        Error::RejectedByServer { code, .. } => !code.is_retryable(),
+        Error::Sqlite(error) => !is_locked(error),
+        _ => true,
+    }
+}
+
+fn is_locked(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked))
+}

@@ -1,0 +1,109 @@
+//! `warren track` and `warren untrack`: which tables of a file sync.
+
+use clap::Args;
+use serde_json::json;
+
+use super::recovery_phrase::{self, RecoveryPhraseSource};
+use crate::args::key_args::TrackedFileArgs;
+use crate::args::permissions_warning;
+use crate::clock::now_ms;
+use crate::output::Printer;
+
+/// Track tables of an SQLite file: from here on their changes sync, whatever program makes them.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren track a.db --all\n  warren track a.db Track Album\n  \
+                        warren track a.db --all --e2ee")]
+pub(crate) struct TrackArgs {
+    #[command(flatten)]
+    pub(crate) tracked: TrackedFileArgs,
+    /// The tables.
+    #[arg(required_unless_present = "all")]
+    tables: Vec<String>,
+    /// Every table that can be tracked.
+    #[arg(long, conflicts_with = "tables")]
+    all: bool,
+    /// Encrypt end to end: makes a recovery phrase, shows it, and lets the server see no content. Of
+    /// an account that is in plain, the next sync sends everything again.
+    #[arg(long, conflicts_with = "phrase_file")]
+    e2ee: bool,
+    #[command(flatten)]
+    phrase: RecoveryPhraseSource,
+}
+
+/// Stop tracking: takes the triggers away, and without table names everything of Warren's.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren untrack a.db Track\n  warren untrack a.db")]
+pub(crate) struct UntrackArgs {
+    #[command(flatten)]
+    pub(crate) tracked: TrackedFileArgs,
+    /// The tables; none means all, and leaves the file as it was before Warren.
+    tables: Vec<String>,
+    /// Give up changes that no server has.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn track(arguments: &TrackArgs, output: Printer) -> anyhow::Result<()> {
+    let replica = arguments.tracked.prepare()?;
+    // First, so that nothing is noted in a file whose phrase is refused.
+    let was_given = arguments.phrase.apply_to(&replica)?;
+    let made =
+        if arguments.e2ee { recovery_phrase::create_phrase(&replica, output)? } else { None };
+    let (tracked, refused) = if arguments.all {
+        replica.track_all()?
+    } else {
+        (replica.track(&arguments.tables)?, Vec::new())
+    };
+    for table in &tracked {
+        let (name, rows) = (&table.table, table.rows);
+        if table.was_tracked {
+            output.line(format_args!("{name}: tracked already"));
+        } else {
+            output.line(format_args!("{name}: tracked, {rows} rows"));
+        }
+    }
+    let counting: Vec<_> =
+        tracked.iter().filter(|table| table.has_auto_key && !table.was_tracked).collect();
+    if !counting.is_empty() {
+        let names: Vec<_> = counting.iter().map(|table| table.table.as_str()).collect();
+        output.line(format_args!(
+            "SQLite counts the keys of {}: where two devices give one key to two new rows, the second \
+             to sync gives its row the next, and what refers to it by foreign keys follows",
+            names.join(", ")
+        ));
+    }
+    for refused in &refused {
+        output.line(format_args!("not tracked: {refused}"));
+    }
+    if let Some(phrase) = &made {
+        recovery_phrase::print_phrase(phrase, output);
+        recovery_phrase::explain_enabling_e2ee(&replica, output)?;
+    }
+    if was_given || made.is_some() {
+        permissions_warning::warn_if_readable_by_others(&arguments.tracked.file, output)?;
+    }
+    let tables = tracked.iter().map(
+        |t| json!({"table": t.table, "rows": t.rows, "already": t.was_tracked, "counts": t.has_auto_key}),
+    );
+    let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
+    output.json(&json!({
+        "tracked": tables.collect::<Vec<_>>(),
+        "refused": refused,
+        "phrase": made.as_ref().map(|phrase| phrase.words().to_string()),
+    }))
+}
+
+pub(crate) fn untrack(arguments: &UntrackArgs, output: Printer) -> anyhow::Result<()> {
+    let replica = arguments.tracked.open()?;
+    if arguments.tables.is_empty() {
+        replica.untrack_all(arguments.force)?;
+        output.line(format_args!(
+            "nothing of Warren's is left in {}",
+            arguments.tracked.file.display()
+        ));
+    } else {
+        replica.untrack(&arguments.tables, now_ms())?;
+        output.line(format_args!("not tracked any more: {}", arguments.tables.join(", ")));
+    }
+    output.json(&json!({"untracked": arguments.tables}))
+}

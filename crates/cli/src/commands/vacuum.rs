@@ -1,0 +1,116 @@
+//! `warren vacuum`: makes any SQLite file as small as its content.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use doctor::{FileHolder, file_holders};
+use engine::{Error, VacuumMethod};
+use serde_json::json;
+
+use crate::args::key_args::CipherKeyArgs;
+use crate::output::{Printer, format_bytes};
+use crate::{clock, signals};
+
+/// Shrink an SQLite file that no program has open, and check it afterwards.
+///
+/// Writes a compact copy beside the file, compares the two, and puts the copy in the file's place.
+/// Settings that live in the file stay; so do its owner and permissions.
+#[derive(Args)]
+#[command(after_help = "Example:\n  warren vacuum app.db\n  \
+                        warren vacuum app.db --in-place --temp-store memory\n  \
+                        warren vacuum mail.db --key-file key.hex --json")]
+pub(crate) struct VacuumArgs {
+    file: PathBuf,
+    #[command(flatten)]
+    key: CipherKeyArgs,
+    /// Use SQLite's own VACUUM, which works in the file itself and takes two to three times as
+    /// long; readers may have the file open.
+    #[arg(long)]
+    in_place: bool,
+    /// Where that keeps its temporary copy: in memory, or in a file, in the directory that the
+    /// variable `SQLITE_TMPDIR` names or where SQLite finds a place.
+    #[arg(long, value_name = "WHERE", requires = "in_place", default_value = "file")]
+    temp_store: TempStore,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TempStore {
+    File,
+    Memory,
+}
+
+pub(crate) fn run(arguments: &VacuumArgs, output: Printer) -> anyhow::Result<()> {
+    signals::remove_temporary_files_first()?;
+    let file = &arguments.file;
+    let encryption = arguments.key.encryption(file)?;
+    let (way, name) = if arguments.in_place {
+        (VacuumMethod::InPlace { in_memory: arguments.temp_store == TempStore::Memory }, "in-place")
+    } else {
+        // Before the work; the engine asks again right before the copy takes the file's place.
+        check_unused(file)?;
+        (VacuumMethod::Copy, "copy")
+    };
+    let spinner = output.spinner(format_args!("shrinking {}", file.display()));
+    let start = clock::now();
+    let mut found = Vec::new();
+    let is_unused = || {
+        found = file_holders(file);
+        if found.is_empty() { Ok(()) } else { Err(Error::Busy) }
+    };
+    let vacuumed = engine::vacuum(file, &encryption, way, is_unused);
+    let seconds = start.elapsed().as_secs_f64();
+    spinner.finish_and_clear();
+    let vacuumed = vacuumed.map_err(|error| match error {
+        Error::Busy if found.is_empty() => file_in_use_error(file, &file_holders(file)),
+        Error::Busy => file_in_use_error(file, &found),
+        error => error.into(),
+    })?;
+    let (before, after) = (vacuumed.bytes_before, vacuumed.bytes_after);
+    let peak = memory_peak_bytes();
+    output.line(format_args!(
+        "{}: {} before, {} after ({name}, {seconds:.1} s{})",
+        file.display(),
+        format_bytes(before),
+        format_bytes(after),
+        peak.map_or(String::new(), |bytes| format!(", {} of memory at most", format_bytes(bytes)))
+    ));
+    let rows = vacuumed.rows;
+    output.line(format_args!("checked: sound, with all of its {rows} rows"));
+    output.json(&json!({
+        "file": file.display().to_string(),
+        "way": name,
+        "bytes_before": before,
+        "bytes_after": after,
+        "rows": rows,
+        "seconds": seconds,
+        "memory_peak_bytes": peak,
+    }))
+}
+
+#[cfg(feature = "bench")]
+use bench::memory_peak_bytes;
+
+/// Nothing is measured in a build without the benchmarks.
+#[cfg(not(feature = "bench"))]
+fn memory_peak_bytes() -> Option<u64> {
+    None
+}
+
+fn check_unused(file: &Path) -> anyhow::Result<()> {
+    file.metadata().with_context(|| file.display().to_string())?;
+    let holders = file_holders(file);
+    if holders.is_empty() { Ok(()) } else { Err(file_in_use_error(file, &holders)) }
+}
+
+/// Says by whom, and what to do.
+fn file_in_use_error(file: &Path, holders: &[FileHolder]) -> anyhow::Error {
+    let who: Vec<String> = holders.iter().map(FileHolder::to_string).collect();
+    let who = if who.is_empty() {
+        "a process that this user cannot see".to_owned()
+    } else {
+        who.join("; ")
+    };
+    anyhow::Error::from(Error::Busy)
+        .context(format!("{} is open in {who}; stop it and try again", file.display()))
+}
