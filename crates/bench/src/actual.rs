@@ -8,74 +8,33 @@
 //! - What Actual's apps say → `service/actual.rs`, what they write → `message_generator/budget.rs`.
 //! - Rounds, ratios, verdicts → `suite.rs`; goals → `goals.rs`.
 
+mod bench_run;
 mod import;
 mod memory;
 mod sections;
+mod sizes;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use anyhow::Context;
 use engine::ScratchFolder;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
+use self::bench_run::ActualBenchRun;
+pub use self::bench_run::{ActualBenchPart, ActualBenchPlan};
 use crate::competitors::server::{CompetitorServerInfo, CompetitorService};
-use crate::competitors::setup::{CompetitorKind, MissingPolicy};
+use crate::competitors::setup::CompetitorKind;
+use crate::competitors::setup::steps::MissingPolicy;
 use crate::competitors::{self, CompetitorFilter, CompetitorSearch, UnavailableCompetitor};
 use crate::format::format_threshold;
 use crate::goals::{GoalResult, GoalThreshold};
 use crate::machine::MachineInfo;
 use crate::message_generator::ContentKind;
 use crate::report::BenchReport;
-use crate::service::service_api::ServiceApi;
-use crate::service::systems_under_test::{
-    AS_IT_COMES, MEMORY_IDLE, MEMORY_PEAK, ServiceFixture, SystemUnderTest,
-};
+use crate::service::systems_under_test::{MEMORY_IDLE, MEMORY_PEAK, ServiceFixture};
 use crate::suite::{self, ResultTable, StopRule};
-
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct ActualBenchPlan {
-    /// Messages of an import, a table for each size.
-    pub messages: Vec<usize>,
-    /// Messages of a page of an import.
-    pub page: usize,
-    /// How many users sync a little at the same time, tables for each count.
-    pub users: Vec<usize>,
-    /// How long each case works in each round; it ends what it has begun.
-    pub duration: Duration,
-    /// Rounds, each in a random order.
-    pub rounds: usize,
-    /// Which tables; empty for all.
-    pub only: Vec<ActualBenchPart>,
-    /// Where the files go.
-    pub folder: PathBuf,
-    /// The rivals' folder.
-    pub competitors: PathBuf,
-    /// The shipped binary.
-    pub program: PathBuf,
-    /// The command line, for the report.
-    pub command: String,
-}
-
-/// A part of the benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ActualBenchPart {
-    /// Imports, each in one request.
-    Bulk,
-    /// Imports in pages.
-    Pages,
-    /// A transaction, or ten, in a request.
-    Small,
-    /// Nothing to send, nothing to get.
-    Empty,
-    /// A new device gets everything.
-    Download,
-    /// An import, small syncs, a download; the server's memory.
-    Memory,
-}
 
 /// Whether the published server can be measured here.
 #[derive(Clone, Debug, Serialize)]
@@ -86,7 +45,7 @@ pub struct CompetitorInstallation {
 
 /// Its folder in `bench/rivals`.
 const RIVAL: &str = "actual-sync";
-const SETUP: &str = "warren bench actual --setup";
+pub(crate) const SETUP: &str = "warren bench actual --setup";
 const TITLE: &str = "Warren: Actual Budget's sync";
 const LEAD: &str = "Actual Budget's published sync server and Warren's gateway for its apps, asked \
     with the same requests as the apps make them, on loopback and on the same disk. Each round of \
@@ -113,7 +72,7 @@ pub fn setup(competitors: &Path, bar: &ProgressBar) -> CompetitorInstallation {
     CompetitorInstallation { present, absent: found.absent }
 }
 
-fn find(
+pub(crate) fn find(
     competitors: &Path,
     missing: MissingPolicy,
     bar: &ProgressBar,
@@ -161,31 +120,6 @@ pub fn run(plan: &ActualBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
         title: TITLE.into(),
         lead: LEAD.into(),
     })
-}
-
-/// What the sections share.
-struct ActualBenchRun<'a> {
-    plan: &'a ActualBenchPlan,
-    fixture: ServiceFixture<'a>,
-    /// The published server, where there is one.
-    service: Option<CompetitorService>,
-}
-
-impl ActualBenchRun<'_> {
-    /// The baseline first.
-    fn peers(&self) -> Vec<(&'static str, SystemUnderTest<'_>)> {
-        let published = self.service.as_ref();
-        let published = published.map(|service| {
-            ("Actual", SystemUnderTest::Rival(service, ServiceApi::Actual, AS_IT_COMES))
-        });
-        published.into_iter().chain([("Warren", SystemUnderTest::Gateway)]).collect()
-    }
-}
-
-impl ActualBenchPlan {
-    fn wants(&self, part: ActualBenchPart) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
 }
 
 fn settings(plan: &ActualBenchPlan) -> Vec<(String, String)> {

@@ -7,6 +7,7 @@
 //! - Many users, latencies of requests → `sync.rs`. Rounds, ratios, spread → `suite.rs`.
 
 mod bare;
+mod bench_run;
 mod delay_proxy;
 mod http;
 mod local;
@@ -14,56 +15,15 @@ mod postgres;
 mod store;
 mod trie;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use anyhow::Context;
-use crdt::{Message, NodeId};
 use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
+use self::bench_run::BulkBenchRun;
+pub use self::bench_run::{BulkBenchPart, BulkBenchPlan};
 use crate::machine::MachineInfo;
-use crate::measure::RoundSample;
-use crate::message_generator::MessageGenerator;
 use crate::report::BenchReport;
-use crate::suite::{self, BenchSection, StopRule};
 
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct BulkBenchPlan {
-    /// Messages, a table for each count.
-    pub counts: Vec<usize>,
-    /// Messages of one page.
-    pub page: usize,
-    /// Bytes of a message's content.
-    pub content_bytes: usize,
-    /// Rounds, each in a random order.
-    pub rounds: usize,
-    /// Names of the tables to make; empty for all.
-    pub only: Vec<BulkBenchPart>,
-    /// Milliseconds to the database and back, a table for each.
-    pub latencies_ms: Vec<u64>,
-    /// What would take longer is left out, and the report says so.
-    pub case_max: Duration,
-    /// Where the files go.
-    pub folder: PathBuf,
-    /// The shipped binary.
-    pub program: PathBuf,
-    /// The command line, for the report.
-    pub command: String,
-}
-
-/// A part of the benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BulkBenchPart {
-    /// SQLite: the bare loop, and Warren.
-    Local,
-    /// PostgreSQL: the published ways.
-    Postgres,
-}
-
-/// What the rates count.
-const UNIT: &str = "messages";
 const TITLE: &str = "Warren: messages in bulk";
 const LEAD: &str = "One user's messages, all new, stored in pages. The bare loop is one thread that \
     calls SQLite with one prepared statement, a transaction and an fsync per page, into an equal \
@@ -71,10 +31,6 @@ const LEAD: &str = "One user's messages, all new, stored in pages. The bare loop
     does nothing. What Warren does beyond both: decoding, checking, hashing, the queue, the \
     fingerprint. Ratios are within a round, of cases that ran in random order, each into fresh \
     files; published figures were measured elsewhere.";
-/// 169,000 messages are a day's.
-const STEP_MS: u64 = 500;
-const NODE: NodeId = NodeId(1);
-
 /// Runs the plan; `bar` shows how far it is.
 pub fn run(plan: &BulkBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = plan.counts.iter().chain([&plan.page, &plan.rounds]);
@@ -113,35 +69,10 @@ pub fn run(plan: &BulkBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
     Ok(report)
 }
 
-/// What the parts share.
-struct BulkBenchRun<'a> {
-    plan: &'a BulkBenchPlan,
-    bar: &'a ProgressBar,
-}
-
-impl BulkBenchRun<'_> {
-    fn measure(&self, section: BenchSection<'_>) -> anyhow::Result<suite::ResultTable> {
-        // A case ends when all is stored.
-        let stop_rule = StopRule::rounds(self.plan.rounds, Duration::ZERO);
-        suite::run(section, &stop_rule, self.bar)
-    }
-
-    fn messages(&self, count: usize) -> anyhow::Result<Vec<Message>> {
-        MessageGenerator::apart(self.plan.content_bytes, 0, STEP_MS).next(count, NODE)
-    }
-}
-
 impl BulkBenchPlan {
     fn wants(&self, part: BulkBenchPart) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
-}
-
-/// All messages were stored in that time.
-fn sample(count: usize, elapsed: Duration) -> RoundSample {
-    let mut sample = RoundSample::new(count as u64, elapsed);
-    sample.facts.push(("seconds", elapsed.as_secs_f64()));
-    sample
 }
 
 fn settings(plan: &BulkBenchPlan) -> Vec<(String, String)> {

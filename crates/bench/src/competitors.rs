@@ -18,7 +18,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::process::{DriverProgram, ProgramOutput};
-use self::setup::{CompetitorKind, MissingPolicy, NotBuilt};
+use self::setup::CompetitorKind;
+use self::setup::steps::{MissingPolicy, NotBuilt};
 
 /// Where everything goes that comes from building or installing a rival: `target/rivals` of the
 /// repository that has the folder `bench/rivals`.

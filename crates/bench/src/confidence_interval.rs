@@ -9,9 +9,7 @@
 //! - The comparisons of one table share one chance of error (Bonferroni): of all tables in which
 //!   nothing differs, 95 % show no difference.
 
-use serde::{Deserialize, Serialize};
-
-use crate::measure::number;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// How often an interval holds the true median.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -222,6 +220,11 @@ fn range(low: f64, high: f64, whole: f64) -> String {
     };
     let (low, high) = (format!("{low:.decimals$}"), format!("{high:.decimals$}"));
     if low == high { low } else { format!("{low}–{high}") }
+}
+
+/// JSON has `null` for what is not a number.
+pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@
 mod axis;
 mod bars;
 mod lines;
+mod markup;
 mod matrix;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -26,6 +27,7 @@ mod tests;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use self::markup::heading;
 use crate::format::{self, MetricColumn, NONE};
 use crate::goals::{self, GoalResult};
 use crate::machine::MachineInfo;
@@ -204,13 +206,6 @@ fn section(table: &ResultTable) -> Markup {
     }
 }
 
-/// What `--only` calls the table, as words.
-fn heading(table: &ResultTable) -> String {
-    let mut name = table.name.chars();
-    let first = name.next().map(char::to_uppercase).into_iter().flatten();
-    first.chain(name).map(|c| if c == '-' || c == '_' { ' ' } else { c }).collect()
-}
-
 /// Wide tables scroll within the page, also by keyboard, with the names in place.
 fn figures_of(table: &ResultTable) -> Markup {
     let columns = format::columns(table);
@@ -246,20 +241,4 @@ fn cell(column: &MetricColumn, row: usize) -> Markup {
         (figure.value)
         @if let Some(range) = &figure.range { " " small { (range) } }
     }
-}
-
-/// How often each row was measured.
-fn rounds(table: &ResultTable) -> String {
-    let rounds = table.rows.first().map_or(0, |row| row.rate.samples.len());
-    if rounds == 1 { "one round".to_owned() } else { format!("{rounds} rounds") }
-}
-
-/// A place down a chart.
-fn em(value: f64) -> String {
-    format!("{value:.2}em")
-}
-
-/// A place across a chart.
-fn percent(value: f64) -> String {
-    format!("{value:.2}%")
 }

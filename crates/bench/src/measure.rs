@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::confidence_interval::{CONFIDENCE, ConfidenceInterval};
+use crate::confidence_interval::{CONFIDENCE, ConfidenceInterval, number};
 
 /// How long `work` takes.
 pub(crate) fn time<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Duration)> {
@@ -44,11 +44,6 @@ pub struct Distribution {
     /// All, in the order in which they were taken.
     #[serde(deserialize_with = "numbers")]
     pub samples: Vec<f64>,
-}
-
-/// JSON has `null` for what is not a number.
-pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {

@@ -9,8 +9,9 @@
 //!   `competitors.rs`.
 
 pub(crate) mod actual;
+pub(crate) mod device;
 pub(crate) mod load;
-mod load_stats;
+pub(crate) mod load_stats;
 mod plan_service;
 pub(crate) mod service_api;
 pub(crate) mod systems_under_test;

@@ -7,104 +7,27 @@
 //! # Not here
 //! - Bulk, one user, PostgreSQL → `bulk.rs`. Rounds, ratios, spread → `suite.rs`.
 
+mod bench_run;
 mod live;
 mod memory;
 mod sections;
-
-use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context;
 use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
+use self::bench_run::SyncBenchRun;
+pub use self::bench_run::{SyncBenchPart, SyncBenchPlan, SyncCompetitor};
 use crate::competitors::server::CompetitorService;
-use crate::competitors::setup::{CompetitorKind, MissingPolicy};
+use crate::competitors::setup::CompetitorKind;
+use crate::competitors::setup::steps::MissingPolicy;
 use crate::competitors::{self, CompetitorFilter};
 use crate::format::format_threshold;
 use crate::machine::MachineInfo;
-use crate::message_generator::{ContentKind, MessageSchedule};
+use crate::message_generator::ContentKind;
 use crate::report::BenchReport;
-use crate::server_process::PreparedDataDir;
-use crate::service::load::{LoadOperation, ServiceLoad};
-use crate::service::service_api::ServiceApi;
-use crate::service::systems_under_test::{ClientPool, ServiceFixture};
+use crate::service::systems_under_test::ServiceFixture;
 use crate::suite::{self, BenchSection, StopRule};
-
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct SyncBenchPlan {
-    /// Users who sync at the same time.
-    pub users: usize,
-    /// Devices of each.
-    pub devices: usize,
-    /// Messages of a push.
-    pub messages: usize,
-    /// Messages of a pull at most.
-    pub limit: usize,
-    /// Messages that each user has before.
-    pub seeded: u64,
-    /// Bytes of a message's content.
-    pub content_bytes: usize,
-    /// How long each case works in each round.
-    pub duration: Duration,
-    /// Rounds, each in a random order.
-    pub rounds: usize,
-    /// Names of the tables to make; empty for all.
-    pub only: Vec<SyncBenchPart>,
-    /// Who else is measured.
-    pub against: Vec<SyncCompetitor>,
-    /// Requests a second of an open loop; `None` for a closed one.
-    pub rate: Option<f64>,
-    /// Users of the tables about many; `memory` has a hundred accounts for each.
-    pub pool: usize,
-    /// Where the files go.
-    pub folder: PathBuf,
-    /// The rivals' folder.
-    pub competitors: PathBuf,
-    /// The shipped binary.
-    pub program: PathBuf,
-    /// The command line, for the report.
-    pub command: String,
-}
-
-/// A part of the benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SyncBenchPart {
-    /// Devices push.
-    Upload,
-    /// Devices pull.
-    Download,
-    /// Devices of a user push, and pull what the others pushed.
-    Cross,
-    /// One user, and many.
-    Users,
-    /// The rival that has both, with WAL and without.
-    Wal,
-    /// The server's memory.
-    Memory,
-    /// Devices that listen.
-    Live,
-}
-
-/// A service to measure beside Warren.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SyncCompetitor {
-    /// Python and SQLite, as published.
-    PlanService,
-    /// Actual Budget's sync server.
-    Actual,
-}
-
-impl SyncCompetitor {
-    /// Its folder in `bench/rivals`.
-    fn folder(self) -> &'static str {
-        match self {
-            Self::PlanService => "plan-service",
-            Self::Actual => "actual-sync",
-        }
-    }
-}
 
 const TITLE: &str = "Warren: a sync service";
 const LEAD: &str = "Devices of several users push messages to a service on the same machine, and \
@@ -172,48 +95,6 @@ pub fn run(plan: &SyncBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
     report.notes.extend(failures.map(|failure| format!("a failure, {failure}")));
     bar.finish_and_clear();
     Ok(report)
-}
-
-/// What the sections share.
-struct SyncBenchRun<'a> {
-    plan: &'a SyncBenchPlan,
-    fixture: ServiceFixture<'a>,
-    services: Vec<(SyncCompetitor, CompetitorService)>,
-}
-
-impl SyncBenchRun<'_> {
-    fn prepare(
-        &self,
-        name: &str,
-        accounts: usize,
-        active: usize,
-    ) -> anyhow::Result<PreparedDataDir> {
-        PreparedDataDir::make(self.fixture.folder.join(name), accounts, active)
-    }
-
-    fn service(&self, competitor: SyncCompetitor) -> Option<(&CompetitorService, ServiceApi)> {
-        let api = match competitor {
-            SyncCompetitor::PlanService => ServiceApi::PlanService,
-            SyncCompetitor::Actual => ServiceApi::Actual,
-        };
-        let found = self.services.iter().find(|(found, _)| *found == competitor);
-        found.map(|(_, service)| (service, api))
-    }
-
-    fn crowd(&self) -> ClientPool {
-        ClientPool { users: self.plan.users, devices: self.plan.devices }
-    }
-
-    fn load(&self, operation: LoadOperation) -> ServiceLoad {
-        let SyncBenchPlan { messages, limit, seeded, rate, .. } = *self.plan;
-        let pace = MessageSchedule::even(1);
-        // Else those who pull fall behind those who push.
-        let limit = match operation {
-            LoadOperation::Cross => limit.max(2 * messages * self.plan.devices),
-            _ => limit,
-        };
-        ServiceLoad { operation, messages, limit, rate, connections: None, seeded, pace }
-    }
 }
 
 impl SyncBenchPlan {

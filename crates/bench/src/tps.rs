@@ -25,6 +25,7 @@ use anyhow::Context;
 use engine::{Cipher, DatabaseKey, FileEncryption, ScratchFolder};
 use indicatif::ProgressBar;
 
+use self::accounts::UNIT;
 use self::fixture::TpsFixture;
 use self::vaults::VaultFilesFixture;
 use crate::competitors::{UnavailableCompetitor, target};
@@ -90,8 +91,6 @@ pub enum TpsCompetitor {
     Libraries,
 }
 
-/// What the rates count.
-const UNIT: &str = "transactions";
 const TITLE: &str = "Warren: transactions a second";
 const LEAD: &str = "A transaction moves money between two accounts of a table, by two UPDATEs. The \
     bare loop is one thread that calls SQLite with prepared statements, a thousand transactions a \
@@ -262,7 +261,7 @@ fn against_libraries(
     let pairs = folder.join("pairs");
     competitors::write_pairs(&pairs, &fixture.pairs)?;
     for (name, synchronous, reads, ours) in sections::beside_libraries() {
-        let workload = competitors::CompetitorWorkload {
+        let workload = competitors::plan::CompetitorWorkload {
             database: &fixture.path,
             pairs: &pairs,
             cache_kib: fixture::CACHE_KIB,

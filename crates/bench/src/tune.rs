@@ -9,6 +9,7 @@
 
 mod candidate;
 pub mod emit;
+mod plan;
 mod result;
 mod search;
 mod settings;
@@ -16,11 +17,9 @@ mod shape;
 mod target;
 mod tune_load;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use indicatif::ProgressBar;
 
+pub use self::plan::TunePlan;
 pub use self::result::{
     PhaseComparison, RecommendationReason, SettingRecommendation, TrialOutcome, TriedSetting,
     TuneReport, TunedFile,
@@ -31,25 +30,6 @@ use self::target::TuneTarget;
 pub use self::tune_load::TuneWorkload;
 use crate::machine::MachineInfo;
 use crate::measure::now;
-
-/// What to tune, and how.
-#[derive(Clone, Debug)]
-pub struct TunePlan {
-    /// The file; without one, the workload makes one.
-    pub source: Option<TuneSource>,
-    /// What is done.
-    pub workload: TuneWorkload,
-    /// For measuring; making the copy comes before it.
-    pub time: Duration,
-    /// Whether durability may be given up for speed.
-    pub allow_unsafe: bool,
-    /// PRAGMAs that the person's program sets today.
-    pub today: Vec<(String, String)>,
-    /// Where the copy goes: the disk that is measured.
-    pub folder: PathBuf,
-    /// The command line, for the report.
-    pub command: String,
-}
 
 /// Measures; `bar` shows how far it is.
 pub fn run(plan: &TunePlan, bar: &ProgressBar) -> anyhow::Result<TuneReport> {

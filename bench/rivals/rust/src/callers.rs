@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use tokio::task::JoinSet;
 
-use crate::plan::Latency;
-use crate::{Plan, Request, Rival};
+use crate::plan::{Latency, Plan, Request};
+use crate::rival::Rival;
 
 /// What the callers saw.
 pub(crate) struct CallerResult {

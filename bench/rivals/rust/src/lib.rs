@@ -13,36 +13,22 @@
 
 mod callers;
 mod plan;
+mod rival;
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-
-pub use plan::{About, Plan, Request, Settings, Synchronous};
-
 use callers::CallerResult;
 use plan::Answer;
+pub use plan::{About, Plan, Request, Settings, Synchronous};
+pub use rival::Rival;
 
 pub const BEGIN_SQL: &str = "BEGIN IMMEDIATE";
 pub const CREDIT_SQL: &str = "UPDATE account SET balance = balance + 1 WHERE id = ?";
 pub const DEBIT_SQL: &str = "UPDATE account SET balance = balance - 1 WHERE id = ?";
 pub const BALANCE_SQL: &str = "SELECT balance FROM account WHERE id = ?";
-
-/// A library that can run the plan.
-pub trait Rival: Sized + Send + Sync + 'static {
-    /// Versions.
-    fn about() -> impl Future<Output = anyhow::Result<About>>;
-    /// Opens the plan's database with the plan's settings.
-    fn open(plan: &Plan) -> impl Future<Output = anyhow::Result<Self>>;
-    /// As the connection that writes has them.
-    fn settings(&self) -> impl Future<Output = anyhow::Result<Settings>>;
-    /// Reads the balance, then runs the transaction; returns after its commit.
-    fn run(&self, request: Request) -> impl Future<Output = anyhow::Result<()>> + Send;
-    /// Closes every connection, so that the last one moves the WAL into the file.
-    fn close(self) -> impl Future<Output = anyhow::Result<()>>;
-}
 
 /// The whole program of a driver.
 pub fn drive<R: Rival>() -> ExitCode {

@@ -11,13 +11,13 @@ use std::time::Duration;
 use anyhow::ensure;
 use crdt::NodeId;
 
-use super::ActualBenchRun;
-use super::sections::IMPORT;
+use super::bench_run::ActualBenchRun;
+use super::sizes::IMPORT;
 use crate::http::BenchConnection;
 use crate::measure::{CPU_US, LatencyRecorder, RoundSample, now};
 use crate::message_generator::{ContentKind, MessageGenerator};
 use crate::service::actual::{self, ActualMessagePage};
-use crate::service::service_api::LoadDevice;
+use crate::service::device::LoadDevice;
 use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
 
 /// Budgets of a server, one for the warm-up. Warren does not need them all in a second.

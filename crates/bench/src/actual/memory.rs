@@ -9,14 +9,14 @@ use std::time::Duration;
 use anyhow::ensure;
 use tokio::task::JoinSet;
 
-use super::ActualBenchRun;
+use super::bench_run::ActualBenchRun;
 use super::import::{CROWD, ImportWorkload};
-use super::sections::{IMPORT, SMALL};
+use super::sizes::{IMPORT, SMALL};
 use crate::http::BenchConnection;
 use crate::measure::{CPU_US, LatencyRecorder, RoundSample, now};
 use crate::message_generator::{ContentKind, MessageGenerator};
 use crate::service::actual::{self, ActualMessagePage};
-use crate::service::service_api::LoadDevice;
+use crate::service::device::LoadDevice;
 use crate::service::systems_under_test::SystemUnderTest;
 
 /// What starting took in memory is given back by then.

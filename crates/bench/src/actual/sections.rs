@@ -3,20 +3,16 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::bench_run::{ActualBenchPart, ActualBenchRun};
 use super::import::{self, ImportWorkload};
 use super::memory::{self, MESSAGES_PER_SYNC, SYNCS_PER_USER, USERS};
-use super::{ActualBenchPart, ActualBenchRun};
+use crate::actual::sizes::{IMPORT, SMALL};
 use crate::measure::RoundSample;
 use crate::message_generator::{MESSAGES_PER_TRANSACTION, MessageSchedule};
-use crate::service::load::{LoadOperation, ServiceLoad};
+use crate::service::load_stats::{LoadOperation, ServiceLoad};
 use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
 use crate::suite::{BenchCase, BenchSection};
 
-/// An app that imports 1,000 transactions takes some 8 s for it.
-pub(super) const IMPORT: MessageSchedule =
-    MessageSchedule { at_once: MESSAGES_PER_TRANSACTION, before_ms: 8, step_ms: 8 };
-/// A click a second, after an import.
-pub(super) const SMALL: MessageSchedule = MessageSchedule { step_ms: 1_000, ..IMPORT };
 /// Of a budget in which small syncs are made.
 pub(super) const SMALL_BUDGET: usize = 1_000;
 /// Of one that was kept for long: the trie grows with the minutes in which something was done.

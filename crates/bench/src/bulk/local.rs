@@ -11,9 +11,10 @@ use crdt::Message;
 use engine::{DatabaseKey, FileEncryption};
 use tokio::runtime::{Builder, Runtime};
 
+use super::bare;
+use super::bench_run::{BulkBenchRun, UNIT, sample};
 use super::http::{PageEncoding, PreparedRequests, start_sink};
 use super::store::StoreFixture;
-use super::{BulkBenchRun, UNIT, bare, sample};
 use crate::server_process::{PreparedDataDir, ServerProcess};
 use crate::suite::{BenchCase, BenchSection, ResultTable};
 

@@ -18,10 +18,9 @@ use anyhow::{Context, ensure};
 use crdt::Message;
 use tokio_postgres::{Client, Config, NoTls};
 
+use super::bench_run::{BulkBenchRun, NODE, UNIT, sample};
 use super::delay_proxy::DelayProxy;
 use super::http::{PageEncoding, PreparedRequests};
-use super::trie::JsonTrie;
-use super::{BulkBenchRun, NODE, UNIT, sample};
 use crate::measure::{Distribution, now};
 use crate::message_generator::MessageGenerator;
 use crate::postgres::BenchPostgres;
@@ -295,14 +294,4 @@ fn with_port(config: &Config, port: u16) -> Config {
         other.dbname(name);
     }
     other
-}
-
-/// Adds timestamps that were new to the group's trie.
-fn changed(document: Option<&str>, new: &[(u64, String)]) -> anyhow::Result<String> {
-    let mut trie: JsonTrie =
-        document.map_or_else(|| Ok(JsonTrie::default()), serde_json::from_str)?;
-    for (millis, text) in new {
-        trie.insert(*millis, text);
-    }
-    Ok(serde_json::to_string(&trie)?)
 }

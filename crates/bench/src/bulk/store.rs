@@ -10,7 +10,7 @@ use engine::{DatabaseKey, Databases, EngineLimits};
 use sync_store::{MessageBatch, Quota, Vault, VaultDevice, VaultFiles, Vaults};
 use tokio::runtime::Runtime;
 
-use super::sample;
+use super::bench_run::sample;
 use crate::measure::now;
 use crate::suite::BenchCase;
 

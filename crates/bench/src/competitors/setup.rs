@@ -9,25 +9,19 @@
 mod install_marker;
 mod node;
 mod python;
+pub(crate) mod steps;
 mod tools;
 
-use std::env;
-use std::error::Error;
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::{env, fs};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 pub(crate) use self::install_marker::InstallMarker;
+use self::steps::{BUILD_TIME_MAX, MissingPolicy, copy_shared, run};
 pub(crate) use self::tools::MissingTools;
 use super::process::{self, DriverProgram};
-
-/// `sqlx` with its SQLite takes 160 s on two cores.
-const BUILD_TIME_MAX: Duration = Duration::from_mins(20);
-const VERSION_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What a rival is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +34,6 @@ pub(crate) enum CompetitorKind {
     Lab,
     /// The same in a browser, with the library that its arguments name.
     Browser,
-}
-
-/// What is done about a rival that was not built or installed yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MissingPolicy {
-    /// It is built or installed, which may take minutes.
-    Build,
-    /// It is absent; this command builds it.
-    Absent(&'static str),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,52 +142,4 @@ fn build(
     run(cargo.current_dir(folder), BUILD_TIME_MAX).context("cargo build")?;
     let program = format!("rival-{name}{}", env::consts::EXE_SUFFIX);
     Ok(DriverProgram { program: target.join("release").join(program), arguments: Vec::new() })
-}
-
-impl MissingPolicy {
-    /// May it be built?
-    fn check(self) -> anyhow::Result<()> {
-        if let Self::Absent(command) = self {
-            bail!(NotBuilt(command));
-        }
-        Ok(())
-    }
-}
-
-/// What [`MissingPolicy::Absent`] says.
-#[derive(Debug)]
-pub(crate) struct NotBuilt(&'static str);
-
-impl fmt::Display for NotBuilt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not built yet: run `{}`", self.0)
-    }
-}
-
-impl Error for NotBuilt {}
-
-/// What the drivers of a language share, in the place that they look for it.
-fn copy_shared(name: &str, folder: &Path, target: &Path) -> anyhow::Result<()> {
-    copy_files(&folder.with_file_name(name), &target.join(name))
-}
-
-fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
-    let copy = || {
-        fs::create_dir_all(to)?;
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                fs::copy(entry.path(), to.join(entry.file_name()))?;
-            }
-        }
-        Ok::<_, std::io::Error>(())
-    };
-    copy().with_context(|| format!("copying {} to {}", from.display(), to.display()))
-}
-
-/// What it said, if it succeeded.
-fn run(command: &mut Command, time_max: Duration) -> anyhow::Result<String> {
-    let output = process::run(command, "", time_max)?;
-    output.check()?;
-    Ok(output.stdout)
 }

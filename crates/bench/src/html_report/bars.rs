@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::ChartAxis;
-use super::{em, heading, percent, rounds};
+use super::markup::{em, heading, percent, rounds};
 use crate::confidence_interval::{ConfidenceInterval, DifferenceVerdict};
 use crate::format;
 use crate::suite::{ResultRow, ResultTable};

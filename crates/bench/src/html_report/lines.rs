@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::axis::ChartAxis;
+use super::markup::{em, heading, percent, rounds};
 use super::series::{ChartCurve, ChartSeries};
-use super::{em, heading, percent, rounds};
 use crate::format;
 use crate::measure::Distribution;
 use crate::suite::{ResultRow, ResultTable};

@@ -13,9 +13,10 @@ use prost::Message as _;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::service_api::{self, LoadDevice, PostRequest, PullResult, request};
+use super::device::{LoadDevice, PostRequest, PullResult, request};
 use crate::http::BenchConnection;
 use crate::message_generator::FIRST_MS;
+use crate::service::device;
 
 /// Later than what other devices push at the same time.
 const AHEAD_MS: u64 = 1_000_000;
@@ -41,7 +42,7 @@ struct ActualUploadResponse {
 
 /// Sets the password of a fresh server; returns the token that all its users share.
 pub(crate) async fn bootstrap(connection: &mut BenchConnection) -> anyhow::Result<String> {
-    let headers = service_api::headers(&[("content-type", "application/json")])?;
+    let headers = device::headers(&[("content-type", "application/json")])?;
     let body = json!({"password": "correct horse battery"}).to_string();
     let post = request("POST", "/account/bootstrap", &headers, body)?;
     let answer = connection.send(post).await?.success()?;
@@ -55,7 +56,7 @@ pub(crate) async fn enroll(
     devices: usize,
 ) -> anyhow::Result<Vec<LoadDevice>> {
     let file = format!("user{user}");
-    let mut headers = service_api::headers(&[
+    let mut headers = device::headers(&[
         ("content-type", "application/encrypted-file"),
         ("x-actual-token", token),
         ("x-actual-file-id", &file),
@@ -66,13 +67,12 @@ pub(crate) async fn enroll(
     let post = request("POST", "/sync/upload-user-file", &headers, "a budget")?;
     let answer = connection.send(post).await?.success()?;
     let group = serde_json::from_slice::<ActualUploadResponse>(&answer)?.group_id;
-    let headers =
-        service_api::headers(&[("content-type", SYNC_MEDIA_TYPE), ("x-actual-token", token)])?;
+    let headers = device::headers(&[("content-type", SYNC_MEDIA_TYPE), ("x-actual-token", token)])?;
     let device = |node| {
         let place = (file.clone(), group.clone());
         LoadDevice { headers: headers.clone(), place, node, base: 0, cursor: 0 }
     };
-    Ok(service_api::nodes(devices).map(device).collect())
+    Ok(device::nodes(devices).map(device).collect())
 }
 
 fn address() -> String {

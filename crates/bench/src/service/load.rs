@@ -19,51 +19,20 @@ use tokio::task::JoinSet;
 use tokio::time::Instant as TokioInstant;
 
 use super::actual;
+use super::device::{LoadDevice, PullResult};
 use super::load_stats::{LoadStats, TransferCounts};
-use super::service_api::{LoadDevice, PullResult, ServiceApi};
+use super::service_api::ServiceApi;
 use crate::http::BenchConnection;
 use crate::measure::{CPU_US, RoundSample, now};
-use crate::message_generator::{FIRST_MS, MessageGenerator, MessageSchedule};
+use crate::message_generator::{FIRST_MS, MessageGenerator};
 use crate::processes::ProcessUsage;
+use crate::service::load_stats::{LoadOperation, ServiceLoad};
 
 /// Devices beyond this take turns on a connection, as behind a proxy.
 const CONNECTIONS_COUNT_MAX: usize = 64;
 /// Of the measured time, and at most so long.
 const WARMUP_SHARE: u32 = 4;
 const WARMUP_MAX: Duration = Duration::from_millis(500);
-
-/// What devices do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoadOperation {
-    /// Push pages of new messages.
-    Upload,
-    /// Pull from random cursors over the seeded messages.
-    Download,
-    /// Push, then pull what the others pushed, and so on.
-    Cross,
-    /// Push, and get in the same answer what the others pushed: nothing, where there are none.
-    Sync,
-    /// Pull everything.
-    Whole,
-}
-
-/// How they do it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ServiceLoad {
-    pub(crate) operation: LoadOperation,
-    /// Of a push.
-    pub(crate) messages: usize,
-    /// Of a pull.
-    pub(crate) limit: usize,
-    /// Requests a second of an open loop; `None` for a closed one.
-    pub(crate) rate: Option<f64>,
-    /// Connections on which the devices take turns; `None` for one each, within reason.
-    pub(crate) connections: Option<usize>,
-    /// Messages that each user has before.
-    pub(crate) seeded: u64,
-    /// When those were made, and others are.
-    pub(crate) pace: MessageSchedule,
-}
 
 struct LoadRound {
     api: ServiceApi,

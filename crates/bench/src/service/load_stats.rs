@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::load::{LoadOperation, ServiceLoad};
 use crate::measure::{LatencyRecorder, RoundSample};
+use crate::message_generator::MessageSchedule;
 
 const PUSH_FACTS: [&str; 6] = [
     "pushes/s",
@@ -142,4 +142,37 @@ impl LoadStats {
         }
         Ok(sample)
     }
+}
+
+/// What devices do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadOperation {
+    /// Push pages of new messages.
+    Upload,
+    /// Pull from random cursors over the seeded messages.
+    Download,
+    /// Push, then pull what the others pushed, and so on.
+    Cross,
+    /// Push, and get in the same answer what the others pushed: nothing, where there are none.
+    Sync,
+    /// Pull everything.
+    Whole,
+}
+
+/// How they do it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServiceLoad {
+    pub(crate) operation: LoadOperation,
+    /// Of a push.
+    pub(crate) messages: usize,
+    /// Of a pull.
+    pub(crate) limit: usize,
+    /// Requests a second of an open loop; `None` for a closed one.
+    pub(crate) rate: Option<f64>,
+    /// Connections on which the devices take turns; `None` for one each, within reason.
+    pub(crate) connections: Option<usize>,
+    /// Messages that each user has before.
+    pub(crate) seeded: u64,
+    /// When those were made, and others are.
+    pub(crate) pace: MessageSchedule,
 }

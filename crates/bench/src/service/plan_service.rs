@@ -6,8 +6,9 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::service_api::{self, LoadDevice, PostRequest, PullResult, request};
+use super::device::{LoadDevice, PostRequest, PullResult, request};
 use crate::http::BenchConnection;
+use crate::service::device;
 
 #[derive(Deserialize)]
 struct PlanRegisterResponse {
@@ -45,15 +46,15 @@ pub(crate) async fn enroll(
     devices: usize,
 ) -> anyhow::Result<Vec<LoadDevice>> {
     let mut enrolled = Vec::with_capacity(devices);
-    for node in service_api::nodes(devices) {
+    for node in device::nodes(devices) {
         let body = json!({"user": format!("user{user}"), "name": "bench"}).to_string();
-        let headers = service_api::headers(&[("content-type", "application/json")])?;
+        let headers = device::headers(&[("content-type", "application/json")])?;
         let post = request("POST", "/v1/clients", &headers, body)?;
         let answer = connection.send(post).await?.success()?;
         let bearer =
             format!("Bearer {}", serde_json::from_slice::<PlanRegisterResponse>(&answer)?.token);
         let headers = [("authorization", &*bearer), ("content-type", "application/json")];
-        let headers = service_api::headers(&headers)?;
+        let headers = device::headers(&headers)?;
         let place = (String::new(), String::new());
         enrolled.push(LoadDevice { headers, place, node, base: 0, cursor: 0 });
     }

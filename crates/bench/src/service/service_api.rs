@@ -3,18 +3,13 @@
 //! # Not here
 //! - How a service speaks → `warren.rs`, `plan_service.rs`, `actual.rs`.
 
-use anyhow::Context;
 use bytes::Bytes;
-use crdt::{Message, NodeId};
-use http_body_util::Full;
-use hyper::Request;
-use hyper::header::{HeaderMap, HeaderValue};
+use crdt::Message;
 
 use super::{actual, plan_service, warren};
 use crate::http::BenchConnection;
 use crate::message_generator::MessageGenerator;
-
-pub(crate) type PostRequest = Request<Full<Bytes>>;
+use crate::service::device::{LoadDevice, PostRequest, PullResult, request};
 
 /// A service's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,26 +17,6 @@ pub(crate) enum ServiceApi {
     Warren,
     PlanService,
     Actual,
-}
-
-/// A device of a user, known to the service.
-#[derive(Clone, Debug)]
-pub(crate) struct LoadDevice {
-    /// What it proves itself with, and what else each of its requests carries.
-    pub(crate) headers: HeaderMap,
-    /// Of the user's messages, where the service wants it in the body: file and group.
-    pub(crate) place: (String, String),
-    pub(crate) node: NodeId,
-    /// The cursor before the user's first message.
-    pub(crate) base: u64,
-    pub(crate) cursor: u64,
-}
-
-/// What came with an answer to a pull.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PullResult {
-    pub(crate) messages: u64,
-    pub(crate) cursor: u64,
 }
 
 impl ServiceApi {
@@ -117,30 +92,4 @@ impl ServiceApi {
     pub(crate) fn has_limit(self) -> bool {
         self != Self::Actual
     }
-}
-
-/// Names of headers and what they say; the names are in lower case.
-pub(crate) fn headers(pairs: &[(&'static str, &str)]) -> anyhow::Result<HeaderMap> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in pairs {
-        let value = HeaderValue::try_from(*value).with_context(|| format!("header {name}"))?;
-        headers.insert(*name, value);
-    }
-    Ok(headers)
-}
-
-pub(crate) fn request(
-    method: &str,
-    path: &str,
-    headers: &HeaderMap,
-    body: impl Into<Bytes>,
-) -> anyhow::Result<PostRequest> {
-    let mut request = Request::builder().method(method).uri(path).body(Full::new(body.into()))?;
-    request.headers_mut().clone_from(headers);
-    Ok(request)
-}
-
-/// The nodes of a user's devices.
-pub(crate) fn nodes(devices: usize) -> impl Iterator<Item = NodeId> {
-    (1..=devices as u64).map(NodeId)
 }

@@ -3,13 +3,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fs;
-use std::mem;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, mem};
 
 use anyhow::Context;
 use crdt::NodeId;
@@ -17,9 +16,10 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use super::actual;
-use super::load::{self, ServiceLoad};
-use super::service_api::{LoadDevice, ServiceApi};
+use super::device::LoadDevice;
+use super::load_stats::ServiceLoad;
+use super::service_api::ServiceApi;
+use super::{actual, load};
 use crate::competitors::server::{CompetitorService, RunningService, ServicePlan};
 use crate::http::{BenchConnection, socket_address};
 use crate::measure::RoundSample;

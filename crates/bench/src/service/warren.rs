@@ -9,8 +9,9 @@ use protocol::{
     RegisterDeviceResponse,
 };
 
-use super::service_api::{self, LoadDevice, PostRequest, PullResult, request};
+use super::device::{LoadDevice, PostRequest, PullResult, request};
 use crate::http::BenchConnection;
+use crate::service::device;
 
 /// The first device was made with the account; it registers the others.
 pub(crate) async fn enroll(
@@ -19,7 +20,7 @@ pub(crate) async fn enroll(
     devices: usize,
 ) -> anyhow::Result<Vec<LoadDevice>> {
     let mut enrolled = Vec::with_capacity(devices);
-    for node in service_api::nodes(devices) {
+    for node in device::nodes(devices) {
         let client =
             RegisterDeviceRequest { name: "bench".to_owned(), ..RegisterDeviceRequest::default() };
         let post = request("POST", "/v1/clients", &headers(token)?, client.encode_to_vec())?;
@@ -33,11 +34,7 @@ pub(crate) async fn enroll(
 
 fn headers(token: &str) -> anyhow::Result<hyper::HeaderMap> {
     let bearer = format!("Bearer {token}");
-    service_api::headers(&[
-        ("authorization", &bearer),
-        ("content-type", PROTOBUF),
-        ("accept", PROTOBUF),
-    ])
+    device::headers(&[("authorization", &bearer), ("content-type", PROTOBUF), ("accept", PROTOBUF)])
 }
 
 pub(crate) fn push(device: &LoadDevice, messages: Vec<Message>) -> anyhow::Result<PostRequest> {

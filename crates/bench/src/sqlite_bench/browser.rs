@@ -18,7 +18,7 @@ use anyhow::{Context, bail};
 use engine::ScratchFolder;
 use indicatif::ProgressBar;
 
-use self::items::{ItemsTable, RowsDestination};
+use self::items::{ItemsTable, PAGE_BYTES, RowsDestination};
 use super::configuration::{EffectiveConfiguration, PragmaConfiguration};
 use super::driver::{LabDriver, LabDrivers};
 use super::execute_plan::execute_plan;
@@ -26,7 +26,8 @@ use super::message_fixture::{RoundCopy, sample};
 use super::plan::{LabPlan as PlanOfFile, LabResult};
 use super::{MeasureOptions, MeasureTimeBudget};
 use crate::competitors::process::DriverProgram;
-use crate::competitors::setup::{CompetitorKind, MissingPolicy};
+use crate::competitors::setup::CompetitorKind;
+use crate::competitors::setup::steps::MissingPolicy;
 use crate::competitors::{self, CompetitorFilter, CompetitorSearch, UnavailableCompetitor};
 use crate::machine::MachineInfo;
 use crate::measure::RoundSample;
@@ -64,7 +65,7 @@ const LEAD: &str = "The same statements with the same settings on the same file:
     replica's program does. \"Tracked\" is with the triggers that note each change for the sync. \
     Tables called \"tab\" are what a page waits for: its question goes to a worker, and rows come \
     back as objects. Each round of each row starts a browser of its own, which is not measured.";
-const SETUP: &str = "warren bench browser --setup";
+pub(crate) const SETUP: &str = "warren bench browser --setup";
 /// In `bench/rivals`.
 const RIVAL: &str = "chromium";
 /// What `cargo xtask web` builds, from the rivals' folder.
@@ -73,8 +74,6 @@ const BASELINE: &str = "sqlite-wasm";
 const LIBRARIES: [&str; 4] = [BASELINE, "warren", "sqlite-wasm-tab", "warren-tab"];
 /// In both builds for browsers the default.
 const CACHE_KIB_NEGATIVE: &str = "-16384";
-const PAGE_BYTES: &str = "8192";
-
 /// Installs what drives a browser, and says which libraries answer.
 pub fn setup(competitors: &Path, bar: &ProgressBar) -> LabDrivers {
     let found = find(competitors, MissingPolicy::Build, bar);
@@ -83,7 +82,7 @@ pub fn setup(competitors: &Path, bar: &ProgressBar) -> LabDrivers {
 }
 
 /// One driver for each library, in the order of their list, as far as they answer.
-fn find(
+pub(crate) fn find(
     competitors: &Path,
     missing: MissingPolicy,
     bar: &ProgressBar,

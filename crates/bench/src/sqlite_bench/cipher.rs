@@ -2,13 +2,13 @@
 
 mod opening;
 
-use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
 use engine::{Profile, ScratchFolder};
 use indicatif::ProgressBar;
 
+use self::opening::{NONE, check_header};
 use super::configuration::{EffectiveConfiguration, PragmaConfiguration};
 use super::execute_plan::ciphers;
 use super::message::{BodyLayout, CipherAndKey, MailboxTable, encryption};
@@ -51,7 +51,6 @@ const LEAD: &str = "The same work on files that differ in their cipher alone; th
     encrypted. A cipher works where a page comes into SQLite's page cache or goes to the disk, so \
     what is read again from the cache costs the same with all of them. The settings are the \
     published production set, with SQLite's default page cache of 2 MB.";
-const NONE: &str = "none";
 const UNAUTHENTICATED: &str = "aes256cbc, aes128cbc and rc4 do not authenticate pages: what was \
     changed on the disk is read as it is. rc4 is broken, and prohibited in TLS (RFC 7465)";
 /// What is read cold: a body, and the list of 50 messages that a mail program shows.
@@ -209,20 +208,6 @@ impl CipherBenchRun<'_> {
         self.tables.push(run_section(section, stop_rule, self.bar)?);
         Ok(())
     }
-}
-
-/// Only a file without cipher begins as the file format says
-/// (<https://www.sqlite.org/fileformat.html>).
-fn check_header(path: &Path, cipher: &str) -> anyhow::Result<()> {
-    const PLAIN: &[u8; 16] = b"SQLite format 3\0";
-    let mut header = [0; PLAIN.len()];
-    std::fs::File::open(path)?.read_exact(&mut header)?;
-    ensure!(
-        (header == *PLAIN) == (cipher == NONE),
-        "the file for {cipher} begins with {}",
-        header.escape_ascii()
-    );
-    Ok(())
 }
 
 #[cfg(test)]

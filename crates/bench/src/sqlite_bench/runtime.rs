@@ -26,16 +26,17 @@ pub use self::place::{DriverFolders, NotSetUp};
 use self::portable_configuration::PortableConfiguration;
 use super::configuration::{EffectiveConfiguration, PragmaConfiguration};
 use super::driver::LabDriver;
-use super::execute_plan;
 use super::message::{BodyLayout, CipherAndKey, MailboxTable};
 use super::message_fixture::{MessageTableFixture, case, case_by};
 use super::plan::LabDriverInfo;
-use super::{MeasureOptions, MeasureTimeBudget};
-use crate::competitors::setup::{CompetitorKind, MissingPolicy};
-use crate::competitors::{self, CompetitorFilter, CompetitorSearch, UnavailableCompetitor};
+use super::{MeasureOptions, MeasureTimeBudget, execute_plan};
+use crate::competitors::setup::CompetitorKind;
+use crate::competitors::setup::steps::MissingPolicy;
+use crate::competitors::{CompetitorFilter, CompetitorSearch, UnavailableCompetitor};
 use crate::machine::MachineInfo;
 use crate::measure::RoundSample;
 use crate::report::BenchReport;
+use crate::sqlite_bench::message_fixture::SETUP;
 use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, run_group};
 
 /// What to measure.
@@ -61,8 +62,6 @@ const LEAD: &str = "The same statements with the same settings on the same file,
     Warren has it; \"again\" is the same once more and shows what chance does. Tables called \
     \"versions\" compare one library with itself, on several releases of Node, by the processor \
     time that it took.";
-/// What builds the drivers.
-const SETUP: &str = "warren bench runtime --setup";
 const BASELINE: &str = "rusqlite, this build";
 /// The published operations, for the tables of versions.
 const PUBLISHED: [&str; 3] = ["insert", "list", "update"];
@@ -73,7 +72,7 @@ const KEY: &str = "5761727265656e206265636820f09f90b0a1b2c3d4e5f60718293a4b5c6d7
 pub fn run(plan: &RuntimeBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let MeasureOptions { folder, command, .. } = &plan.method;
     let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
-    let found = find(&plan.place, MissingPolicy::Absent(SETUP), bar);
+    let found = place::find(&plan.place, MissingPolicy::Absent(SETUP), bar);
     let absent: Vec<String> = found.absent.iter().map(UnavailableCompetitor::note).collect();
     ensure!(
         !found.present.is_empty(),
@@ -112,15 +111,6 @@ pub fn run(plan: &RuntimeBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRe
         title: TITLE.into(),
         lead: LEAD.into(),
     })
-}
-
-fn find(
-    place: &DriverFolders,
-    missing: MissingPolicy,
-    bar: &ProgressBar,
-) -> CompetitorSearch<LabDriver> {
-    let wanted = CompetitorFilter { kind: CompetitorKind::Lab, names: None, missing };
-    competitors::find(wanted, &place.drivers, &place.target, bar, LabDriver::start)
 }
 
 /// A configuration and a cipher, and who can work like that.

@@ -21,6 +21,7 @@ use rusqlite::Connection;
 use serde::Deserialize;
 use tempfile::TempDir;
 
+use self::churn::megabytes;
 use super::configuration::{EffectiveConfiguration, PragmaConfiguration};
 use super::execute_plan::unlock;
 use super::message::{BodyLayout, CipherAndKey, MailboxTable, encryption};
@@ -275,11 +276,6 @@ impl VacuumResult {
         sample.facts.push(("file after, MB", megabytes(bytes_after)));
         Ok(sample)
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52")]
-fn megabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
 }
 
 #[cfg(test)]

@@ -12,14 +12,15 @@ use hyper::header::AUTHORIZATION;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use super::SyncBenchRun;
+use super::bench_run::SyncBenchRun;
 use crate::http::BenchConnection;
 use crate::measure::{LatencyRecorder, RoundSample, now};
 use crate::message_generator::{MessageGenerator, MessageSchedule};
 use crate::server_process::PreparedDataDir;
-use crate::service::service_api::{self, LoadDevice, ServiceApi};
+use crate::service::device::LoadDevice;
+use crate::service::service_api::ServiceApi;
 use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
-use crate::service::warren;
+use crate::service::{device, warren};
 use crate::suite::{BenchCase, BenchSection};
 
 /// As many as the server takes of an account.
@@ -103,7 +104,7 @@ async fn deliver(
         let (pushed, told) = tokio::join!(push.send(post), listener.event());
         told?;
         let path = format!("/v1/sync/delta?cursor={cursor}");
-        let get = service_api::request("GET", &path, &receiver.headers, Bytes::new())?;
+        let get = device::request("GET", &path, &receiver.headers, Bytes::new())?;
         let pulled = warren::pulled(pull.send(get).await?.success()?)?;
         waits.record(start.elapsed());
         anyhow::ensure!(pulled.messages == 1, "{} messages arrived", pulled.messages);

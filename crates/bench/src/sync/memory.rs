@@ -10,14 +10,15 @@ use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use tokio::task::JoinSet;
 
-use super::SyncBenchRun;
-use super::sections::UNIT;
+use super::bench_run::{SyncBenchRun, UNIT};
 use crate::http::BenchConnection;
 use crate::measure::{LatencyRecorder, RoundSample, now};
 use crate::message_generator::MessageGenerator;
 use crate::server_process::PreparedDataDir;
-use crate::service::load::LoadOperation;
-use crate::service::service_api::{self, LoadDevice, ServiceApi};
+use crate::service::device;
+use crate::service::device::LoadDevice;
+use crate::service::load_stats::LoadOperation;
+use crate::service::service_api::ServiceApi;
 use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
 use crate::suite::{BenchCase, BenchSection};
 
@@ -106,7 +107,7 @@ async fn send(
     let mut waits = LatencyRecorder::new();
     loop {
         let start = now();
-        let post = service_api::request("POST", "/v1/sync/delta", &device.headers, body.clone())?;
+        let post = device::request("POST", "/v1/sync/delta", &device.headers, body.clone())?;
         connection.send(post).await?.success()?;
         waits.record(start.elapsed());
         if now() >= end {

@@ -1,14 +1,14 @@
 //! The tables about requests: the published load tests, one user and many, WAL on and off.
 
-use super::{SyncBenchPart, SyncBenchRun, SyncCompetitor};
+use super::bench_run::{SyncBenchPart, SyncBenchRun, SyncCompetitor};
 use crate::server_process::PreparedDataDir;
-use crate::service::load::LoadOperation;
+use crate::service::load_stats::LoadOperation;
 use crate::service::systems_under_test::{
     AS_IT_COMES, ClientPool, CompetitorSetting, SystemUnderTest,
 };
 use crate::suite::{BenchCase, BenchSection};
+use crate::sync::bench_run::UNIT;
 
-pub(super) const UNIT: &str = "requests";
 /// A user's devices where one user is compared with many.
 const DEVICES: usize = 2;
 

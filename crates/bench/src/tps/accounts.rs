@@ -133,6 +133,9 @@ pub(crate) fn check_sum(path: &Path, db: &Connection, rows: i64) -> anyhow::Resu
     Ok(())
 }
 
+/// What the rates count.
+pub(crate) const UNIT: &str = "transactions";
+
 #[cfg(test)]
 mod tests {
     use super::*;

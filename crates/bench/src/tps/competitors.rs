@@ -13,7 +13,7 @@
 //! - Whether the balances still sum up → `accounts.rs`, for every candidate alike.
 
 mod driver_result;
-mod plan;
+pub(crate) mod plan;
 #[cfg(test)]
 mod tests;
 
@@ -26,18 +26,15 @@ use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
 
 pub(super) use self::driver_result::{TpsDriverInfo, TpsDriverResult};
-pub(super) use self::plan::{SynchronousLevel, TpsDriverPlan};
-
+use self::plan::CompetitorWorkload;
+pub(super) use self::plan::TpsDriverPlan;
 use super::accounts::TransferPairs;
 use crate::competitors::process::{self, DriverProgram};
-use crate::competitors::setup::{CompetitorKind, MissingPolicy};
+use crate::competitors::setup::CompetitorKind;
+use crate::competitors::setup::steps::MissingPolicy;
 use crate::competitors::{self, CompetitorFilter, CompetitorSearch};
 use crate::suite::BenchCase;
 
-/// Callers of a driver, as published.
-const CONCURRENCY: usize = 1_000;
-/// Enough for statements to be prepared and the hot pages to be read.
-const WARMUP_SECONDS: f64 = 0.3;
 /// For a driver to say who it is. Node takes 50 ms.
 const ABOUT_TIME_MAX: Duration = Duration::from_secs(30);
 /// For what is around the measured time: a thousand callers that each end their transaction on a
@@ -51,21 +48,8 @@ pub(super) struct TpsDriver {
     program: DriverProgram,
 }
 
-/// What the rivals of one table do.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CompetitorWorkload<'a> {
-    /// In WAL mode, with the accounts in it.
-    pub(super) database: &'a Path,
-    /// What [`write_pairs`] wrote.
-    pub(super) pairs: &'a Path,
-    pub(super) cache_kib: u32,
-    pub(super) synchronous: SynchronousLevel,
-    /// How often a caller reads the credit's balance before its transaction.
-    pub(super) reads: usize,
-}
-
 /// The drivers in the folder `rivals`.
-pub(super) fn find(
+pub(crate) fn find(
     competitors: &Path,
     target: &Path,
     bar: &ProgressBar,

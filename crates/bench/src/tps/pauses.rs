@@ -12,8 +12,7 @@ use std::time::Duration;
 use engine::Durability::{self, Disk, Os};
 use engine::{Database, Error, StaticStatement};
 
-use super::UNIT;
-use super::accounts::{BALANCE_SQL, TransferPairs};
+use super::accounts::{BALANCE_SQL, TransferPairs, UNIT};
 use super::bare_loop::BareLoop;
 use super::fixture::TpsFixture;
 use super::producers::ProducerLoad;

@@ -14,6 +14,7 @@
 //! - The server → `crate::postgres`.
 //! - What a transaction does, and its retries → `transfers.rs`.
 
+mod setting;
 #[cfg(test)]
 mod tests;
 mod transfers;
@@ -25,6 +26,7 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 use tokio_postgres::types::ToSql;
 
+use self::setting::{IsolationLevel, PostgresSetting};
 use super::accounts::{BALANCE, TransferPair, TransferPairs};
 use crate::disk;
 use crate::measure::RoundSample;
@@ -47,25 +49,6 @@ const PUBLISHED: [(u64, IsolationLevel, bool, f64); 5] = [
     (10, IsolationLevel::Serializable, true, 348.0),
 ];
 
-/// How the transactions are run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PostgresSetting {
-    /// Between one statement and the next, as the network would take.
-    pub(super) delay: Duration,
-    pub(super) isolation: IsolationLevel,
-    /// A third statement, after another delay.
-    pub(super) extra_query: bool,
-    /// Whether a commit waits for the disk. PostgreSQL's default is that it does; without, a crash
-    /// loses the last commits and nothing else, as with SQLite's `synchronous = NORMAL`.
-    pub(super) synchronous_commit: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IsolationLevel {
-    ReadCommitted,
-    Serializable,
-}
-
 impl IsolationLevel {
     /// As PostgreSQL writes it.
     fn name(self) -> &'static str {
@@ -73,20 +56,6 @@ impl IsolationLevel {
             Self::ReadCommitted => "read committed",
             Self::Serializable => "serializable",
         }
-    }
-}
-
-impl PostgresSetting {
-    /// What distinguishes it, for the name of a row.
-    fn name(self) -> String {
-        let mut name = format!("{} ms", self.delay.as_millis());
-        if self.isolation == IsolationLevel::Serializable {
-            name += ", serialisable";
-        }
-        if self.extra_query {
-            name += ", extra query";
-        }
-        name + ", synchronous_commit " + on_off(self.synchronous_commit)
     }
 }
 
@@ -173,8 +142,4 @@ pub(super) fn disk_bytes(rows: i64, measured: Duration) -> u64 {
 pub(super) fn measured(duration: Duration, rounds: usize) -> Duration {
     let cases = rounds.saturating_mul(2 * PUBLISHED.len());
     duration.saturating_mul(u32::try_from(cases).unwrap_or(u32::MAX))
-}
-
-fn on_off(value: bool) -> &'static str {
-    if value { "on" } else { "off" }
 }

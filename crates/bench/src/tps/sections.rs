@@ -3,9 +3,9 @@
 
 use engine::Durability::{Disk, Os};
 
-use super::UNIT;
+use super::accounts::UNIT;
 use super::bare_loop::BareLoop;
-use super::competitors::SynchronousLevel;
+use super::competitors::plan::SynchronousLevel;
 use super::fixture::TpsFixture;
 use super::producers::{self, ProducerLoad};
 use crate::suite::{BenchCase, BenchSection};

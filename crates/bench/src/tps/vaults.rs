@@ -78,7 +78,7 @@ impl VaultFilesFixture {
         let count = self.paths.len();
         BenchSection {
             name: "vaults".to_owned(),
-            unit: super::UNIT,
+            unit: super::accounts::UNIT,
             title: format!(
                 "{count} encrypted vaults (chacha20), {CALLERS} callers; latency is a request's: \
                  finding or opening the vault, and its answer"

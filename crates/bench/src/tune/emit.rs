@@ -12,21 +12,11 @@ mod drift;
 mod go;
 mod jdbc;
 mod python;
+pub(crate) mod recipe;
 mod rusqlite;
 mod sqlalchemy;
 
-use engine::{PragmaScope, PragmaSetting, Profile};
-
-use super::settings::{PowerLossSafety, PragmaSettings};
-
-/// PRAGMAs to be written as code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PragmaRecipe {
-    /// For each connection, in this order.
-    pub settings: Vec<(String, String)>,
-    /// For the file, before its first table; later by `VACUUM`.
-    pub once: Vec<(String, String)>,
-}
+pub use self::recipe::PragmaRecipe;
 
 /// What settings are written for.
 #[derive(Debug)]
@@ -101,41 +91,7 @@ pub const FRAMEWORKS: &[TargetFramework] = &[
     },
 ];
 
-const LOSES: &str = "A power loss takes the last commits back; the file stays whole.";
-const CORRUPTS: &str = "UNSAFE: a power loss may corrupt the file.";
 const ONCE: &str = "Once for the file, not for each connection, while nothing else has it open:";
-
-impl PragmaRecipe {
-    /// What a profile of the engine sets; the encoding, which no VACUUM changes, is not said.
-    pub fn from_profile(profile: &Profile) -> Self {
-        let all = profile.pragmas().filter(|one| one.name != "encoding");
-        let (once, settings): (Vec<_>, Vec<_>) =
-            all.partition(|one| one.scope == PragmaScope::Creation);
-        let pair = |one: &PragmaSetting| (one.name.to_owned(), one.value.to_owned());
-        let mut settings: Vec<(String, String)> = settings.iter().map(pair).collect();
-        // Before anything that waits for a lock.
-        settings.sort_by_key(|(name, _)| name != "busy_timeout");
-        Self { settings, once: once.iter().map(pair).collect() }
-    }
-
-    /// What a power loss may do, if that is more than with SQLite's defaults.
-    fn risk(&self) -> Option<&'static str> {
-        let defaults = PragmaSettings::default().with("journal_mode", "DELETE");
-        let defaults = defaults.with("synchronous", "FULL");
-        let all = self.settings.iter();
-        match all.fold(defaults, |all, (name, value)| all.with(name, value)).safety() {
-            PowerLossSafety::Safe => None,
-            PowerLossSafety::LosesLastCommits => Some(LOSES),
-            PowerLossSafety::MayCorrupt => Some(CORRUPTS),
-        }
-    }
-
-    /// A line of each setting, so far from the margin.
-    fn lines(&self, margin: &str, line: impl Fn(&str, &str) -> String) -> String {
-        let lines = self.settings.iter();
-        lines.map(|(name, value)| margin.to_owned() + &line(name, value) + "\n").collect()
-    }
-}
 
 impl TargetFramework {
     /// The one of that name.
@@ -165,7 +121,10 @@ impl TargetFramework {
 
 #[cfg(test)]
 mod tests {
+    use engine::Profile;
+
     use super::*;
+    use crate::tune::emit::recipe::{CORRUPTS, LOSES};
 
     fn recipe() -> PragmaRecipe {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());

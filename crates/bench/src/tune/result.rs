@@ -15,9 +15,9 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::TunePlan;
 use super::candidate::{CANDIDATES, CONVERTED_BYTES_MAX, cache_bytes};
-use super::emit::PragmaRecipe;
+use super::emit::recipe::PragmaRecipe;
+use super::plan::TunePlan;
 use super::search::{PhaseMeasurement, TuneSearchResult, TuneTrial, gains};
 use super::settings::{PowerLossSafety, PragmaSettings, is_of_file};
 use super::target::TuneTarget;

@@ -6,7 +6,7 @@ use crdt::{Message, Timestamp};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::changed;
+use crate::bulk::trie::JsonTrie;
 
 const GROUP: &str = "group";
 const INSERT_ONE: &str = "INSERT INTO messages VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
@@ -73,4 +73,14 @@ fn insert_text(messages: &[Message]) -> String {
     }
     sql.push_str(" ON CONFLICT DO NOTHING RETURNING timestamp");
     sql
+}
+
+/// Adds timestamps that were new to the group's trie.
+pub(crate) fn changed(document: Option<&str>, new: &[(u64, String)]) -> anyhow::Result<String> {
+    let mut trie: JsonTrie =
+        document.map_or_else(|| Ok(JsonTrie::default()), serde_json::from_str)?;
+    for (millis, text) in new {
+        trie.insert(*millis, text);
+    }
+    Ok(serde_json::to_string(&trie)?)
 }

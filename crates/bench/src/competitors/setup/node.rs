@@ -4,18 +4,15 @@
 //! like), or for the lab each of those that `bench/rivals/node` lists. What is compiled for one of
 //! these uses the headers that come with it; nothing is fetched but from npm's registry.
 
-use std::env;
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fmt, fs};
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::{
-    BUILD_TIME_MAX, DriverProgram, InstallMarker, MissingPolicy, VERSION_TIME_MAX, copy_files, run,
-};
+use super::steps::{BUILD_TIME_MAX, MissingPolicy, VERSION_TIME_MAX, copy_files, run};
+use super::{DriverProgram, InstallMarker};
 
 /// What the lab's drivers share: the plan, the Nodes, and what compiles for them.
 pub(super) const SHARED: &str = "node";

@@ -5,9 +5,8 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use super::{
-    BUILD_TIME_MAX, DriverProgram, InstallMarker, MissingPolicy, VERSION_TIME_MAX, copy_files, run,
-};
+use super::steps::{BUILD_TIME_MAX, MissingPolicy, VERSION_TIME_MAX, copy_files, run};
+use super::{DriverProgram, InstallMarker};
 
 /// What the lab's drivers share.
 pub(super) const SHARED: &str = "python";

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde::Serialize;
 
-use super::{VERSION_TIME_MAX, process};
+use super::process;
+use super::steps::VERSION_TIME_MAX;
 
 /// A program, how to see that it works, and who brings it on the systems of [`MANAGERS`].
 struct SetupTool {

@@ -6,10 +6,9 @@ use anyhow::Context;
 use replica::Replica;
 use rusqlite::Connection;
 
-use super::super::execute_plan::PortableRng;
-use super::super::plan::{LabPlan, LabStatement, LabStep, SampleValue};
-use super::PAGE_BYTES;
 use crate::format::whole;
+use crate::sqlite_bench::execute_plan::PortableRng;
+use crate::sqlite_bench::plan::{LabPlan, LabStatement, LabStep, SampleValue};
 use crate::suite::TableHeading;
 
 const LISTS_COUNT: usize = 20;
@@ -192,10 +191,12 @@ fn samples() -> Vec<(&'static str, Vec<SampleValue>)> {
     ]
 }
 
+pub(crate) const PAGE_BYTES: &str = "8192";
+
 #[cfg(test)]
 mod tests {
-    use super::super::super::execute_plan::execute_plan;
     use super::*;
+    use crate::sqlite_bench::execute_plan::execute_plan;
 
     #[test]
     fn every_step_works_on_both_files_and_changes_are_noted_in_the_tracked_one() {

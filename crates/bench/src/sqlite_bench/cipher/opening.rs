@@ -1,12 +1,13 @@
 //! What opening an encrypted file costs: mostly what the cipher takes to make a key of a
 //! passphrase.
 
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::ensure;
 use rusqlite::Connection;
 
-use super::{NONE, check_header};
 use crate::measure::{RoundSample, now};
 use crate::sqlite_bench::execute_plan::choose;
 use crate::suite::{BenchCase, BenchSection};
@@ -92,6 +93,22 @@ fn open(path: &Path, cipher: &str, secret: OpeningSecret) -> anyhow::Result<Conn
     }
     db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(db)
+}
+
+pub(crate) const NONE: &str = "none";
+
+/// Only a file without cipher begins as the file format says
+/// (<https://www.sqlite.org/fileformat.html>).
+pub(crate) fn check_header(path: &Path, cipher: &str) -> anyhow::Result<()> {
+    const PLAIN: &[u8; 16] = b"SQLite format 3\0";
+    let mut header = [0; PLAIN.len()];
+    std::fs::File::open(path)?.read_exact(&mut header)?;
+    ensure!(
+        (header == *PLAIN) == (cipher == NONE),
+        "the file for {cipher} begins with {}",
+        header.escape_ascii()
+    );
+    Ok(())
 }
 
 #[cfg(test)]

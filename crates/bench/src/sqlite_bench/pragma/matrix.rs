@@ -47,8 +47,8 @@ pub(super) fn for_configurations(
 
 #[cfg(test)]
 mod tests {
-    use super::super::catalogue::configurations;
     use super::*;
+    use crate::sqlite_bench::pragma::catalogue::configurations;
 
     #[test]
     fn the_published_stand_first_then_the_baseline_again() {

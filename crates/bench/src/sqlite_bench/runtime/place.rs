@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 
-use super::{SETUP, find};
-use crate::competitors::setup::{InstallMarker, MissingPolicy, MissingTools};
+use crate::competitors::setup::steps::MissingPolicy;
+use crate::competitors::setup::{InstallMarker, MissingTools};
 use crate::competitors::{self, shipped};
 use crate::sqlite_bench::driver::LabDrivers;
+use crate::sqlite_bench::runtime::{CompetitorFilter, CompetitorKind, CompetitorSearch, LabDriver};
 
 /// What setting the shipped drivers up takes, measured: four releases of Node, two libraries compiled
 /// for each, and an environment of Python.
@@ -127,6 +128,18 @@ fn by_library(drivers: &[String]) -> String {
         }
     }
     said.join("; ")
+}
+
+/// What builds the drivers.
+pub(crate) const SETUP: &str = "warren bench runtime --setup";
+
+pub(crate) fn find(
+    place: &DriverFolders,
+    missing: MissingPolicy,
+    bar: &ProgressBar,
+) -> CompetitorSearch<LabDriver> {
+    let wanted = CompetitorFilter { kind: CompetitorKind::Lab, names: None, missing };
+    competitors::find(wanted, &place.drivers, &place.target, bar, LabDriver::start)
 }
 
 #[cfg(test)]

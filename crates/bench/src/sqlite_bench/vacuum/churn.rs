@@ -9,7 +9,6 @@ use engine::Profile;
 use indicatif::ProgressBar;
 use rusqlite::Connection;
 
-use super::megabytes;
 use crate::format::whole;
 use crate::measure::RoundSample;
 use crate::sqlite_bench::configuration::{EffectiveConfiguration, PragmaConfiguration};
@@ -174,6 +173,11 @@ fn state(path: &Path) -> anyhow::Result<[(&'static str, f64); 3]> {
         ("free pages, %", free),
         ("pages out of order, %", backwards),
     ])
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52")]
+pub(crate) fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::TpsDriverPlan;
 use crate::measure::{LatencyStats, RoundSample};
+use crate::tps::competitors::plan::TpsDriverPragmas;
 
 /// Who drives what.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -41,14 +42,6 @@ pub(in crate::tps) struct LatencyPercentiles {
     pub(in crate::tps) p95: f64,
     pub(in crate::tps) p99: f64,
     pub(in crate::tps) max: f64,
-}
-
-/// As SQLite answers the PRAGMAs of these names, on the connection that writes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(in crate::tps) struct TpsDriverPragmas {
-    pub(in crate::tps) journal_mode: String,
-    pub(in crate::tps) synchronous: i64,
-    pub(in crate::tps) cache_size: i64,
 }
 
 impl TpsDriverResult {

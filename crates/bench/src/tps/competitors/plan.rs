@@ -3,10 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
-
-use super::driver_result::TpsDriverPragmas;
-use super::{CONCURRENCY, CompetitorWorkload, WARMUP_SECONDS};
+use serde::{Deserialize, Serialize};
 
 /// One run of a driver.
 #[derive(Clone, Debug, Serialize)]
@@ -62,4 +59,31 @@ impl<'a> TpsDriverPlan<'a> {
             cache_size: -i64::from(self.cache_kib),
         }
     }
+}
+
+/// As SQLite answers the PRAGMAs of these names, on the connection that writes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(in crate::tps) struct TpsDriverPragmas {
+    pub(in crate::tps) journal_mode: String,
+    pub(in crate::tps) synchronous: i64,
+    pub(in crate::tps) cache_size: i64,
+}
+
+/// Callers of a driver, as published.
+pub(crate) const CONCURRENCY: usize = 1_000;
+
+/// Enough for statements to be prepared and the hot pages to be read.
+pub(crate) const WARMUP_SECONDS: f64 = 0.3;
+
+/// What the rivals of one table do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CompetitorWorkload<'a> {
+    /// In WAL mode, with the accounts in it.
+    pub(crate) database: &'a Path,
+    /// What [`write_pairs`] wrote.
+    pub(crate) pairs: &'a Path,
+    pub(crate) cache_kib: u32,
+    pub(crate) synchronous: SynchronousLevel,
+    /// How often a caller reads the credit's balance before its transaction.
+    pub(crate) reads: usize,
 }

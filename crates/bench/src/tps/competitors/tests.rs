@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::tps::competitors::plan::SynchronousLevel;
 
 fn workload() -> CompetitorWorkload<'static> {
     CompetitorWorkload {

@@ -24,7 +24,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Error, NoTls, Statement};
 
-use super::{PostgresSetting, on_off};
+use super::setting::{PostgresSetting, on_off};
 use crate::measure::{LatencyRecorder, RoundSample, now};
 use crate::tps::accounts::{AMOUNT, TransferPair};
 

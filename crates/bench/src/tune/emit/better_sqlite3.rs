@@ -1,6 +1,7 @@
 //! For Node's better-sqlite3, and better-sqlite3-multiple-ciphers, which is called alike.
 
-use super::{PragmaRecipe, check};
+use super::check;
+use super::recipe::PragmaRecipe;
 
 pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("", line);

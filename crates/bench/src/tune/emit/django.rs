@@ -3,7 +3,8 @@
 //! Django sets `foreign_keys` by itself; saying it again does no harm. With the transaction mode, a
 //! transaction that will write waits for its turn at its begin, where waiting is possible.
 
-use super::{PragmaRecipe, python};
+use super::python;
+use super::recipe::PragmaRecipe;
 
 pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("                ", line);

@@ -1,6 +1,7 @@
 //! For drift, with the `sqlite3` package under it: for Dart and Flutter.
 
-use super::{PragmaRecipe, check};
+use super::check;
+use super::recipe::PragmaRecipe;
 
 pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("      ", line);

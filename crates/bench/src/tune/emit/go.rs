@@ -1,7 +1,8 @@
 //! For Go's `database/sql` with modernc.org/sqlite, whose data source name carries PRAGMAs to each
 //! connection of the pool: one that is executed reaches a single connection, and is lost with it.
 
-use super::{PragmaRecipe, check};
+use super::check;
+use super::recipe::PragmaRecipe;
 
 pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("\t\t", line);

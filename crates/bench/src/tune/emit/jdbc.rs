@@ -3,7 +3,8 @@
 //! Its `SQLiteConfig` knows some PRAGMAs, and none of others, such as `wal_autocheckpoint`; it sets them in an
 //! order of its own. So a connection is given them as statements, which a pool can do, too.
 
-use super::{PragmaRecipe, check};
+use super::check;
+use super::recipe::PragmaRecipe;
 
 pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("        ", |name, value| line(name, value) + ",");

@@ -1,7 +1,8 @@
 //! For Python's own `sqlite3`, and modules that are called like it. Frameworks on top of it print
 //! their settings with the same lines.
 
-use super::{PragmaRecipe, check};
+use super::check;
+use super::recipe::PragmaRecipe;
 
 pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("    ", line);

@@ -1,6 +1,7 @@
 //! For Rust's rusqlite; the text is as rustfmt has it.
 
-use super::{PragmaRecipe, check};
+use super::check;
+use super::recipe::PragmaRecipe;
 use crate::format::whole;
 
 pub(super) fn write(recipe: &PragmaRecipe) -> String {

@@ -1,7 +1,8 @@
 //! For Python's `SQLAlchemy`: a listener for each connection of the pool. An asynchronous engine has
 //! it on its `sync_engine`.
 
-use super::{PragmaRecipe, python};
+use super::python;
+use super::recipe::PragmaRecipe;
 
 pub(super) fn write(recipe: &PragmaRecipe) -> String {
     let pragmas = recipe.lines("    ", line);

@@ -10,9 +10,10 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::super::*;
 use crate::competitors::process::{self, DriverProgram};
 use crate::sqlite_bench::plan::LabPlan as PlanOfFile;
+use crate::sqlite_bench::runtime::place::find;
+use crate::sqlite_bench::runtime::*;
 
 const ROWS: i64 = 10;
 const SEED: u32 = 4_294_967_295;

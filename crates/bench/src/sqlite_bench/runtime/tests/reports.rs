@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use super::super::*;
+use crate::sqlite_bench::runtime::*;
 
 const SHARED: &str = include_str!("../../../../../../bench/rivals/python/plan.py");
 
