@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::test_jobs::TestJob;
+use crate::test_jobs::test_job::TestJob;
 
 /// A file that cargo made.
 pub(crate) struct CargoArtifact {

@@ -13,8 +13,10 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::test_jobs::{self, TestFailure, TestJob, TestReport};
-use crate::{build_cache, cargo_artifacts, now, print_line, sanitize, tidy, web};
+use crate::terminal::{now, print_line};
+use crate::test_jobs::test_job::{TestFailure, TestJob};
+use crate::test_jobs::{self, TestReport, test_job};
+use crate::{build_cache, cargo_artifacts, sanitize, tidy, web};
 
 struct CiStep {
     name: &'static str,
@@ -109,7 +111,7 @@ fn run_apart(root: &Path, name: &str) -> Result<(bool, Vec<String>)> {
     // It has the writing end: as long as that is open here, too, the output does not end.
     drop(command);
     let mut lines = VecDeque::new();
-    for line in test_jobs::lines(output) {
+    for line in test_job::lines(output) {
         print_line(&line)?;
         if lines.len() == CHECK_LINES_MAX {
             lines.pop_front();

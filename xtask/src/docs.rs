@@ -9,7 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{cargo_artifacts, print_line};
+use crate::cargo_artifacts;
+use crate::terminal::print_line;
 
 const SETTINGS: &str = "docs/operating/settings.md";
 

@@ -9,17 +9,18 @@ mod docs;
 mod long_tests;
 mod quick_check;
 mod sanitize;
+mod terminal;
 mod test_jobs;
 mod tidy;
 mod web;
 
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
+
+use crate::terminal::print_line;
 
 const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] | cargo xtask tidy \
                      | cargo xtask ci [--retries N] [STEP…] | cargo xtask docs \
@@ -51,16 +52,6 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// The one place that writes to stdout.
-fn print_line(line: impl Display) -> Result<()> {
-    writeln!(io::stdout(), "{line}").context("writing to stdout")
-}
-
-#[expect(clippy::disallowed_methods, reason = "a tool for people may time what it does")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 fn root() -> Result<&'static Path> {

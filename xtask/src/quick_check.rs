@@ -10,7 +10,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::cargo_artifacts::cargo;
-use crate::{ci, print_line, web};
+use crate::terminal::print_line;
+use crate::{ci, web};
 
 pub(crate) fn run(root: &Path, since: Option<&str>) -> Result<bool> {
     let checks_pass = ci::run(root, &["fmt", "tidy", "clippy"])?;

@@ -20,7 +20,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 
 use crate::cargo_artifacts::cargo;
-use crate::print_line;
+use crate::terminal::print_line;
 
 const RUST_FLAGS: &str = "-Zsanitizer=address";
 

@@ -12,18 +12,16 @@
 //!   If it passes then, it is reported as flaky and does not fail the run.
 //! - A program that ends badly without a failed test counts as one failure, named after it.
 
+pub(crate) mod test_job;
 mod test_program;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
-use std::fmt::{self, Display, Formatter};
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::sync::mpsc;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -31,7 +29,8 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 
 use self::test_program::ProgramRun;
-use crate::{now, print_line};
+use crate::terminal::{now, print_line};
+use crate::test_jobs::test_job::{TestFailure, TestJob, lock};
 
 /// Programs that run at one time: most wait, for disks, servers and browsers, a part of theirs.
 const JOBS_COUNT_MAX: usize = 2;
@@ -61,49 +60,12 @@ const LONG: &[&str] = &[
     "web plan-large",
 ];
 
-/// Lines of a program that wait to be read, and those that are kept.
-const LINES_COUNT_MAX: usize = 10_000;
-
 /// How many of the slowest tests are named in the end.
 const SLOWEST_COUNT: usize = 30;
-
-/// How much of the output of a failure is repeated in the end.
-const OUTPUT_LINES_COUNT: usize = 12;
 
 /// Below this much room in memory, temporary files go to the disk: a whole run holds half of it at most,
 /// when the tests of large first syncs run.
 const MEMORY_BYTES_MIN: u64 = 4 << 30;
-
-/// A program that tests.
-pub(crate) struct TestJob {
-    pub(crate) name: String,
-    pub(crate) command: Command,
-    /// Whether it is about the disk, so that its temporary files belong there.
-    pub(crate) is_about_disk: bool,
-    /// Whether its tests can be listed, and run one by one (libtest). Else it runs again as a whole.
-    pub(crate) has_named_tests: bool,
-}
-
-impl TestJob {
-    /// The command for the named tests; for all of them if none is named.
-    fn command(&self, tests: &[&str]) -> Command {
-        let mut command = Command::new(self.command.get_program());
-        command.args(self.command.get_args());
-        for (name, value) in self.command.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        if let Some(folder) = self.command.get_current_dir() {
-            command.current_dir(folder);
-        }
-        if !tests.is_empty() {
-            command.arg("--exact").args(tests);
-        }
-        command
-    }
-}
 
 /// What became of tests.
 #[derive(Default, Debug)]
@@ -114,24 +76,6 @@ pub(crate) struct TestReport {
     flaky: Vec<TestFailure>,
     /// With the seconds that each took.
     durations: Vec<(f64, String)>,
-}
-
-/// A test or a step that failed.
-#[derive(PartialEq, Clone, Debug)]
-pub(crate) struct TestFailure {
-    /// With the name of its job, and a note in brackets if it did not end by itself.
-    name: String,
-    /// Its name in its program, if it can run alone.
-    test: Option<String>,
-    /// The first of its output.
-    output: String,
-}
-
-impl TestFailure {
-    pub(crate) fn new(name: String, test: Option<String>, output: &str) -> Self {
-        let lines: Vec<_> = output.lines().take(OUTPUT_LINES_COUNT).collect();
-        Self { name, test, output: lines.join("\n") }
-    }
 }
 
 /// Splits the arguments of a command into its names and what comes before them: `[--retries N] [NAME…]`.
@@ -270,12 +214,6 @@ impl JobRunner {
     }
 }
 
-impl Display for TestFailure {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        write!(formatter, "FAILED {}\n{}", self.name, self.output)
-    }
-}
-
 impl ProgramRun {
     fn is_passed(&self) -> bool {
         self.failed.is_empty() && self.passed_count > 0
@@ -342,25 +280,4 @@ fn folder_in_memory() -> Result<Option<TempDir>> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("warren-tests-").permissions(Permissions::from_mode(0o755));
     Ok(Some(folder.tempdir_in(SHARED_MEMORY)?))
-}
-
-/// The lines of a program, as they come; one that prints more than is read waits.
-pub(crate) fn lines(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
-    thread::spawn(move || {
-        let mut output = BufReader::new(output);
-        let mut line = Vec::new();
-        while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-            if sender.send(text).is_err() {
-                return;
-            }
-            line.clear();
-        }
-    });
-    receiver
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

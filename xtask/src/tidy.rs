@@ -13,6 +13,9 @@ mod bans;
 mod crate_edges;
 mod dead_files;
 mod file_kinds;
+mod finding;
+mod import_cycles;
+mod import_graph;
 mod markdown;
 mod paths;
 mod private_text;
@@ -23,35 +26,13 @@ mod source_tree;
 mod type_names;
 mod typescript;
 
-use std::fmt;
 use std::path::Path;
 
 use anyhow::Result;
 
-use crate::print_line;
-pub(crate) use crate_edges::metadata;
-use source_tree::SourceTree;
-
-/// A broken rule: where, which, and what to do instead.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct TidyFinding {
-    path: String,
-    line: usize,
-    rule: &'static str,
-    advice: String,
-}
-
-impl TidyFinding {
-    fn new(path: &str, line: usize, rule: &'static str, instead: impl Into<String>) -> TidyFinding {
-        TidyFinding { path: path.to_owned(), line, rule, advice: instead.into() }
-    }
-}
-
-impl fmt::Display for TidyFinding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}: {}", self.path, self.line, self.rule, self.advice)
-    }
-}
+pub(crate) use self::crate_edges::metadata;
+use self::source_tree::SourceTree;
+use crate::terminal::print_line;
 
 pub(crate) fn run(root: &Path) -> Result<bool> {
     let tree = SourceTree::load(root)?;
@@ -60,6 +41,7 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
         bans::check,
         dead_files::check,
         file_kinds::check,
+        import_cycles::check,
         markdown::check,
         paths::check,
         private_text::check,

@@ -26,43 +26,14 @@ mod page;
 mod precompress;
 mod site;
 pub(crate) mod wasm;
+mod web_paths;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
-use crate::print_line;
-
-/// Where things are.
-struct WebPaths {
-    root: PathBuf,
-    /// The npm workspace.
-    web: PathBuf,
-    /// What is made, but for `web/client/dist`.
-    out: PathBuf,
-}
-
-impl WebPaths {
-    fn new(root: &Path) -> Result<Self> {
-        let places =
-            Self { root: root.into(), web: root.join("web"), out: root.join("target/web") };
-        let installed = places.web.join("node_modules/.bin/esbuild").exists();
-        ensure!(installed, "web/node_modules is not there: `make run` installs it (`npm ci`)");
-        Ok(places)
-    }
-
-    /// A program that npm installed; it runs in `web/`.
-    fn npm(&self, program: &str) -> Command {
-        let mut command = Command::new(self.web.join("node_modules/.bin").join(program));
-        command.current_dir(&self.web);
-        command
-    }
-
-    fn dist(&self) -> PathBuf {
-        self.web.join("client/dist")
-    }
-}
+use self::web_paths::WebPaths;
+use crate::terminal::print_line;
 
 pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
     let places = WebPaths::new(root)?;
@@ -100,12 +71,4 @@ fn check(places: &WebPaths) -> Result<bool> {
     let mut tsc = places.npm("tsc");
     let status = tsc.args(["-p", ".", "--noEmit"]).status().context("cannot start tsc")?;
     Ok(status.success())
-}
-
-/// Runs a program that must succeed.
-fn succeed(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("cannot start `{program}`"))?;
-    ensure!(status.success(), "`{program}` failed ({status})");
-    Ok(())
 }

@@ -17,7 +17,7 @@ export const systemTimeSource: TimeSource = {
   random: () => Math.random(),
 };
 
-/** The first pause, and the longest: as in `crates/replica/src/event_stream.rs`. */
+/** The first pause, and the longest: as in `crates/replica/src/transport/event_stream.rs`. */
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 60_000;
 

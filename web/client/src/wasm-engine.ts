@@ -51,7 +51,7 @@ export interface ConnectionLock {
   release(): void;
 }
 
-/** JSON is that of `warren --json` (`crates/replica/src/json.rs`). */
+/** JSON is that of `warren --json` (`crates/replica/src/inspect/json.rs`). */
 export interface ReplicaHandle {
   /** Runs one statement, or several without parameters; the rows are the last one's. */
   run(sql: string, parameters: readonly SqlValue[]): PackedRows & WasmOwned;

@@ -13,7 +13,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{cargo_artifacts, print_line};
+use crate::cargo_artifacts;
+use crate::terminal::print_line;
 
 /// What `cargo fuzz` passes (cargo-fuzz 0.13), but for the address sanitizer: our code is safe Rust.
 const RUST_FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

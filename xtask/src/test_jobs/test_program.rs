@@ -19,8 +19,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{LINES_COUNT_MAX, TestFailure, TestJob, lines, lock};
-use crate::{now, print_line};
+use super::test_job::{LINES_COUNT_MAX, TestFailure, TestJob, lines, lock};
+use crate::terminal::{now, print_line};
 
 /// How often to look whether a test has run for too long.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);

@@ -1,6 +1,6 @@
 //! What is not written in this house, and what to write instead.
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::rust_lexer::{SourceLine, has_word, tokens};
 use super::source_tree::{SourceFile, SourceTree};
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::source_tree::SourceTree;
 
 const RULE: &str = "edge";

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::rust_lexer::tokens;
 use super::source_tree::{SourceFile, SourceTree};
 

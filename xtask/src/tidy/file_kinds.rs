@@ -3,7 +3,7 @@
 //! # Not here
 //! - Lines of a source file → `sizes.rs`, `typescript.rs`.
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::source_tree::SourceTree;
 
 /// The largest file, of recorded cases, has 200,074.

@@ -3,7 +3,7 @@
 //! # Not here
 //! - Paths in backticks → `paths.rs`.
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::source_tree::{SourceFile, SourceTree};
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {

@@ -6,7 +6,7 @@
 //! # Not here
 //! - Links of documents → `markdown.rs`.
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::markdown::prose_lines;
 use super::source_tree::{SourceFile, SourceTree};
 

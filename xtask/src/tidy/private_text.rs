@@ -2,7 +2,7 @@
 //!
 //! The needles are written in two halves, so that this file needs no exception.
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::source_tree::SourceTree;
 
 /// Folders that exist on one machine only. They count where an absolute path starts.

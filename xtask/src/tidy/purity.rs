@@ -1,7 +1,7 @@
 //! `crdt` and `protocol` do no I/O and read no clock, so that they run in a browser and in a
 //! simulator.
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::rust_lexer::has_word;
 use super::source_tree::{SourceFile, SourceTree};
 

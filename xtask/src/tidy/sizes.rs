@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::rust_lexer::outside_test_modules;
 use super::source_tree::{SourceFile, SourceTree};
 

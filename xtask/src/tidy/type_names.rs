@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::rust_lexer::tokens;
 use super::source_tree::{SourceFile, SourceTree};
 

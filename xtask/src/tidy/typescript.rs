@@ -3,7 +3,7 @@
 //! # Not here
 //! - Types → `cargo xtask web --check`. Notes to oneself → `bans.rs`.
 
-use super::TidyFinding;
+use super::finding::TidyFinding;
 use super::source_tree::{SourceFile, SourceTree};
 
 const WIDTH_MAX: usize = 100;

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::WebPaths;
 use super::input_fingerprint::files_below;
 use super::site::{remove, replace};
+use super::web_paths::WebPaths;
 
 /// The list of the files in [`DATA`].
 const INDEX: &str = "data-file-index.txt";

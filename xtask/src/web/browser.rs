@@ -6,17 +6,18 @@
 //! # Not here
 //! - Building the site → `cargo xtask web`. Starting servers and browsers → `web/tests/harness.ts`.
 
+use std::fs;
 use std::io::ErrorKind;
+use std::os::unix;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{fs, os::unix};
 
 use anyhow::{Context, Result, ensure};
 
 use super::input_fingerprint::files_below;
-use super::{WebPaths, succeed};
-use crate::cargo_artifacts;
-use crate::test_jobs::{self, TestJob};
+use super::web_paths::{WebPaths, succeed};
+use crate::test_jobs::test_job::TestJob;
+use crate::{cargo_artifacts, test_jobs};
 
 /// Packages that find their own files, and so are not bundled.
 const EXTERNAL: &[&str] = &["@sqlite.org/sqlite-wasm", "axe-core", "playwright-core"];

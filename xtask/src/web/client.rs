@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use super::{WebPaths, succeed};
+use super::web_paths::{WebPaths, succeed};
 
 /// What the worker fetches.
 const WASM: &str = "replica_bg.wasm";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use blake3::Hasher;
 
-use super::WebPaths;
+use super::web_paths::WebPaths;
 
 /// Files and folders, from the root. What xtask does with them is an input, too.
 const SOURCES: &[&str] = &[

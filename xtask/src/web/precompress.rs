@@ -12,8 +12,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::input_fingerprint::{files_below, has_extension};
-use super::succeed;
-use crate::print_line;
+use super::web_paths::succeed;
+use crate::terminal::print_line;
 
 /// A megabyte: the aim for the first load (issue 7).
 const WASM_BROTLI_BYTES_MAX: u64 = 1_000_000;

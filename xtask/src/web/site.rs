@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use super::asset_names::AssetNames;
 use super::input_fingerprint::files_below;
-use super::{WebPaths, page, precompress, succeed};
+use super::web_paths::{WebPaths, succeed};
+use super::{page, precompress};
 
 /// As `web-assets` knows them again.
 const DIGEST_CHARACTERS: usize = 8;

@@ -1,0 +1,89 @@
+//! A program of tests, how one of its tests fails, and the lines that it prints.
+
+use std::fmt::{self, Display, Formatter};
+use std::io::{BufRead, BufReader, Read};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+
+/// A program that tests.
+pub(crate) struct TestJob {
+    pub(crate) name: String,
+    pub(crate) command: Command,
+    /// Whether it is about the disk, so that its temporary files belong there.
+    pub(crate) is_about_disk: bool,
+    /// Whether its tests can be listed, and run one by one (libtest). Else it runs again as a whole.
+    pub(crate) has_named_tests: bool,
+}
+
+impl TestJob {
+    /// The command for the named tests; for all of them if none is named.
+    pub(crate) fn command(&self, tests: &[&str]) -> Command {
+        let mut command = Command::new(self.command.get_program());
+        command.args(self.command.get_args());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        if let Some(folder) = self.command.get_current_dir() {
+            command.current_dir(folder);
+        }
+        if !tests.is_empty() {
+            command.arg("--exact").args(tests);
+        }
+        command
+    }
+}
+
+/// A test or a step that failed.
+#[derive(PartialEq, Clone, Debug)]
+pub(crate) struct TestFailure {
+    /// With the name of its job, and a note in brackets if it did not end by itself.
+    pub(crate) name: String,
+    /// Its name in its program, if it can run alone.
+    pub(crate) test: Option<String>,
+    /// The first of its output.
+    pub(crate) output: String,
+}
+
+impl TestFailure {
+    pub(crate) fn new(name: String, test: Option<String>, output: &str) -> Self {
+        let lines: Vec<_> = output.lines().take(OUTPUT_LINES_COUNT).collect();
+        Self { name, test, output: lines.join("\n") }
+    }
+}
+
+impl Display for TestFailure {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "FAILED {}\n{}", self.name, self.output)
+    }
+}
+
+/// Lines of a program that wait to be read, and those that are kept.
+pub(crate) const LINES_COUNT_MAX: usize = 10_000;
+
+/// The lines of a program, as they come; one that prints more than is read waits.
+pub(crate) fn lines(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
+    thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if sender.send(text).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    receiver
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How much of the output of a failure is repeated in the end.
+pub(crate) const OUTPUT_LINES_COUNT: usize = 12;

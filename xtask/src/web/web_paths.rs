@@ -1,0 +1,44 @@
+//! Where the pages' sources and results are, and the programs that make one from the other.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// Where things are.
+pub(crate) struct WebPaths {
+    pub(crate) root: PathBuf,
+    /// The npm workspace.
+    pub(crate) web: PathBuf,
+    /// What is made, but for `web/client/dist`.
+    pub(crate) out: PathBuf,
+}
+
+impl WebPaths {
+    pub(crate) fn new(root: &Path) -> Result<Self> {
+        let places =
+            Self { root: root.into(), web: root.join("web"), out: root.join("target/web") };
+        let installed = places.web.join("node_modules/.bin/esbuild").exists();
+        ensure!(installed, "web/node_modules is not there: `make run` installs it (`npm ci`)");
+        Ok(places)
+    }
+
+    /// A program that npm installed; it runs in `web/`.
+    pub(crate) fn npm(&self, program: &str) -> Command {
+        let mut command = Command::new(self.web.join("node_modules/.bin").join(program));
+        command.current_dir(&self.web);
+        command
+    }
+
+    pub(crate) fn dist(&self) -> PathBuf {
+        self.web.join("client/dist")
+    }
+}
+
+/// Runs a program that must succeed.
+pub(crate) fn succeed(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("cannot start `{program}`"))?;
+    ensure!(status.success(), "`{program}` failed ({status})");
+    Ok(())
+}
