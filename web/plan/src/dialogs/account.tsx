@@ -8,19 +8,18 @@ import { useApp } from "../app-context.js";
 import { placeOf, presentPlace, setPresentPlace } from "../databases.js";
 import { countLocal, enterAccount } from "../entering.js";
 import { codeOf, errorText } from "../sync/error-texts.js";
-import { Dialog, Field, PasswordField, Problem } from "../ui/dialog.js";
+import {
+  Dialog,
+  Field,
+  NEW_PASSWORD,
+  PasswordField,
+  Problem,
+  type DialogCloseProps,
+} from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
-import type { DialogCloseProps } from "./dialogs.js";
-import { normalWords, PhraseField } from "./recovery-phrase.js";
+import { normalWords, PhraseField } from "./phrase-field.js";
 
 type AccountDialogMode = "signUp" | "signIn";
-
-/** What a password of an account has to be, wherever one is chosen. */
-export const NEW_PASSWORD = {
-  hint: "At least 8 characters",
-  lengthMin: 8,
-  autocomplete: "new-password",
-} as const;
 
 const LOCKED =
   "The items of this account on this device have a passcode. Open them with it, then sign in.";

@@ -10,10 +10,9 @@ import { describeAgo } from "../data/dates.js";
 import { namesOf, type RowNames } from "../data/names.js";
 import { deviceName, loadNamed } from "../sync/device-names.js";
 import { errorText } from "../sync/error-texts.js";
-import { Dialog, Problem } from "../ui/dialog.js";
+import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
 import { Cells, NAMES } from "./cells.js";
-import type { DialogCloseProps } from "./dialogs.js";
 
 interface ConflictList {
   readonly conflicts: readonly Conflict[];

@@ -10,9 +10,8 @@ import { describeAgo } from "../data/dates.js";
 import { restoreDeleted } from "../data/deleted.js";
 import { deviceName, loadNamed } from "../sync/device-names.js";
 import { errorText } from "../sync/error-texts.js";
-import { Dialog, Problem } from "../ui/dialog.js";
+import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
-import type { DialogCloseProps } from "./dialogs.js";
 
 interface DeletedEntry {
   readonly table: "item" | "list";

@@ -63,7 +63,3 @@ export function Dialogs({
       return <SyncDialog onClose={close} />;
   }
 }
-
-export interface DialogCloseProps {
-  readonly onClose: () => void;
-}

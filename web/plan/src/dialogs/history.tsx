@@ -10,10 +10,9 @@ import { editItem, itemById } from "../data/items.js";
 import type { TodoItem } from "../data/schema.js";
 import { deviceName, loadNamed } from "../sync/device-names.js";
 import { errorText } from "../sync/error-texts.js";
-import { Dialog, Problem } from "../ui/dialog.js";
+import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
 import { Cells } from "./cells.js";
-import type { DialogCloseProps } from "./dialogs.js";
 
 export function HistoryDialog({
   item,

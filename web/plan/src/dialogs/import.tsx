@@ -12,10 +12,9 @@ import { UnreadableFile, type FileFlaw } from "../data/import/unreadable.js";
 import { importItems } from "../data/csv-transfer.js";
 import { errorText } from "../sync/error-texts.js";
 import { count, counted } from "../sync/sync-indicator.js";
-import { Dialog, Problem } from "../ui/dialog.js";
+import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
-import type { DialogCloseProps } from "./dialogs.js";
 import { ImportPreview } from "./import-preview.js";
 
 interface ChosenFile {

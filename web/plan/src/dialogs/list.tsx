@@ -8,9 +8,8 @@ import { moveItem, quote } from "../data/items.js";
 import { addList, colourOf, COLOURS, editList, removeList } from "../data/lists.js";
 import type { TodoItem, TodoList } from "../data/schema.js";
 import { focusQuickAdd } from "../shortcuts.js";
-import { Dialog, Field } from "../ui/dialog.js";
+import { Dialog, Field, type DialogCloseProps } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
-import type { DialogCloseProps } from "./dialogs.js";
 
 export function ListDialog({
   list,

@@ -6,9 +6,8 @@ import type { JSX } from "preact";
 import { useApp } from "../app-context.js";
 import { awaitConfirmation } from "../sync/confirmation.js";
 import { errorText } from "../sync/error-texts.js";
-import { Dialog, Problem } from "../ui/dialog.js";
+import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useTask } from "../ui/hooks.js";
-import type { DialogCloseProps } from "./dialogs.js";
 
 export function NewAccountDialog({ onClose }: DialogCloseProps): JSX.Element {
   const { db, openDialog: show, toast } = useApp();

@@ -7,9 +7,8 @@ import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { setPasscode } from "../databases.js";
 import { codeOf, errorText } from "../sync/error-texts.js";
-import { Dialog, PasswordField, Problem } from "../ui/dialog.js";
+import { Dialog, PasswordField, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
-import type { DialogCloseProps } from "./dialogs.js";
 import { WordsCheck } from "./words-check.js";
 
 const LENGTH_MIN = 6;
@@ -121,12 +120,7 @@ function PasscodeForm({ change, onClose, onBusy }: FormProps): JSX.Element {
         </>
       )}
       <div class="button-row button-row-end">
-        <button
-          type="button"
-          class="button button-quiet"
-          disabled={task.isBusy}
-          onClick={onClose}
-        >
+        <button type="button" class="button button-quiet" disabled={task.isBusy} onClick={onClose}>
           Cancel
         </button>
         <button

@@ -5,10 +5,14 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { codeOf, errorText } from "../sync/error-texts.js";
-import { Dialog, PasswordField, Problem } from "../ui/dialog.js";
+import {
+  Dialog,
+  NEW_PASSWORD,
+  PasswordField,
+  Problem,
+  type DialogCloseProps,
+} from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
-import { NEW_PASSWORD } from "./account.js";
-import type { DialogCloseProps } from "./dialogs.js";
 
 /** After these the password is what it was. After other failures it may have been changed. */
 const REFUSALS: ReadonlySet<string | undefined> = new Set([

@@ -7,11 +7,11 @@ import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { isUnconfirmed } from "../sync/confirmation.js";
 import { errorText } from "../sync/error-texts.js";
-import { Dialog, Field, Problem } from "../ui/dialog.js";
+import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { saveFile } from "../ui/files.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
-import type { DialogCloseProps } from "./dialogs.js";
+import { normalWords, PhraseField, wordsCount } from "./phrase-field.js";
 import { WordsCheck } from "./words-check.js";
 
 export function PhraseDialog({ onClose }: DialogCloseProps): JSX.Element {
@@ -132,43 +132,4 @@ export function EnterPhraseDialog({ onClose }: DialogCloseProps): JSX.Element {
       </form>
     </Dialog>
   );
-}
-
-interface PhraseFieldProps {
-  readonly words: string;
-  readonly onInput: (words: string) => void;
-}
-
-export function PhraseField({ words, onInput }: PhraseFieldProps): JSX.Element {
-  return (
-    <Field label="Recovery phrase" hint={`${wordsCount(words)} of 24 words`}>
-      {({ id, hint }) => (
-        <textarea
-          id={id}
-          aria-describedby={hint}
-          class="phrase-input"
-          rows={4}
-          required
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          value={words}
-          onInput={(event) => onInput(event.currentTarget.value)}
-        />
-      )}
-    </Field>
-  );
-}
-
-/** One space between two words; without the numbers of a list. */
-export function normalWords(words: string): string {
-  return words
-    .split(/[\s\d.,:;()–-]+/)
-    .filter((word) => word !== "")
-    .join(" ");
-}
-
-function wordsCount(words: string): number {
-  const normal = normalWords(words);
-  return normal === "" ? 0 : normal.split(" ").length;
 }

@@ -1,20 +1,16 @@
 /**
  * Settings, and one's data: look, account, import, export.
  */
-import type { WarrenDatabase } from "@warren/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
-import { dayOf } from "../data/dates.js";
-import { exportCsv } from "../data/csv-transfer.js";
+import { saveCsv, saveDatabase } from "../export.js";
 import { awaitConfirmation } from "../sync/confirmation.js";
 import { errorText } from "../sync/error-texts.js";
 import { readTheme, setTheme, THEMES, type Theme } from "../theme.js";
-import { Dialog, Problem } from "../ui/dialog.js";
-import { saveFile } from "../ui/files.js";
+import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import { Icon, type IconName } from "../ui/icons.js";
-import type { DialogCloseProps } from "./dialogs.js";
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
   system: "System",
@@ -22,18 +18,11 @@ const THEME_NAMES: Readonly<Record<Theme, string>> = {
   dark: "Dark",
 };
 
-export async function saveDatabase(db: WarrenDatabase): Promise<void> {
-  const name = `plan-${dayOf(new Date())}.db`;
-  saveFile(name, "application/vnd.sqlite3", await db.export());
-}
-
 export function SettingsDialog({ onClose }: DialogCloseProps): JSX.Element {
   const app = useApp();
   const { db } = app;
   const status = useStatus(db);
   const task = useTask();
-  const saveCsv = async (): Promise<void> =>
-    saveFile(`plan-${dayOf(new Date())}.csv`, "text/csv", await exportCsv(db));
   const encrypt = async (): Promise<void> => {
     awaitConfirmation(db);
     await db.createPhrase();
@@ -117,7 +106,11 @@ export function SettingsDialog({ onClose }: DialogCloseProps): JSX.Element {
             label="Import a file"
             onClick={() => app.openDialog({ kind: "import" })}
           />
-          <Entry icon="download" label="Export as CSV" onClick={() => task.run(saveCsv)} />
+          <Entry
+            icon="download"
+            label="Export as CSV"
+            onClick={() => task.run(() => saveCsv(db))}
+          />
           <Entry
             icon="download"
             label="Export the database file (SQLite)"

@@ -3,8 +3,7 @@
  */
 import type { JSX } from "preact";
 import { SHORTCUTS } from "../shortcuts.js";
-import { Dialog } from "../ui/dialog.js";
-import type { DialogCloseProps } from "./dialogs.js";
+import { Dialog, type DialogCloseProps } from "../ui/dialog.js";
 
 /** Words between keys, which are no keys. */
 const WORDS: ReadonlySet<string> = new Set(["or", "then"]);

@@ -7,9 +7,8 @@ import { useApp } from "../app-context.js";
 import { erase } from "../databases.js";
 import { errorText } from "../sync/error-texts.js";
 import { count } from "../sync/sync-indicator.js";
-import { Dialog, Problem } from "../ui/dialog.js";
+import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
-import type { DialogCloseProps } from "./dialogs.js";
 import { WordsCheck } from "./words-check.js";
 
 type SignOutChoice = "keep" | "remove";

@@ -6,15 +6,14 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useApp, type AppContextValue } from "../app-context.js";
 import { describeAgo } from "../data/dates.js";
+import { saveDatabase } from "../export.js";
 import { lossesText } from "../sync/losses.js";
 import { useSyncIndicator } from "../sync/pill.js";
 import { errorText } from "../sync/error-texts.js";
 import { count, type SyncRemedy } from "../sync/sync-indicator.js";
-import { Dialog, Problem } from "../ui/dialog.js";
+import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useStatus, useTask, type AsyncTask } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
-import { saveDatabase } from "./settings.js";
-import type { DialogCloseProps } from "./dialogs.js";
 
 export function SyncDialog({ onClose }: DialogCloseProps): JSX.Element {
   const app = useApp();

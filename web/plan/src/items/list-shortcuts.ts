@@ -11,7 +11,7 @@ import { checkItem, removeItem, reorderItem } from "../data/items.js";
 import type { TodoItem } from "../data/schema.js";
 import type { PlanView } from "../data/views.js";
 import { useLatest } from "../ui/hooks.js";
-import { rowCount, type ListCursor, type VisibleRowCounts } from "./list-view.js";
+import { rowCount, type ListCursor, type VisibleRowCounts } from "./list-rows.js";
 
 interface ListShortcutsOptions {
   readonly scroller: { readonly current: HTMLElement | null };

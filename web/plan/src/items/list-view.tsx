@@ -23,18 +23,8 @@ import { usePrinting, usePrintWhenDrawn } from "../ui/printing.js";
 import { blocksOf, useVisible, type VisibleRange } from "../ui/virtual-list.js";
 import { EmptyView } from "./empty-state.js";
 import { useListKeys } from "./list-shortcuts.js";
+import { rowCount, type ListCursor, type VisibleRowCounts } from "./list-rows.js";
 import { ItemRow, type RowEvents } from "./row.js";
-
-/** How many rows of which kind a view has. */
-export interface VisibleRowCounts {
-  readonly open: number;
-  readonly done: number;
-  readonly isDoneShown: boolean;
-}
-
-export function rowCount({ open, done, isDoneShown }: VisibleRowCounts): number {
-  return open + (done > 0 ? 1 : 0) + (isDoneShown ? done : 0);
-}
 
 type ItemCounts = { readonly open: number; readonly done: number };
 
@@ -88,13 +78,6 @@ function itemsByRow(
 
 /** So that no browser has to draw a hundred pages at once; the rest is told. */
 const PRINTED_MAX = 2_000;
-
-/** Where the user is in the list. */
-export interface ListCursor {
-  readonly index: number;
-  /** Followed when the row moves; `undefined`: whatever stands there. */
-  readonly id: string | undefined;
-}
 
 export function ListView({ view }: { readonly view: PlanView }): JSX.Element {
   const app = useApp();

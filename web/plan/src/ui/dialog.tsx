@@ -7,6 +7,11 @@ import { useId } from "preact/hooks";
 import { Icon } from "./icons.js";
 import { Sheet } from "./sheet.js";
 
+/** What every dialog of the app is given. */
+export interface DialogCloseProps {
+  readonly onClose: () => void;
+}
+
 interface DialogProps {
   readonly title: string;
   /** Left out: it closes only by what is in it. */
@@ -68,6 +73,13 @@ export function Field({ label, hint, children }: FieldProps): JSX.Element {
     </div>
   );
 }
+
+/** What a password of an account has to be, wherever one is chosen. */
+export const NEW_PASSWORD = {
+  hint: "At least 8 characters",
+  lengthMin: 8,
+  autocomplete: "new-password",
+} as const;
 
 interface PasswordProps {
   readonly label: string;
