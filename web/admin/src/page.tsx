@@ -5,13 +5,13 @@ import type { JSX } from "preact";
 import { Accounts } from "./accounts";
 import type { ServerOverview, Readiness } from "./admin-api";
 import { Brand } from "./brand";
-import { Charts } from "./charts";
+import { Charts } from "./charts/charts";
+import { Tiles } from "./charts/tiles";
 import { duration, several } from "./format";
 import { Maintenance } from "./maintenance";
 import { useSession } from "./session";
 import type { AdminSession, ConnectionState } from "./session";
 import { NoToken, SignIn } from "./sign-in";
-import { Tiles } from "./tiles";
 
 export function Page(): JSX.Element {
   const session = useSession();

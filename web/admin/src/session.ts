@@ -9,8 +9,8 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
 import { isEnabled, overview, AdminApiError } from "./admin-api";
 import type { ServerOverview } from "./admin-api";
-import { EMPTY, withSample } from "./chart-history";
-import type { ChartHistory } from "./chart-history";
+import { EMPTY, withSample } from "./charts/chart-history";
+import type { ChartHistory } from "./charts/chart-history";
 
 const KEY = "warren-admin-token";
 const STEP_MS = 1_000;

@@ -9,7 +9,7 @@ import {
   withSample,
   SPAN_MS,
   type ChartHistory,
-} from "../../admin/src/chart-history.js";
+} from "../../admin/src/charts/chart-history.js";
 
 const BOUNDS = [0.001, 0.01, 0.1];
 

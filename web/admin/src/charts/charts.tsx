@@ -5,7 +5,7 @@
  */
 import type { JSX } from "preact";
 
-import { rate, seconds } from "./format";
+import { rate, seconds } from "../format";
 import { SPAN_MS } from "./chart-history";
 import type { ChartHistory, ChartPoint } from "./chart-history";
 

@@ -1,8 +1,8 @@
 /** The numbers of this moment. */
 import type { JSX } from "preact";
 
-import type { ServerOverview } from "./admin-api";
-import { bytes, count, percent, seconds } from "./format";
+import type { ServerOverview } from "../admin-api";
+import { bytes, count, percent, seconds } from "../format";
 
 interface Tile {
   readonly name: string;
