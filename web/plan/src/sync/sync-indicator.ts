@@ -122,79 +122,85 @@ function syncing(progress: SyncProgress | undefined): SyncIndicator {
   };
 }
 
+interface SyncFailureText {
+  readonly label: string;
+  readonly detail: string;
+  readonly remedy: SyncRemedy;
+}
+
+const WRONG_PHRASE: SyncFailureText = {
+  label: "Wrong recovery phrase",
+  detail: "The phrase on this device is not the one your items are encrypted with.",
+  remedy: "phrase",
+};
+
 /** What a code means to people, and what they can do. */
-function failed(error: ErrorInfo, status: DatabaseStatus): SyncIndicator {
-  const unsent = status.unsent === 0 ? "" : ` ${changes(status.unsent)} wait here, none is lost.`;
-  const bad = (label: string, detail: string, remedy?: SyncRemedy): SyncIndicator => ({
-    tone: "bad",
-    label,
-    detail: detail + unsent,
-    ...(remedy === undefined ? {} : { remedy }),
-  });
-  switch (error.code) {
-    case "invalid_token":
-      return bad(
-        "Signed out",
-        "This device was signed out, so it no longer syncs. Your items stay here. Sign in to " +
-          "sync them again, with the new password if it was changed.",
-        "signIn",
-      );
-    case "wrong_password":
-      return bad("Sign in again", "The password was changed. Sign in with the new one.", "signIn");
-    case "sealed":
-      return bad(
-        "Recovery phrase needed",
-        "Your items are encrypted from end to end. Enter the recovery phrase to read them here.",
-        "phrase",
-      );
-    case "wrong_phrase":
-    case "already_sealed":
-      return bad(
-        "Wrong recovery phrase",
-        "The phrase on this device is not the one your items are encrypted with.",
-        "phrase",
-      );
-    case "new_account":
-      return bad(
-        "Not synced yet",
-        "This account has no items yet. Say whether it is new, before anything is sent.",
-        "begin",
-      );
-    case "account_plain":
-      return bad(
-        "Not your account?",
-        "The server says that this account is not encrypted from end to end, but your items here " +
-          "are. Nothing was sent.",
-        "retry",
-      );
-    case "unproved_phrase":
-      return bad(
-        "Nothing opens yet",
-        "There is nothing on the server yet that your recovery phrase opens. Open Plan on the " +
-          "device that made it.",
-        "begin",
-      );
-    case "quota_exceeded":
-      return bad(
-        "Account is full",
-        `The server takes no more: ${error.message}. Ask its operator for more room.`,
-        "retry",
-      );
-    case "storage_full":
-      return bad(
-        "This device is full",
-        "There is no room left to save on this device. Free some; to be safe, export your items.",
-        "export",
-      );
-    case "clock_drift":
-      return bad(
-        "Check the clock",
-        "This device’s clock is wrong. Set it right, then try again.",
-        "retry",
-      );
-    default:
-      return bad("Sync failed", `${sentence(error.message)} (${error.code})`, "retry");
+const FAILURES: Readonly<Record<string, SyncFailureText>> = {
+  account_plain: {
+    label: "Not your account?",
+    detail:
+      "The server says that this account is not encrypted from end to end, but your items here " +
+      "are. Nothing was sent.",
+    remedy: "retry",
+  },
+  already_sealed: WRONG_PHRASE,
+  clock_drift: {
+    label: "Check the clock",
+    detail: "This device’s clock is wrong. Set it right, then try again.",
+    remedy: "retry",
+  },
+  invalid_token: {
+    label: "Signed out",
+    detail:
+      "This device was signed out, so it no longer syncs. Your items stay here. Sign in to " +
+      "sync them again, with the new password if it was changed.",
+    remedy: "signIn",
+  },
+  new_account: {
+    label: "Not synced yet",
+    detail: "This account has no items yet. Say whether it is new, before anything is sent.",
+    remedy: "begin",
+  },
+  sealed: {
+    label: "Recovery phrase needed",
+    detail:
+      "Your items are encrypted from end to end. Enter the recovery phrase to read them here.",
+    remedy: "phrase",
+  },
+  storage_full: {
+    label: "This device is full",
+    detail:
+      "There is no room left to save on this device. Free some; to be safe, export your items.",
+    remedy: "export",
+  },
+  unproved_phrase: {
+    label: "Nothing opens yet",
+    detail:
+      "There is nothing on the server yet that your recovery phrase opens. Open Plan on the " +
+      "device that made it.",
+    remedy: "begin",
+  },
+  wrong_password: {
+    label: "Sign in again",
+    detail: "The password was changed. Sign in with the new one.",
+    remedy: "signIn",
+  },
+  wrong_phrase: WRONG_PHRASE,
+};
+
+function failureText({ code, message }: ErrorInfo): SyncFailureText {
+  if (code === "quota_exceeded") {
+    const detail = `The server takes no more: ${message}. Ask its operator for more room.`;
+    return { label: "Account is full", detail, remedy: "retry" };
   }
+  const unknown = `${sentence(message)} (${code})`;
+  return FAILURES[code] ?? { label: "Sync failed", detail: unknown, remedy: "retry" };
+}
+
+function failed(error: ErrorInfo, status: DatabaseStatus): SyncIndicator {
+  const { label, detail, remedy } = failureText(error);
+  const unsent = status.unsent === 0 ? "" : ` ${changes(status.unsent)} wait here, none is lost.`;
+  return { tone: "bad", label, detail: detail + unsent, remedy };
 }
 
 function ago(status: DatabaseStatus, nowMs: number): string {
