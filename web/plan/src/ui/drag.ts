@@ -28,84 +28,100 @@ interface DragOptions {
   readonly onDrop: (drag: DragState) => void;
 }
 
+/** The row that is dragged. */
+export type DraggedRow = Pick<DragState, "index" | "id" | "title">;
+
 export interface DragControls {
   readonly drag: DragState | undefined;
-  readonly begin: (event: PointerEvent, row: Pick<DragState, "index" | "id" | "title">) => void;
+  readonly begin: (event: PointerEvent, row: DraggedRow) => void;
 }
 
 const BEGIN_PX = 5;
 const EDGE_PX = 56;
 
+/** The drag that goes on, and what begins one when a pointer goes down on a row. */
 export function useDrag(options: DragOptions): DragControls {
   const [drag, setDrag] = useState<DragState>();
   const latest = useLatest(options);
-  const cleanup = useRef<() => void>(() => undefined);
-  useEffect(() => () => cleanup.current(), []);
-
-  const begin = (down: PointerEvent, row: Pick<DragState, "index" | "id" | "title">): void => {
-    if (down.button !== 0) return;
-    let current: DragState | undefined;
-    let frame = 0;
-    let last: PointerEvent = down;
-    const update = (): void => {
-      const { scroller, rowHeight, sortable } = latest.current;
-      current = { ...row, ...targetAt(last, scroller.current, rowHeight, sortable) };
-      setDrag(current);
-    };
-    const scroll = (): void => {
-      const element = latest.current.scroller.current;
-      if (current !== undefined && element !== null && current.listId === undefined) {
-        const box = element.getBoundingClientRect();
-        const over = Math.max(0, last.clientY - (box.bottom - EDGE_PX));
-        const under = Math.max(0, box.top + EDGE_PX - last.clientY);
-        const before = element.scrollTop;
-        element.scrollTop += (Math.min(over, EDGE_PX) - Math.min(under, EDGE_PX)) / 4;
-        if (element.scrollTop !== before) update();
-      }
-      frame = requestAnimationFrame(scroll);
-    };
-    const onMove = (event: PointerEvent): void => {
-      if (event.pointerId !== down.pointerId) return;
-      last = event;
-      const far = Math.hypot(event.clientX - down.clientX, event.clientY - down.clientY);
-      if (current === undefined && far < BEGIN_PX) return;
-      if (current === undefined) {
-        document.documentElement.classList.add("dragging");
-        frame = requestAnimationFrame(scroll);
-      }
-      update();
-    };
-    const end = (): void => {
-      cancelAnimationFrame(frame);
-      document.documentElement.classList.remove("dragging");
-      removeEventListener("pointermove", onMove);
-      removeEventListener("pointerup", onUp);
-      removeEventListener("pointercancel", end);
-      removeEventListener("keydown", onKey, true);
-      setDrag(undefined);
-    };
-    const onUp = (event: PointerEvent): void => {
-      if (event.pointerId !== down.pointerId) return;
-      const dropped = current;
-      end();
-      if (dropped === undefined) return;
-      // The click that follows belongs to the drag.
-      addEventListener("click", stopClick, { capture: true, once: true });
-      setTimeout(() => removeEventListener("click", stopClick, true), 0);
-      latest.current.onDrop(dropped);
-    };
-    const onKey = (event: KeyboardEvent): void => {
-      if (event.key !== "Escape" || current === undefined) return;
-      event.stopPropagation();
-      end();
-    };
-    addEventListener("pointermove", onMove);
-    addEventListener("pointerup", onUp);
-    addEventListener("pointercancel", end);
-    addEventListener("keydown", onKey, true);
-    cleanup.current = end;
+  const cancel = useRef<() => void>(() => undefined);
+  useEffect(() => () => cancel.current(), []);
+  const begin = (down: PointerEvent, row: DraggedRow): void => {
+    if (down.button === 0) cancel.current = startDrag(down, row, latest, setDrag);
   };
   return { drag, begin };
+}
+
+/** Follows the pointer until it is up. Returns what ends the drag without a change. */
+function startDrag(
+  down: PointerEvent,
+  row: DraggedRow,
+  options: { readonly current: DragOptions },
+  onChange: (drag: DragState | undefined) => void,
+): () => void {
+  let current: DragState | undefined;
+  let frame = 0;
+  let last: PointerEvent = down;
+  const update = (): void => {
+    const { scroller, rowHeight, sortable } = options.current;
+    current = { ...row, ...targetAt(last, scroller.current, rowHeight, sortable) };
+    onChange(current);
+  };
+  const scroll = (): void => {
+    const element = options.current.scroller.current;
+    const isOverRows = current !== undefined && current.listId === undefined;
+    if (isOverRows && element !== null && scrollAtEdge(element, last.clientY)) update();
+    frame = requestAnimationFrame(scroll);
+  };
+  const onMove = (event: PointerEvent): void => {
+    if (event.pointerId !== down.pointerId) return;
+    last = event;
+    const far = Math.hypot(event.clientX - down.clientX, event.clientY - down.clientY);
+    if (current === undefined && far < BEGIN_PX) return;
+    if (current === undefined) {
+      document.documentElement.classList.add("dragging");
+      frame = requestAnimationFrame(scroll);
+    }
+    update();
+  };
+  const end = (): void => {
+    cancelAnimationFrame(frame);
+    document.documentElement.classList.remove("dragging");
+    removeEventListener("pointermove", onMove);
+    removeEventListener("pointerup", onUp);
+    removeEventListener("pointercancel", end);
+    removeEventListener("keydown", onKey, true);
+    onChange(undefined);
+  };
+  const onUp = (event: PointerEvent): void => {
+    if (event.pointerId !== down.pointerId) return;
+    const dropped = current;
+    end();
+    if (dropped === undefined) return;
+    // The click that follows belongs to the drag.
+    addEventListener("click", stopClick, { capture: true, once: true });
+    setTimeout(() => removeEventListener("click", stopClick, true), 0);
+    options.current.onDrop(dropped);
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key !== "Escape" || current === undefined) return;
+    event.stopPropagation();
+    end();
+  };
+  addEventListener("pointermove", onMove);
+  addEventListener("pointerup", onUp);
+  addEventListener("pointercancel", end);
+  addEventListener("keydown", onKey, true);
+  return end;
+}
+
+/** Scrolls while the pointer is near the upper or the lower edge; whether that moved the rows. */
+function scrollAtEdge(element: HTMLElement, clientY: number): boolean {
+  const box = element.getBoundingClientRect();
+  const over = Math.max(0, clientY - (box.bottom - EDGE_PX));
+  const under = Math.max(0, box.top + EDGE_PX - clientY);
+  const before = element.scrollTop;
+  element.scrollTop += (Math.min(over, EDGE_PX) - Math.min(under, EDGE_PX)) / 4;
+  return element.scrollTop !== before;
 }
 
 function stopClick(event: Event): void {
