@@ -1,148 +1,112 @@
 /**
- * The items of a view, drawn as far as they are on the screen, and how one moves among them.
- *
- * Rows are: the open items, then, if there are finished ones, a row that shows and hides these,
- * then these. Only blocks of rows near the window are read from the database.
+ * The items of a view, drawn as far as they are on the screen, and what is done with them there:
+ * with the pointer here, with the keys in `list-shortcuts.ts`.
  */
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useApp } from "../app-context.js";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useApp, type AppContextValue } from "../app-context.js";
 import { checkItem, moveItem, reorderItem } from "../data/items.js";
 import type { TodoItem } from "../data/schema.js";
-import {
-  countQuery,
-  windowQuery,
-  type SqlQuery,
-  type RowRange,
-  type PlanView,
-} from "../data/views.js";
+import type { PlanView } from "../data/views.js";
 import { count } from "../sync/sync-indicator.js";
-import { useDrag, type DragState } from "../ui/drag.js";
-import { PHONE, useLatest, useMedia, useRows } from "../ui/hooks.js";
-import { usePrinting, usePrintWhenDrawn } from "../ui/printing.js";
-import { blocksOf, useVisible, type VisibleRange } from "../ui/virtual-list.js";
+import { useDrag, type DragControls, type DragState } from "../ui/drag.js";
+import { PHONE, useLatest, useMedia } from "../ui/hooks.js";
 import { EmptyView } from "./empty-state.js";
+import {
+  useListCursor,
+  useListRows,
+  type ListCursor,
+  type ListRows,
+  type VisibleRowCounts,
+} from "./list-rows.js";
 import { useListKeys } from "./list-shortcuts.js";
-import { rowCount, type ListCursor, type VisibleRowCounts } from "./list-rows.js";
 import { ItemRow, type RowEvents } from "./row.js";
-
-type ItemCounts = { readonly open: number; readonly done: number };
-
-interface LoadedWindow {
-  readonly query: SqlQuery;
-  readonly open: RowRange;
-  readonly done: RowRange;
-}
-
-/** What was asked for, so that an answer that comes later is put in its place. */
-const loadedByQuery = new WeakMap<SqlQuery, LoadedWindow>();
-
-/** Which items stand in these rows. */
-function loadOf(
-  view: PlanView,
-  now: Parameters<typeof windowQuery>[1],
-  rows: VisibleRange,
-  extent: VisibleRowCounts,
-): LoadedWindow {
-  const { open, isDoneShown } = extent;
-  const range = (first: number, end: number): RowRange => ({
-    offset: Math.max(0, first),
-    count: Math.max(0, end - Math.max(0, first)),
-  });
-  const openRange = range(
-    Math.min(rows.first, open),
-    Math.min(rows.end, Math.max(open, rows.first)),
-  );
-  const doneRange = isDoneShown ? range(rows.first - open - 1, rows.end - open - 1) : range(0, 0);
-  const query = windowQuery(view, now, openRange, doneRange);
-  const loaded = { query, open: openRange, done: doneRange };
-  loadedByQuery.set(query, loaded);
-  return loaded;
-}
-
-/** The items that are loaded, by their row. */
-function itemsByRow(
-  items: readonly TodoItem[],
-  loaded: LoadedWindow,
-  open: number,
-): Map<number, TodoItem> {
-  const byRow = new Map<number, TodoItem>();
-  let openAt = loaded.open.offset;
-  let doneAt = loaded.done.offset + open + 1;
-  for (const item of items) {
-    if (item.done_ms === null) byRow.set(openAt++, item);
-    else byRow.set(doneAt++, item);
-  }
-  return byRow;
-}
-
-/** So that no browser has to draw a hundred pages at once; the rest is told. */
-const PRINTED_MAX = 2_000;
 
 export function ListView({ view }: { readonly view: PlanView }): JSX.Element {
   const app = useApp();
-  const { db, now } = app;
   const isPhone = useMedia(PHONE);
   const rowHeight = isPhone ? 60 : 46;
   const scroller = useRef<HTMLDivElement>(null);
   const [isDoneShown, setDoneShown] = useState(view.kind === "search");
-  const counts = useRows<ItemCounts>(db, countQuery(view, now))?.rows[0];
-  const extent: VisibleRowCounts = {
-    open: counts?.open ?? 0,
-    done: counts?.done ?? 0,
-    isDoneShown,
-  };
-  const total = rowCount(extent);
-  const onScreen = useVisible(scroller, rowHeight, total);
-  const printing = usePrinting();
-  const onPaper = { first: 0, end: Math.min(total, PRINTED_MAX) };
-  const visible = printing === "no" ? onScreen : onPaper;
-  const blocks = blocksOf(visible);
-  const load = loadOf(view, now, blocks, extent);
-  const answer = useRows<TodoItem>(db, load.query);
-  const items = useMemo(() => {
-    const answered = answer === undefined ? undefined : loadedByQuery.get(answer.query);
-    if (answer === undefined || answered === undefined) return new Map<number, TodoItem>();
-    return itemsByRow(answer.rows, answered, extent.open);
-  }, [answer, extent.open]);
-
-  const missing = total - (extent.done > 0 ? 1 : 0) - items.size;
-  usePrintWhenDrawn(printing, missing <= total - onPaper.end);
-
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    // The rows stand under what is above them, whatever room the scroll bar takes.
-    const gutter = element === null ? 0 : (element.offsetWidth - element.clientWidth) / 2;
-    element?.style.setProperty("--gutter", `${gutter}px`);
-  }, []);
-  const [cursor, setCursor] = useState<ListCursor>({ index: 0, id: undefined });
-  useEffect(() => {
-    for (const [index, item] of items) {
-      if (item.id === cursor.id && index !== cursor.index) setCursor({ index, id: item.id });
-    }
-  }, [items]);
+  const rows = useListRows({ view, isDoneShown, scroller, rowHeight });
+  const { extent, total, items, missing } = rows;
+  useGutter(scroller);
+  const [cursor, setCursor] = useListCursor(items);
   useListKeys({ scroller, rowHeight, extent, items, cursor, setCursor, view });
-
   const isSortable = view.kind === "list";
-  const onDrop = (drag: DragState): void => {
-    const dragged = items.get(drag.index);
-    if (dragged === undefined || dragged.id !== drag.id) return;
-    const list = app.lists.find((known) => known.id === drag.listId);
-    if (list !== undefined) void app.perform(moveItem(db, dragged, list));
-    if (drag.target === undefined) return;
-    if (drag.target === drag.index || drag.target === drag.index + 1) return;
-    const after = drag.target === 0 ? undefined : items.get(drag.target - 1);
-    void app.perform(reorderItem(db, dragged, after?.id));
-  };
   const { drag, begin } = useDrag({
     scroller,
     rowHeight,
     sortable: isSortable ? extent.open : 0,
-    onDrop,
+    onDrop: (dropped) => dropItem(app, items, dropped),
   });
+  const events = useRowEvents(app, setCursor, begin);
+  return (
+    <div
+      class={`scroller${isSortable ? " sortable" : ""}`}
+      ref={scroller}
+      data-testid="scroller"
+      role="region"
+      aria-label="Items"
+      tabIndex={-1}
+    >
+      {rows.isCounted && total === 0 && <EmptyView view={view} />}
+      {total > 0 && (
+        <Rows
+          rows={rows}
+          view={view}
+          rowHeight={rowHeight}
+          cursor={cursor}
+          draggedId={drag?.id}
+          on={events}
+          onToggleDone={() => setDoneShown(!isDoneShown)}
+        />
+      )}
+      {rows.printing === "now" && missing > 0 && <p>and {count(missing)} more</p>}
+      {drag?.target !== undefined && (
+        <div class="drop-line" style={{ transform: `translateY(${drag.target * rowHeight}px)` }} />
+      )}
+      {drag !== undefined && (
+        <div class="ghost" style={{ transform: `translate(${drag.x}px, ${drag.y}px)` }}>
+          {drag.title}
+        </div>
+      )}
+    </div>
+  );
+}
 
+/** Keeps the rows under what is above them, whatever room the scroll bar takes. */
+function useGutter(scroller: { readonly current: HTMLElement | null }): void {
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    const gutter = element === null ? 0 : (element.offsetWidth - element.clientWidth) / 2;
+    element?.style.setProperty("--gutter", `${gutter}px`);
+  }, []);
+}
+
+/** Moves an item to the list or to the place that it was dropped on. */
+function dropItem(
+  app: AppContextValue,
+  items: ReadonlyMap<number, TodoItem>,
+  { index, id, target, listId }: DragState,
+): void {
+  const item = items.get(index);
+  if (item === undefined || item.id !== id) return;
+  const list = app.lists.find((known) => known.id === listId);
+  if (list !== undefined) void app.perform(moveItem(app.db, item, list));
+  if (target === undefined || target === index || target === index + 1) return;
+  const after = target === 0 ? undefined : items.get(target - 1);
+  void app.perform(reorderItem(app.db, item, after?.id));
+}
+
+/** What rows do when they are used: one object for as long as the list is there. */
+function useRowEvents(
+  app: AppContextValue,
+  setCursor: (cursor: ListCursor) => void,
+  begin: DragControls["begin"],
+): RowEvents {
   const latest = useLatest({ app, begin });
-  const events = useMemo<RowEvents>(
+  return useMemo<RowEvents>(
     () => ({
       check: (item, index) => {
         const doneMs = item.done_ms === null ? Date.now() : null;
@@ -161,35 +125,32 @@ export function ListView({ view }: { readonly view: PlanView }): JSX.Element {
     }),
     [],
   );
+}
 
-  const listsById = useMemo(() => new Map(app.lists.map((list) => [list.id, list])), [app.lists]);
-  const rows: JSX.Element[] = [];
-  for (let index = visible.first; index < visible.end; index += 1) {
+interface RowsProps {
+  readonly rows: ListRows;
+  readonly view: PlanView;
+  readonly rowHeight: number;
+  readonly cursor: ListCursor;
+  /** The item that is being dragged. */
+  readonly draggedId: string | undefined;
+  readonly on: RowEvents;
+  readonly onToggleDone: () => void;
+}
+
+/** The rows near the window. One whose item is not loaded yet is a gap. */
+function Rows({ rows, view, rowHeight, cursor, ...props }: RowsProps): JSX.Element {
+  const { lists, now, openId } = useApp();
+  const { extent, total, visible, items } = rows;
+  const listsById = useMemo(() => new Map(lists.map((list) => [list.id, list])), [lists]);
+  const row = (index: number): JSX.Element => {
     const top = index * rowHeight;
     if (index === extent.open && extent.done > 0) {
-      rows.push(
-        <DoneRow
-          key="done"
-          top={top}
-          extent={extent}
-          onToggle={() => setDoneShown(!isDoneShown)}
-        />,
-      );
-      continue;
+      return <DoneRow key="done" top={top} extent={extent} onToggle={props.onToggleDone} />;
     }
     const item = items.get(index);
-    if (item === undefined) {
-      rows.push(
-        <li
-          key={`gap-${index}`}
-          class="row row-gap"
-          aria-hidden="true"
-          style={{ transform: `translateY(${top}px)` }}
-        />,
-      );
-      continue;
-    }
-    rows.push(
+    if (item === undefined) return <GapRow key={`gap-${index}`} top={top} />;
+    return (
       <ItemRow
         key={item.id}
         item={item}
@@ -197,39 +158,25 @@ export function ListView({ view }: { readonly view: PlanView }): JSX.Element {
         count={total}
         top={top}
         today={now.today}
-        list={isSortable ? undefined : listsById.get(item.list_id)}
+        list={view.kind === "list" ? undefined : listsById.get(item.list_id)}
         isCurrent={index === cursor.index}
-        isOpen={item.id === app.openId}
-        isDragged={item.id === drag?.id}
-        on={events}
-      />,
+        isOpen={item.id === openId}
+        isDragged={item.id === props.draggedId}
+        on={props.on}
+      />
     );
-  }
+  };
+  const drawn = Array.from({ length: visible.end - visible.first }, (_, i) => visible.first + i);
   return (
-    <div
-      class={`scroller${isSortable ? " sortable" : ""}`}
-      ref={scroller}
-      data-testid="scroller"
-      role="region"
-      aria-label="Items"
-      tabIndex={-1}
-    >
-      {counts !== undefined && total === 0 && <EmptyView view={view} />}
-      {total > 0 && (
-        <ul class="rows" style={{ height: `${total * rowHeight}px` }}>
-          {rows}
-        </ul>
-      )}
-      {printing === "now" && missing > 0 && <p>and {count(missing)} more</p>}
-      {drag?.target !== undefined && (
-        <div class="drop-line" style={{ transform: `translateY(${drag.target * rowHeight}px)` }} />
-      )}
-      {drag !== undefined && (
-        <div class="ghost" style={{ transform: `translate(${drag.x}px, ${drag.y}px)` }}>
-          {drag.title}
-        </div>
-      )}
-    </div>
+    <ul class="rows" style={{ height: `${total * rowHeight}px` }}>
+      {drawn.map(row)}
+    </ul>
+  );
+}
+
+function GapRow({ top }: { readonly top: number }): JSX.Element {
+  return (
+    <li class="row row-gap" aria-hidden="true" style={{ transform: `translateY(${top}px)` }} />
   );
 }
 
