@@ -113,6 +113,32 @@ export function PasswordField(props: PasswordProps): JSX.Element {
   );
 }
 
+interface CheckFieldProps {
+  readonly label: string;
+  readonly hint: string;
+  readonly checked: boolean;
+  readonly disabled?: boolean;
+  readonly onChange: (checked: boolean) => void;
+}
+
+/** A check box with a label, and a hint under it. */
+export function CheckField(props: CheckFieldProps): JSX.Element {
+  return (
+    <label class="choice">
+      <input
+        type="checkbox"
+        checked={props.checked}
+        disabled={props.disabled ?? false}
+        onChange={(event) => props.onChange(event.currentTarget.checked)}
+      />
+      <span>
+        <strong>{props.label}</strong>
+        <small>{props.hint}</small>
+      </span>
+    </label>
+  );
+}
+
 /** What went wrong, told to screen readers at once. */
 export function Problem({ text }: { readonly text: string | undefined }): JSX.Element {
   return (

@@ -1,0 +1,115 @@
+/**
+ * What is filled in to sign up or to sign in, and the call that follows. Both have the same values:
+ * who has opened the wrong one types nothing twice.
+ */
+import { useEffect, useState } from "preact/hooks";
+import { useApp } from "../app-context.js";
+import { placeOf, presentPlace, setPresentPlace } from "../databases.js";
+import { countLocal, enterAccount } from "../entering.js";
+import { useStatus, useTask, type AsyncTask } from "../ui/hooks.js";
+import { normalWords } from "./phrase-field.js";
+
+export type AccountDialogMode = "signUp" | "signIn";
+
+export interface AccountFormValues {
+  readonly login: string;
+  readonly password: string;
+  /** What people call this device. */
+  readonly device: string;
+  /** Whether a new account encrypts from end to end. */
+  readonly isE2ee: boolean;
+  /** Whether the user says that the account has a recovery phrase. */
+  readonly hasPhrase: boolean;
+  readonly words: string;
+  /** Whether items without an account become the account's. */
+  readonly takesAlong: boolean;
+}
+
+export interface AccountForm {
+  readonly values: AccountFormValues;
+  readonly change: (change: Partial<AccountFormValues>) => void;
+  /** Whether this device has a recovery phrase already; it is used then. */
+  readonly knowsPhrase: boolean;
+  /** How many items and lists there are here that have no account. */
+  readonly localCount: number;
+  readonly task: AsyncTask<unknown>;
+  readonly submit: (event: Event) => void;
+  /** Asks for the passcode of the account's items on this device. */
+  readonly unlock: () => void;
+}
+
+/** The values of the form, and what submits them. */
+export function useAccountForm(mode: AccountDialogMode, onClose: () => void): AccountForm {
+  const app = useApp();
+  const { account, sealed: knowsPhrase } = useStatus(app.db);
+  const [typed, setTyped] = useState<AccountFormValues>(() => ({
+    login: account?.login ?? presentPlace().login ?? "",
+    password: "",
+    device: deviceName(),
+    isE2ee: true,
+    hasPhrase: false,
+    words: "",
+    takesAlong: true,
+  }));
+  const values = knowsPhrase ? { ...typed, isE2ee: true, hasPhrase: false } : typed;
+  const [localCount, setLocalCount] = useState(0);
+  const task = useTask();
+  useEffect(() => {
+    const hasAccount = presentPlace().login !== undefined;
+    if (!hasAccount) task.run(async () => setLocalCount(await countLocal(app.db)));
+  }, []);
+
+  const enter = async (): Promise<void> => {
+    const isNew = mode === "signUp";
+    const sealed = isNew && values.isE2ee;
+    const login = values.login.trim();
+    const device = values.device.trim() || deviceName();
+    const db = await enterAccount(app.db, {
+      account: { login, password: values.password, device, sealed },
+      isNew,
+      words: !isNew && values.hasPhrase ? normalWords(values.words) : undefined,
+      takesAlong: values.takesAlong,
+    });
+    const text = isNew ? `Your account ${login} is ready` : `Signed in as ${login}`;
+    if (db !== app.db) return app.use(db, { text });
+    app.toast({ text });
+    return sealed ? app.openDialog({ kind: "phrase" }) : onClose();
+  };
+  const unlock = async (): Promise<void> => {
+    setPresentPlace(await placeOf(values.login));
+    await app.db.close();
+    app.reopen();
+  };
+  return {
+    values,
+    knowsPhrase,
+    change: (change) => setTyped((before) => ({ ...before, ...change })),
+    localCount,
+    task,
+    submit: (event) => {
+      event.preventDefault();
+      task.run(enter);
+    },
+    unlock: () => task.run(unlock),
+  };
+}
+
+/** "Firefox on Linux". */
+function deviceName(): string {
+  const agent = navigator.userAgent;
+  const browser = [
+    ["Edg/", "Edge"],
+    ["Firefox/", "Firefox"],
+    ["Chrome/", "Chrome"],
+    ["Safari/", "Safari"],
+  ].find(([mark = ""]) => agent.includes(mark))?.[1];
+  const system = [
+    ["Android", "Android"],
+    ["iPhone", "iPhone"],
+    ["iPad", "iPad"],
+    ["Mac OS", "Mac"],
+    ["Windows", "Windows"],
+    ["Linux", "Linux"],
+  ].find(([mark = ""]) => agent.includes(mark))?.[1];
+  return [browser ?? "Browser", system].filter((part) => part !== undefined).join(" on ");
+}
