@@ -1,18 +1,20 @@
 /**
  * Change of password.
  */
+import type { ChangePasswordOptions } from "@warren/client";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { codeOf, errorText } from "../sync/error-texts.js";
 import {
+  CheckField,
   Dialog,
   NEW_PASSWORD,
   PasswordField,
   Problem,
   type DialogCloseProps,
 } from "../ui/dialog.js";
-import { useStatus, useTask } from "../ui/hooks.js";
+import { useStatus, useTask, type AsyncTask } from "../ui/hooks.js";
 
 /** After these the password is what it was. After other failures it may have been changed. */
 const REFUSALS: ReadonlySet<string | undefined> = new Set([
@@ -23,14 +25,12 @@ const REFUSALS: ReadonlySet<string | undefined> = new Set([
 ]);
 
 export function PasswordDialog({ onClose }: DialogCloseProps): JSX.Element {
-  const { db, toast } = useApp();
-  const { account } = useStatus(db);
+  const { account } = useStatus(useApp().db);
   const [password, setPassword] = useState("");
   const [newPassword, setNewPassword] = useState("");
   const [revokeOthers, setRevokeOthers] = useState(true);
-  const [mayBeChanged, setMayBeChanged] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  const task = useTask();
+  const { task, mayBeChanged, change } = usePasswordChange(onClose);
   const isWrong = codeOf(task.error) === "wrong_password";
   useEffect(() => {
     const current = "[autocomplete=current-password]";
@@ -38,17 +38,7 @@ export function PasswordDialog({ onClose }: DialogCloseProps): JSX.Element {
   }, [task.error]);
   const submit = (event: Event): void => {
     event.preventDefault();
-    task.run(async () => {
-      try {
-        await db.changePassword({ password, newPassword, revokeOthers });
-      } catch (error) {
-        if (!REFUSALS.has(codeOf(error))) setMayBeChanged(true);
-        throw error;
-      }
-      const others = revokeOthers ? ", all other devices signed out" : "";
-      toast({ text: `Password changed${others}` });
-      onClose();
-    });
+    change({ password, newPassword, revokeOthers });
   };
   return (
     <Dialog
@@ -82,19 +72,12 @@ export function PasswordDialog({ onClose }: DialogCloseProps): JSX.Element {
           value={newPassword}
           onInput={setNewPassword}
         />
-        <label class="choice">
-          <input
-            type="checkbox"
-            checked={revokeOthers}
-            onChange={(event) => setRevokeOthers(event.currentTarget.checked)}
-          />
-          <span>
-            <strong>Sign out all other devices</strong>
-            <small>
-              They keep their items, and sync again once you sign in there with the new password.
-            </small>
-          </span>
-        </label>
+        <CheckField
+          label="Sign out all other devices"
+          hint="They keep their items, and sync again once you sign in there with the new password."
+          checked={revokeOthers}
+          onChange={setRevokeOthers}
+        />
         <div class="button-row button-row-end">
           <button
             type="button"
@@ -111,6 +94,33 @@ export function PasswordDialog({ onClose }: DialogCloseProps): JSX.Element {
       </form>
     </Dialog>
   );
+}
+
+interface PasswordChange {
+  readonly task: AsyncTask<unknown>;
+  /** Whether an attempt has failed that may have got through all the same. */
+  readonly mayBeChanged: boolean;
+  readonly change: (change: ChangePasswordOptions) => void;
+}
+
+/** The call that changes the password: how it goes, and what starts it. */
+function usePasswordChange(onDone: () => void): PasswordChange {
+  const { db, toast } = useApp();
+  const [mayBeChanged, setMayBeChanged] = useState(false);
+  const task = useTask();
+  const change = (wanted: ChangePasswordOptions): void =>
+    task.run(async () => {
+      try {
+        await db.changePassword(wanted);
+      } catch (error) {
+        if (!REFUSALS.has(codeOf(error))) setMayBeChanged(true);
+        throw error;
+      }
+      const others = wanted.revokeOthers ? ", all other devices signed out" : "";
+      toast({ text: `Password changed${others}` });
+      onDone();
+    });
+  return { task, mayBeChanged, change };
 }
 
 function wrongPassword(mayBeChanged: boolean): string {
