@@ -3,13 +3,13 @@
  */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { useApp } from "../app-context.js";
+import { useApp, type OpenDialog } from "../app-context.js";
 import { saveCsv, saveDatabase } from "../export.js";
 import { awaitConfirmation } from "../sync/confirmation.js";
 import { errorText } from "../sync/error-texts.js";
 import { readTheme, setTheme, THEMES, type Theme } from "../theme.js";
 import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
-import { useStatus, useTask } from "../ui/hooks.js";
+import { useStatus, useTask, type AsyncTask } from "../ui/hooks.js";
 import { Icon, type IconName } from "../ui/icons.js";
 
 const THEME_NAMES: Readonly<Record<Theme, string>> = {
@@ -19,117 +19,111 @@ const THEME_NAMES: Readonly<Record<Theme, string>> = {
 };
 
 export function SettingsDialog({ onClose }: DialogCloseProps): JSX.Element {
-  const app = useApp();
-  const { db } = app;
-  const status = useStatus(db);
   const task = useTask();
-  const encrypt = async (): Promise<void> => {
-    awaitConfirmation(db);
-    await db.createPhrase();
-    app.openDialog({ kind: "phrase" });
-  };
   return (
     <Dialog title="Settings" onClose={onClose} testId="settings">
       <Problem text={errorText(task.error)} />
       <ThemeChoice />
-      <section>
-        <h3>Account</h3>
-        <ul class="choices">
-          {status.account === undefined ? (
-            <>
-              <Entry
-                icon="user"
-                label="Make an account"
-                onClick={() => app.openDialog({ kind: "account", mode: "signUp" })}
-              />
-              <Entry
-                icon="user"
-                label="Sign in"
-                onClick={() => app.openDialog({ kind: "account", mode: "signIn" })}
-              />
-            </>
-          ) : (
-            <>
-              <Entry
-                icon="device"
-                label={`${status.account.login}: sync and devices`}
-                onClick={() => app.openDialog({ kind: "sync" })}
-              />
-              <Entry
-                icon="lock"
-                label="Change password"
-                onClick={() => app.openDialog({ kind: "password" })}
-              />
-            </>
-          )}
-          {status.sealed && (
-            <Entry
-              icon="note"
-              label="Recovery phrase"
-              onClick={() => app.openDialog({ kind: "phrase" })}
-            />
-          )}
-          {!status.sealed && status.account !== undefined && (
-            <Entry
-              icon="lock"
-              label="Encrypt your items from end to end"
-              onClick={() => task.run(encrypt)}
-            />
-          )}
-          {status.encrypted ? (
-            <>
-              <Entry
-                icon="lock"
-                label="Change the passcode"
-                onClick={() => app.openDialog({ kind: "passcode", change: "change" })}
-              />
-              <Entry
-                icon="lock"
-                label="Remove the passcode"
-                onClick={() => app.openDialog({ kind: "passcode", change: "remove" })}
-              />
-            </>
-          ) : (
-            <Entry
-              icon="lock"
-              label="Lock this device’s items with a passcode"
-              onClick={() => app.openDialog({ kind: "passcode", change: "set" })}
-            />
-          )}
-        </ul>
-      </section>
-      <section>
-        <h3>Your data</h3>
-        <ul class="choices">
-          <Entry
-            icon="upload"
-            label="Import a file"
-            onClick={() => app.openDialog({ kind: "import" })}
-          />
-          <Entry
-            icon="download"
-            label="Export as CSV"
-            onClick={() => task.run(() => saveCsv(db))}
-          />
-          <Entry
-            icon="download"
-            label="Export the database file (SQLite)"
-            onClick={() => task.run(() => saveDatabase(db))}
-          />
-          <Entry
-            icon="trash"
-            label="Recently deleted"
-            onClick={() => app.openDialog({ kind: "deleted" })}
-          />
-          <Entry
-            icon="clock"
-            label="Lost edits"
-            onClick={() => app.openDialog({ kind: "conflicts" })}
-          />
-          <Entry icon="help" label="Keys" onClick={() => app.openDialog({ kind: "keys" })} />
-        </ul>
-      </section>
+      <AccountSection task={task} />
+      <DataSection task={task} />
     </Dialog>
+  );
+}
+
+interface SectionProps {
+  /** Runs what takes a while; the dialog says what went wrong with it. */
+  readonly task: AsyncTask<unknown>;
+}
+
+function AccountSection({ task }: SectionProps): JSX.Element {
+  const { db, openDialog } = useApp();
+  const { account, sealed, encrypted } = useStatus(db);
+  const encrypt = async (): Promise<void> => {
+    awaitConfirmation(db);
+    await db.createPhrase();
+    openDialog({ kind: "phrase" });
+  };
+  return (
+    <section>
+      <h3>Account</h3>
+      <ul class="choices">
+        {account === undefined ? (
+          <>
+            <DialogEntry
+              icon="user"
+              label="Make an account"
+              opens={{ kind: "account", mode: "signUp" }}
+            />
+            <DialogEntry icon="user" label="Sign in" opens={{ kind: "account", mode: "signIn" }} />
+          </>
+        ) : (
+          <>
+            <DialogEntry
+              icon="device"
+              label={`${account.login}: sync and devices`}
+              opens={{ kind: "sync" }}
+            />
+            <DialogEntry icon="lock" label="Change password" opens={{ kind: "password" }} />
+          </>
+        )}
+        {sealed && <DialogEntry icon="note" label="Recovery phrase" opens={{ kind: "phrase" }} />}
+        {!sealed && account !== undefined && (
+          <Entry
+            icon="lock"
+            label="Encrypt your items from end to end"
+            onClick={() => task.run(encrypt)}
+          />
+        )}
+        <PasscodeEntries isEncrypted={encrypted} />
+      </ul>
+    </section>
+  );
+}
+
+function PasscodeEntries({ isEncrypted }: { readonly isEncrypted: boolean }): JSX.Element {
+  if (!isEncrypted) {
+    return (
+      <DialogEntry
+        icon="lock"
+        label="Lock this device’s items with a passcode"
+        opens={{ kind: "passcode", change: "set" }}
+      />
+    );
+  }
+  return (
+    <>
+      <DialogEntry
+        icon="lock"
+        label="Change the passcode"
+        opens={{ kind: "passcode", change: "change" }}
+      />
+      <DialogEntry
+        icon="lock"
+        label="Remove the passcode"
+        opens={{ kind: "passcode", change: "remove" }}
+      />
+    </>
+  );
+}
+
+function DataSection({ task }: SectionProps): JSX.Element {
+  const { db } = useApp();
+  return (
+    <section>
+      <h3>Your data</h3>
+      <ul class="choices">
+        <DialogEntry icon="upload" label="Import a file" opens={{ kind: "import" }} />
+        <Entry icon="download" label="Export as CSV" onClick={() => task.run(() => saveCsv(db))} />
+        <Entry
+          icon="download"
+          label="Export the database file (SQLite)"
+          onClick={() => task.run(() => saveDatabase(db))}
+        />
+        <DialogEntry icon="trash" label="Recently deleted" opens={{ kind: "deleted" }} />
+        <DialogEntry icon="clock" label="Lost edits" opens={{ kind: "conflicts" }} />
+        <DialogEntry icon="help" label="Keys" opens={{ kind: "keys" }} />
+      </ul>
+    </section>
   );
 }
 
@@ -154,6 +148,18 @@ function ThemeChoice(): JSX.Element {
       ))}
     </fieldset>
   );
+}
+
+interface DialogEntryProps {
+  readonly icon: IconName;
+  readonly label: string;
+  readonly opens: OpenDialog;
+}
+
+/** An entry that leads to another dialog. */
+function DialogEntry({ icon, label, opens }: DialogEntryProps): JSX.Element {
+  const { openDialog } = useApp();
+  return <Entry icon={icon} label={label} onClick={() => openDialog(opens)} />;
 }
 
 interface EntryProps {
