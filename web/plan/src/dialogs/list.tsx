@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { moveItem, quote } from "../data/items.js";
-import { addList, colourOf, COLOURS, editList, removeList } from "../data/lists.js";
+import { addList, colourOf, COLOURS, editList, removeList, type Colour } from "../data/lists.js";
 import type { TodoItem, TodoList } from "../data/schema.js";
 import { focusQuickAdd } from "../shortcuts.js";
 import { Dialog, Field, type DialogCloseProps } from "../ui/dialog.js";
@@ -56,21 +56,7 @@ export function ListDialog({
             />
           )}
         </Field>
-        <fieldset class="swatches">
-          <legend>Colour</legend>
-          {COLOURS.map((known) => (
-            <label key={known} class={`swatch colour-${known}`}>
-              <input
-                type="radio"
-                name="colour"
-                aria-label={known}
-                checked={colour === known}
-                onChange={() => setColour(known)}
-              />
-              <Icon name="check" size={16} />
-            </label>
-          ))}
-        </fieldset>
+        <Swatches colour={colour} onColour={setColour} />
         <div class="button-row button-row-end">
           <button type="button" class="button button-quiet" onClick={onClose}>
             Cancel
@@ -81,6 +67,31 @@ export function ListDialog({
         </div>
       </form>
     </Dialog>
+  );
+}
+
+interface SwatchesProps {
+  readonly colour: Colour;
+  readonly onColour: (colour: Colour) => void;
+}
+
+function Swatches({ colour, onColour }: SwatchesProps): JSX.Element {
+  return (
+    <fieldset class="swatches">
+      <legend>Colour</legend>
+      {COLOURS.map((known) => (
+        <label key={known} class={`swatch colour-${known}`}>
+          <input
+            type="radio"
+            name="colour"
+            aria-label={known}
+            checked={colour === known}
+            onChange={() => onColour(known)}
+          />
+          <Icon name="check" size={16} />
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
