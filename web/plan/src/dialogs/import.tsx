@@ -7,7 +7,12 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { readFile } from "../data/import/read.js";
 import type { ImportFile } from "../data/import/table.js";
-import { understand, type ImportChoices, type ImportedItem } from "../data/import/understand.js";
+import {
+  understand,
+  type ImportChoices,
+  type ImportedItem,
+  type ParsedImport,
+} from "../data/import/understand.js";
 import { UnreadableFile, type FileFlaw } from "../data/import/unreadable.js";
 import { importItems } from "../data/csv-transfer.js";
 import { errorText } from "../sync/error-texts.js";
@@ -17,60 +22,9 @@ import { useTask } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
 import { ImportPreview } from "./import-preview.js";
 
-interface ChosenFile {
-  readonly name: string;
-  readonly bytes: Uint8Array;
-  readonly file: ImportFile;
-}
-
 export function ImportDialog({ onClose }: DialogCloseProps): JSX.Element {
-  const app = useApp();
-  const [chosen, setChosen] = useState<ChosenFile>();
-  const [choices, setChoices] = useState<ImportChoices>();
-  const [done, setDone] = useState<number>();
-  const abort = useRef(new AbortController());
-  const task = useTask();
-  useEffect(() => () => abort.current.abort(), []);
-  const understood = useMemo(
-    () => chosen && choices && understand(chosen.file, choices),
-    [chosen, choices],
-  );
+  const { chosen, understood, done, ...controls } = useFileImport(onClose);
   const items = understood?.items ?? [];
-
-  const show = (name: string, bytes: Uint8Array, hasHeading?: boolean): void => {
-    setChosen(undefined);
-    const file = readFile(bytes, hasHeading);
-    setChosen({ name, bytes, file });
-    const meanings = file.columns.map(({ meaning }) => meaning);
-    setChoices({ meanings, dayOrder: undefined, locale: navigator.language });
-  };
-  const choose = (file: File | undefined): void => {
-    if (file === undefined) return;
-    task.run(async () => show(file.name, new Uint8Array(await file.arrayBuffer())));
-  };
-  const start = (): void => {
-    setDone(0);
-    abort.current = new AbortController();
-    task.run(async () => {
-      try {
-        const step = await importItems(app.db, {
-          items,
-          fallbackList: chosen?.name.replace(/\.[^.]*$/, "") || "Imported",
-          nowMs: Date.now(),
-          newId: () => crypto.randomUUID(),
-          onProgress: setDone,
-          signal: abort.current.signal,
-        });
-        if (step === undefined) return app.toast({ text: "Import cancelled, nothing was added" });
-        app.undo.remember(step);
-        app.toast({ text: step.label, action: { label: "Undo", run: app.undoLast } });
-        app.navigate({ kind: "all" });
-        onClose();
-      } finally {
-        setDone(undefined);
-      }
-    });
-  };
   const isRunning = done !== undefined;
   return (
     <Dialog
@@ -79,7 +33,7 @@ export function ImportDialog({ onClose }: DialogCloseProps): JSX.Element {
       testId="import"
       footer={
         isRunning ? (
-          <button type="button" class="button" onClick={() => abort.current.abort()}>
+          <button type="button" class="button" onClick={controls.cancel}>
             Cancel import
           </button>
         ) : (
@@ -87,27 +41,105 @@ export function ImportDialog({ onClose }: DialogCloseProps): JSX.Element {
             type="button"
             class="button button-primary"
             disabled={items.length === 0}
-            onClick={start}
+            onClick={controls.start}
           >
             {items.length === 0 ? "Import" : `Import ${counted(items.length, "item")}`}
           </button>
         )
       }
     >
-      <Problem text={importProblem(task.error)} />
-      {!isRunning && <FilePicker name={chosen?.name} onFile={choose} />}
-      {!isRunning && chosen !== undefined && choices !== undefined && understood !== undefined && (
+      <Problem text={importProblem(controls.error)} />
+      {!isRunning && <FilePicker name={chosen?.name} onFile={controls.choose} />}
+      {!isRunning && chosen !== undefined && understood !== undefined && (
         <ImportPreview
           file={chosen.file}
           understood={understood}
-          choices={choices}
-          onChoices={setChoices}
-          onHeading={(hasHeading) => show(chosen.name, chosen.bytes, hasHeading)}
+          choices={chosen.choices}
+          onChoices={controls.setChoices}
+          onHeading={controls.setHeading}
         />
       )}
       {isRunning && <Progress done={done} items={items} />}
     </Dialog>
   );
+}
+
+interface ChosenFile {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  readonly file: ImportFile;
+  readonly choices: ImportChoices;
+}
+
+interface FileImport {
+  readonly chosen: ChosenFile | undefined;
+  /** What the file says, read with these choices. */
+  readonly understood: ParsedImport | undefined;
+  /** How many items are in the database, while the import runs. */
+  readonly done: number | undefined;
+  readonly error: unknown;
+  readonly choose: (file: File | undefined) => void;
+  readonly setChoices: (choices: ImportChoices) => void;
+  /** Reads the file once more: its first line has names of columns, or has none. */
+  readonly setHeading: (hasHeading: boolean) => void;
+  readonly start: () => void;
+  readonly cancel: () => void;
+}
+
+/** The file that was chosen, what is understood of it, and its way into the database. */
+function useFileImport(onClose: () => void): FileImport {
+  const app = useApp();
+  const [chosen, setChosen] = useState<ChosenFile>();
+  const [done, setDone] = useState<number>();
+  const abort = useRef(new AbortController());
+  const task = useTask();
+  useEffect(() => () => abort.current.abort(), []);
+  const understood = useMemo(() => chosen && understand(chosen.file, chosen.choices), [chosen]);
+
+  const read = (name: string, bytes: Uint8Array, hasHeading?: boolean): void => {
+    setChosen(undefined);
+    const file = readFile(bytes, hasHeading);
+    const meanings = file.columns.map(({ meaning }) => meaning);
+    const choices = { meanings, dayOrder: undefined, locale: navigator.language };
+    setChosen({ name, bytes, file, choices });
+  };
+  const run = async (): Promise<void> => {
+    try {
+      const step = await importItems(app.db, {
+        items: understood?.items ?? [],
+        fallbackList: chosen?.name.replace(/\.[^.]*$/, "") || "Imported",
+        nowMs: Date.now(),
+        newId: () => crypto.randomUUID(),
+        onProgress: setDone,
+        signal: abort.current.signal,
+      });
+      if (step === undefined) return app.toast({ text: "Import cancelled, nothing was added" });
+      app.undo.remember(step);
+      app.toast({ text: step.label, action: { label: "Undo", run: app.undoLast } });
+      app.navigate({ kind: "all" });
+      onClose();
+    } finally {
+      setDone(undefined);
+    }
+  };
+  return {
+    chosen,
+    understood,
+    done,
+    error: task.error,
+    choose: (file) => {
+      if (file === undefined) return;
+      task.run(async () => read(file.name, new Uint8Array(await file.arrayBuffer())));
+    },
+    setChoices: (choices) => setChosen(chosen && { ...chosen, choices }),
+    setHeading: (hasHeading) => chosen && read(chosen.name, chosen.bytes, hasHeading),
+    start: () => {
+      setDone(0);
+      abort.current = new AbortController();
+      task.run(run);
+    },
+    cancel: () => abort.current.abort(),
+  };
 }
 
 interface ProgressProps {
