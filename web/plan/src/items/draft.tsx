@@ -25,19 +25,85 @@ interface DraftFieldProps {
   readonly isDropped: { readonly current: boolean };
 }
 
+export function DraftField({ item, field, label, isDropped }: DraftFieldProps): JSX.Element {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const draft = useDraft(item, field, isDropped);
+  useEffect(() => {
+    // With a finger, the keyboard on the screen would hide what was opened to be looked at.
+    if (field === "title" && !matchMedia(TOUCH).matches) focusTitle();
+  }, []);
+  useEffect(() => {
+    const element = area.current;
+    if (element === null) return;
+    element.style.height = "auto";
+    element.style.height = `${element.scrollHeight + 2}px`;
+  }, [draft.text]);
+  return (
+    <div class={`panel-field panel-${field}`} data-kept={draft.isKept}>
+      <label for={`panel-${field}`} class={field === "title" ? "visually-hidden" : undefined}>
+        {label}
+      </label>
+      <textarea
+        ref={area}
+        id={`panel-${field}`}
+        dir="auto"
+        rows={field === "title" ? 1 : 5}
+        placeholder={field === "note" ? "Anything worth remembering" : undefined}
+        value={draft.text}
+        onInput={(event) => draft.type(event.currentTarget.value)}
+        onBlur={draft.leave}
+        onKeyDown={(event) => {
+          const ends = field === "title" || event.ctrlKey || event.metaKey;
+          if (event.key !== "Enter" || !ends) return;
+          event.preventDefault();
+          event.currentTarget.blur();
+        }}
+      />
+      {draft.isContested && (
+        <Contest
+          item={item}
+          field={field}
+          mine={draft.text}
+          onText={draft.decide}
+          onTheirs={draft.takeTheirs}
+        />
+      )}
+    </div>
+  );
+}
+
+interface DraftControls {
+  /** What the field shows: what is typed, or else the item's text. */
+  readonly text: string;
+  /** Whether the item's text is no longer the one that was being changed. */
+  readonly isContested: boolean;
+  /** Whether the file has what is typed. */
+  readonly isKept: boolean;
+  readonly type: (text: string) => void;
+  /** Writes what is typed, unless the user has to decide first. */
+  readonly leave: () => void;
+  /** Writes the text that the user has decided on. */
+  readonly decide: (text: string) => void;
+  /** Drops what is typed; that can be undone. */
+  readonly takeTheirs: () => void;
+}
+
 /** Until what is typed is kept in the file, so that not every letter is a transaction. */
 const KEEP_MS = 200;
 
-export function DraftField({ item, field, label, isDropped }: DraftFieldProps): JSX.Element {
+/** The draft of one text of an item: kept in the file while it is typed, written at the end. */
+function useDraft(
+  item: TodoItem,
+  field: ItemField,
+  isDropped: DraftFieldProps["isDropped"],
+): DraftControls {
   const app = useApp();
   const value = item[field];
   const [draft, setDraft] = useState<ItemDraft>();
-  const area = useRef<HTMLTextAreaElement>(null);
   /** The draft that is being written. */
   const written = useRef<ItemDraft | undefined>(undefined);
   /** What the file has of it. */
   const [kept, setKept] = useState<ItemDraft>();
-  const text = draft?.text ?? value;
   const isContested = draft !== undefined && value !== draft.seen && value !== draft.text;
 
   /** Writes what is typed; `seen`: the text that the user knows it replaces. */
@@ -48,9 +114,6 @@ export function DraftField({ item, field, label, isDropped }: DraftFieldProps): 
       // What was typed since then goes on from there.
       else setDraft((now) => (now === draft ? undefined : now && { ...now, seen: typed.text }));
     });
-  };
-  const leave = (): void => {
-    if (draft !== undefined && !isContested) write(draft);
   };
   const latest = useLatest({ app, item, draft, kept });
   const keep = (): void => {
@@ -76,54 +139,22 @@ export function DraftField({ item, field, label, isDropped }: DraftFieldProps): 
       else void save(at.app, at.item, field, left);
     };
   }, []);
-  useEffect(() => {
-    // With a finger, the keyboard on the screen would hide what was opened to be looked at.
-    if (field === "title" && !matchMedia(TOUCH).matches) focusTitle();
-  }, []);
-  useEffect(() => {
-    const element = area.current;
-    if (element === null) return;
-    element.style.height = "auto";
-    element.style.height = `${element.scrollHeight + 2}px`;
-  }, [text]);
-  return (
-    <div class={`panel-field panel-${field}`} data-kept={draft !== undefined && draft === kept}>
-      <label for={`panel-${field}`} class={field === "title" ? "visually-hidden" : undefined}>
-        {label}
-      </label>
-      <textarea
-        ref={area}
-        id={`panel-${field}`}
-        dir="auto"
-        rows={field === "title" ? 1 : 5}
-        placeholder={field === "note" ? "Anything worth remembering" : undefined}
-        value={text}
-        onInput={(event) =>
-          setDraft({ text: event.currentTarget.value, seen: draft?.seen ?? value })
-        }
-        onBlur={leave}
-        onKeyDown={(event) => {
-          const ends = field === "title" || event.ctrlKey || event.metaKey;
-          if (event.key !== "Enter" || !ends) return;
-          event.preventDefault();
-          event.currentTarget.blur();
-        }}
-      />
-      {isContested && (
-        <Contest
-          item={item}
-          field={field}
-          mine={draft.text}
-          onText={(chosen) => write({ text: chosen, seen: value })}
-          onTheirs={() => {
-            setDraft(undefined);
-            const run = (): void => void save(app, item, field, { text: draft.text, seen: value });
-            app.toast({ text: "Kept theirs", action: { label: "Undo", run } });
-          }}
-        />
-      )}
-    </div>
-  );
+  return {
+    text: draft?.text ?? value,
+    isContested,
+    isKept: draft !== undefined && draft === kept,
+    type: (text) => setDraft({ text, seen: draft?.seen ?? value }),
+    leave: () => {
+      if (draft !== undefined && !isContested) write(draft);
+    },
+    decide: (text) => write({ text, seen: value }),
+    takeTheirs: () => {
+      if (draft === undefined) return;
+      setDraft(undefined);
+      const run = (): void => void save(app, item, field, { text: draft.text, seen: value });
+      app.toast({ text: "Kept theirs", action: { label: "Undo", run } });
+    },
+  };
 }
 
 /** Whether it was written. Nothing is written that changes nothing, nor a title that is none. */
