@@ -47,6 +47,7 @@ interface SessionState {
 
 const NOTHING: SessionState = { standing: { kind: "asking" }, overview: null, history: EMPTY };
 
+/** The session of this tab: its token, and what the server says of it. */
 export function useSession(): AdminSession {
   const [token, setToken] = useState(() => sessionStorage.getItem(KEY) ?? "");
   const [round, setRound] = useState(0);

@@ -63,6 +63,7 @@ export interface AppContextValue {
 
 export const AppContext = createContext<AppContextValue | undefined>(undefined);
 
+/** The context of the app: only what is drawn inside the app may ask for it. */
 export function useApp(): AppContextValue {
   const app = useContext(AppContext);
   if (app === undefined) throw new Error("the app's context is missing");

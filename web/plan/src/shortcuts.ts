@@ -30,6 +30,7 @@ export const SHORTCUTS: readonly (readonly [string, string])[] = [
 /** How long the second key of `g t` may take. */
 const SEQUENCE_MS = 1500;
 
+/** Runs what the keys stand for, wherever the focus is. */
 export function useShortcuts(app: AppContextValue, openSearch: () => void): void {
   const latest = useLatest({ app, openSearch });
   useEffect(() => {

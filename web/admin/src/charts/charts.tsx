@@ -122,7 +122,7 @@ function Chart({ title, lines, format, unit, history, least }: ChartProps): JSX.
   );
 }
 
-interface DrawnProps {
+interface ChartPathProps {
   readonly line: ChartLine;
   readonly points: readonly ChartPoint[];
   readonly now: number;
@@ -130,7 +130,7 @@ interface DrawnProps {
 }
 
 /** A line, and the area below it; both have gaps where nothing is known. */
-function ChartPath({ line, points, now, top }: DrawnProps): JSX.Element {
+function ChartPath({ line, points, now, top }: ChartPathProps): JSX.Element {
   const runs = runsOf(points, line.of).map((run) =>
     run.map(([at, value]) => [x(at, now), y(value, top)] as const),
   );

@@ -20,7 +20,7 @@ interface ConflictList {
   readonly names: RowNames;
 }
 
-type ResolveConflict = (work: () => Promise<void>, done: string) => void;
+type ConflictResolver = (work: () => Promise<void>, done: string) => void;
 
 export function ConflictsDialog({ onClose }: DialogCloseProps): JSX.Element {
   const { db, toast, recount } = useApp();
@@ -33,7 +33,7 @@ export function ConflictsDialog({ onClose }: DialogCloseProps): JSX.Element {
     return conflicts.flatMap(({ device, keptDevice }) => [device, keptDevice]);
   };
   useEffect(() => task.run(() => loadNamed(db, load)), []);
-  const settle: ResolveConflict = (work, done) =>
+  const settle: ConflictResolver = (work, done) =>
     task.run(async () => {
       await work();
       await load();
@@ -77,7 +77,7 @@ interface ConflictProps {
   readonly conflict: Conflict;
   readonly name: string | undefined;
   readonly isBusy: boolean;
-  readonly settle: ResolveConflict;
+  readonly settle: ConflictResolver;
 }
 
 function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.Element {
@@ -146,13 +146,13 @@ function Outcome({ cells, isDeleted }: OutcomeProps): JSX.Element {
   return <Cells cells={cells} />;
 }
 
-interface HeldProps {
+interface HeldCardProps {
   readonly held: HeldRow;
   readonly isBusy: boolean;
-  readonly settle: ResolveConflict;
+  readonly settle: ConflictResolver;
 }
 
-function HeldCard({ held, isBusy, settle }: HeldProps): JSX.Element {
+function HeldCard({ held, isBusy, settle }: HeldCardProps): JSX.Element {
   const { db } = useApp();
   const [value, setValue] = useState("");
   const name = held.row[held.table === "list" ? "name" : "title"];

@@ -18,11 +18,11 @@ import { SettingsDialog } from "./settings.js";
 import { SignOutDialog } from "./sign-out.js";
 import { SyncDialog } from "./sync.js";
 
-export function Dialogs({
-  dialogue,
-}: {
+interface DialogsProps {
   readonly dialogue: OpenDialog | undefined;
-}): JSX.Element | null {
+}
+
+export function Dialogs({ dialogue }: DialogsProps): JSX.Element | null {
   const app = useApp();
   const close = (): void => app.openDialog(undefined);
   if (dialogue === undefined) return null;

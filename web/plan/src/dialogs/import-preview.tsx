@@ -89,7 +89,7 @@ function Sample({ item }: { readonly item: ImportedItem }): JSX.Element {
   );
 }
 
-interface OrderProps {
+interface DayOrderChoiceProps {
   readonly text: string;
   readonly order: DayOrder;
   readonly locale: string;
@@ -97,7 +97,7 @@ interface OrderProps {
 }
 
 /** Asked where nothing in the file says which number is the month. */
-function DayOrderChoice({ text, order, locale, onOrder }: OrderProps): JSX.Element {
+function DayOrderChoice({ text, order, locale, onOrder }: DayOrderChoiceProps): JSX.Element {
   const shown = (wanted: DayOrder): string => {
     const day = readDays([text], { locale, order: wanted }).days[0]?.day ?? "";
     const long = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" } as const;

@@ -60,11 +60,11 @@ export function PasscodeDialog({ change, onClose }: PasscodeDialogProps): JSX.El
   );
 }
 
-interface FormProps extends PasscodeDialogProps {
+interface PasscodeFormProps extends PasscodeDialogProps {
   readonly onBusy: (isBusy: boolean) => void;
 }
 
-function PasscodeForm({ change, onClose, onBusy }: FormProps): JSX.Element {
+function PasscodeForm({ change, onClose, onBusy }: PasscodeFormProps): JSX.Element {
   const { db, toast } = useApp();
   const { account, storage } = useStatus(db);
   const [old, setOld] = useState("");

@@ -30,12 +30,12 @@ export function SettingsDialog({ onClose }: DialogCloseProps): JSX.Element {
   );
 }
 
-interface SectionProps {
+interface SettingsSectionProps {
   /** Runs what takes a while; the dialog says what went wrong with it. */
   readonly task: AsyncTask<unknown>;
 }
 
-function AccountSection({ task }: SectionProps): JSX.Element {
+function AccountSection({ task }: SettingsSectionProps): JSX.Element {
   const { db, openDialog } = useApp();
   const { account, sealed, encrypted } = useStatus(db);
   const encrypt = async (): Promise<void> => {
@@ -106,7 +106,7 @@ function PasscodeEntries({ isEncrypted }: { readonly isEncrypted: boolean }): JS
   );
 }
 
-function DataSection({ task }: SectionProps): JSX.Element {
+function DataSection({ task }: SettingsSectionProps): JSX.Element {
   const { db } = useApp();
   return (
     <section>

@@ -187,13 +187,12 @@ function Action({ label, onClick, isBusy, isQuiet }: ActionProps): JSX.Element {
   );
 }
 
-function SyncStatusTable({
-  status,
-  receipt,
-}: {
-  status: DatabaseStatus;
-  receipt: SyncStatus | undefined;
-}): JSX.Element {
+interface SyncStatusTableProps {
+  readonly status: DatabaseStatus;
+  readonly receipt: SyncStatus | undefined;
+}
+
+function SyncStatusTable({ status, receipt }: SyncStatusTableProps): JSX.Element {
   const facts: [string, string][] = [
     ["Account", status.account?.login ?? ""],
     ["Server", new URL(status.account?.server ?? location.origin, location.href).host],

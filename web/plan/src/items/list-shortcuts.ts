@@ -32,6 +32,7 @@ interface FocusTarget {
   readonly only?: string;
 }
 
+/** Runs what the keys of the list stand for, and keeps the focus with the cursor. */
 export function useListKeys(options: ListShortcutsOptions): void {
   const app = useApp();
   const latest = useLatest({ ...options, app });

@@ -110,12 +110,12 @@ function PanelContent({ item }: { readonly item: TodoItem }): JSX.Element {
   );
 }
 
-interface DueProps {
+interface DueFieldProps {
   readonly item: TodoItem;
   readonly onSave: (due: string | null) => void;
 }
 
-function DueField({ item, onSave }: DueProps): JSX.Element {
+function DueField({ item, onSave }: DueFieldProps): JSX.Element {
   const { today } = useApp().now;
   const choices = [
     { label: "Today", due: today },

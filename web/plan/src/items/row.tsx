@@ -92,7 +92,7 @@ function ItemRowView(props: ItemRowProps): JSX.Element {
               <span class="visually-hidden">has a note</span>
             </span>
           )}
-          {item.due !== null && <Due due={item.due} today={props.today} isDone={isDone} />}
+          {item.due !== null && <DueLabel due={item.due} today={props.today} isDone={isDone} />}
         </span>
       </button>
     </li>
@@ -101,7 +101,13 @@ function ItemRowView(props: ItemRowProps): JSX.Element {
 
 export const ItemRow = memo(ItemRowView);
 
-function Due({ due, today, isDone }: { due: Day; today: Day; isDone: boolean }): JSX.Element {
+interface DueLabelProps {
+  readonly due: Day;
+  readonly today: Day;
+  readonly isDone: boolean;
+}
+
+function DueLabel({ due, today, isDone }: DueLabelProps): JSX.Element {
   const state = isDone || due > today ? "" : due < today ? " fact-overdue" : " fact-today";
   return (
     <span class={`fact fact-due${state}`}>

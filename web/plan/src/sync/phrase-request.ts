@@ -9,6 +9,7 @@ import type { OpenDialog } from "../app-context.js";
 import { useStatus } from "../ui/hooks.js";
 import { isUnconfirmed } from "./confirmation.js";
 
+/** Shows the dialog that asks, or the phrase that is to be written down, when it is time. */
 export function usePhraseRequest(
   db: WarrenDatabase,
   open: OpenDialog | undefined,

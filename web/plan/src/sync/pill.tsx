@@ -21,6 +21,7 @@ const ICONS: Readonly<Record<StatusTone, IconName>> = {
 /** Shorter work than this is not worth a change of the pill. */
 const BRIEF_MS = 300;
 
+/** How things stand, in words. Work that is over at once does not show. */
 export function useSyncIndicator(): SyncIndicator {
   const { db } = useApp();
   const standing = syncIndicator(useStatus(db), useClock(30_000), presentPlace().login);

@@ -9,6 +9,7 @@ import { useStatus } from "../ui/hooks.js";
 
 type ToastUpdate = (shown: Toast | undefined) => Toast | undefined;
 
+/** Shows the notice for as long as this device is signed out. */
 export function useSignedOutNotice(
   db: WarrenDatabase,
   setToast: (change: ToastUpdate) => void,

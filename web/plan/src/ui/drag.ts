@@ -28,12 +28,12 @@ interface DragOptions {
   readonly onDrop: (drag: DragState) => void;
 }
 
-/** The row that is dragged. */
-export type DraggedRow = Pick<DragState, "index" | "id" | "title">;
+/** The row that a drag begins on. */
+export type DragSource = Pick<DragState, "index" | "id" | "title">;
 
 export interface DragControls {
   readonly drag: DragState | undefined;
-  readonly begin: (event: PointerEvent, row: DraggedRow) => void;
+  readonly begin: (event: PointerEvent, row: DragSource) => void;
 }
 
 const BEGIN_PX = 5;
@@ -45,7 +45,7 @@ export function useDrag(options: DragOptions): DragControls {
   const latest = useLatest(options);
   const cancel = useRef<() => void>(() => undefined);
   useEffect(() => () => cancel.current(), []);
-  const begin = (down: PointerEvent, row: DraggedRow): void => {
+  const begin = (down: PointerEvent, row: DragSource): void => {
     if (down.button === 0) cancel.current = startDrag(down, row, latest, setDrag);
   };
   return { drag, begin };
@@ -54,7 +54,7 @@ export function useDrag(options: DragOptions): DragControls {
 /** Follows the pointer until it is up. Returns what ends the drag without a change. */
 function startDrag(
   down: PointerEvent,
-  row: DraggedRow,
+  row: DragSource,
   options: { readonly current: DragOptions },
   onChange: (drag: DragState | undefined) => void,
 ): () => void {

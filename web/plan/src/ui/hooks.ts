@@ -29,10 +29,12 @@ export function useRows<T extends RowOf<T>>(
   return answer;
 }
 
+/** The database's status: storage, account, and how sync is going. */
 export function useStatus(db: WarrenDatabase): DatabaseStatus {
   return useObservable(db.status);
 }
 
+/** Whether a media query matches. */
 export function useMedia(query: string): boolean {
   const [matches, setMatches] = useState(() => matchMedia(query).matches);
   useEffect(() => {
@@ -97,6 +99,7 @@ export interface AsyncTask<E> {
   readonly run: (work: () => Promise<void>) => void;
 }
 
+/** Runs calls, and says how the latest one goes until the component is gone. */
 export function useTask(): AsyncTask<unknown> {
   const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({
     isBusy: false,

@@ -48,7 +48,12 @@ export type IconName = keyof typeof PATHS;
 /** Made of dots, which need more weight than lines. */
 const DOTS: ReadonlySet<IconName> = new Set(["grip", "more"]);
 
-export function Icon({ name, size = 20 }: { name: IconName; size?: number }): JSX.Element {
+interface IconProps {
+  readonly name: IconName;
+  readonly size?: number;
+}
+
+export function Icon({ name, size = 20 }: IconProps): JSX.Element {
   return (
     <svg
       class={DOTS.has(name) ? "icon icon-dots" : "icon"}

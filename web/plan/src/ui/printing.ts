@@ -20,6 +20,7 @@ export function requestPrint(): void {
   dispatchEvent(new Event(WANTED));
 }
 
+/** Whether the page is being printed, or is about to be. */
 export function usePrinting(): PrintState {
   const [printing, setPrinting] = useState<PrintState>("no");
   useEffect(() => {

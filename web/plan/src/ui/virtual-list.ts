@@ -35,6 +35,7 @@ export function blocksOf(visible: VisibleRange): VisibleRange {
   };
 }
 
+/** The rows that are on the screen, and a few around them: told anew while the list scrolls. */
 export function useVisible(
   scroller: { readonly current: HTMLElement | null },
   rowHeight: number,

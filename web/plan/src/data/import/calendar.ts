@@ -17,7 +17,7 @@ interface CalendarProperty {
   readonly value: string;
 }
 
-interface ToDo {
+interface CalendarToDo {
   readonly line: number;
   readonly properties: CalendarProperty[];
 }
@@ -65,7 +65,7 @@ export function calendarTable(text: string): ImportTable {
   return { columns, rows: items, counted };
 }
 
-function first(toDo: ToDo, name: string): string {
+function first(toDo: CalendarToDo, name: string): string {
   return toDo.properties.find((property) => property.name === name)?.value ?? "";
 }
 
@@ -83,7 +83,7 @@ function shown(name: string, value: string, titlesById: ReadonlyMap<string, stri
 }
 
 interface CalendarContent {
-  readonly toDos: readonly ToDo[];
+  readonly toDos: readonly CalendarToDo[];
   readonly listName: string;
   readonly others: number;
 }
@@ -92,7 +92,7 @@ interface CalendarContent {
 const ENTRIES: ReadonlySet<string> = new Set(["VEVENT", "VJOURNAL", "VFREEBUSY"]);
 
 function readCalendar(text: string): CalendarContent {
-  const toDos: ToDo[] = [];
+  const toDos: CalendarToDo[] = [];
   let listName = "";
   let others = 0;
   /** The parts that are open, the innermost last. */

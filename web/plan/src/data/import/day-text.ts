@@ -13,7 +13,7 @@ import { calendarWords, DATE_FILLERS, dateTokens } from "./words.js";
 
 export type DayOrder = "dayFirst" | "monthFirst";
 
-export interface ReadDay {
+export interface DayCell {
   readonly day: Day;
   /** A time of day stands beside it, which is not midnight. */
   readonly hasTime: boolean;
@@ -21,7 +21,7 @@ export interface ReadDay {
 
 export interface DayColumn {
   /** By row; `undefined` for what is no day, an empty text among it. */
-  readonly days: readonly (ReadDay | undefined)[];
+  readonly days: readonly (DayCell | undefined)[];
   readonly order: DayOrder;
   /** A text that is another day in the other order, where nothing in the column settles it. */
   readonly doubtful: string | undefined;
@@ -64,7 +64,7 @@ export function orderOf(locale: string): DayOrder {
 }
 
 type DateReading =
-  | ({ readonly kind: "day" } & ReadDay)
+  | ({ readonly kind: "day" } & DayCell)
   | {
       readonly kind: "slashed";
       readonly first: number;
@@ -73,7 +73,7 @@ type DateReading =
       readonly hasTime: boolean;
     };
 
-function settle(reading: DateReading, order: DayOrder): ReadDay | undefined {
+function settle(reading: DateReading, order: DayOrder): DayCell | undefined {
   const { hasTime } = reading;
   if (reading.kind === "day") return { day: reading.day, hasTime };
   const { first, second, year } = reading;

@@ -95,28 +95,28 @@ export function understand(table: ImportTable, choices: ImportChoices): ParsedIm
   };
 }
 
-function countStatus(statuses: Map<string, StatusCount>, { word, isDone }: ReadStatus): void {
+function countStatus(statuses: Map<string, StatusCount>, { word, isDone }: StatusWord): void {
   const key = fold(word);
   const before = statuses.get(key);
   statuses.set(key, { word: before?.word ?? word, count: (before?.count ?? 0) + 1, isDone });
 }
 
-interface ReadStatus {
+interface StatusWord {
   readonly word: string;
   readonly isDone: boolean;
 }
 
-interface ReadDue {
+interface DueReading {
   readonly day: Day | null;
   readonly unread?: string;
   /** What the note says of it. */
   readonly kept?: string;
 }
 
-interface ReadDone {
+interface DoneReading {
   readonly isDone: boolean;
   readonly day: Day | undefined;
-  readonly statuses: readonly ReadStatus[];
+  readonly statuses: readonly StatusWord[];
   readonly kept: readonly string[];
 }
 
@@ -163,7 +163,7 @@ class ColumnReader {
     return kept.map((at) => this.#named(at, this.#field(row, at)));
   }
 
-  due(row: TableRow, index: number): ReadDue {
+  due(row: TableRow, index: number): DueReading {
     const at = this.#meanings.indexOf("due");
     const text = this.#field(row, at);
     if (text === "") return { day: null };
@@ -172,8 +172,8 @@ class ColumnReader {
     return read.hasTime ? { day: read.day, kept: this.#named(at, text) } : { day: read.day };
   }
 
-  done(row: TableRow, index: number): ReadDone {
-    const statuses: ReadStatus[] = [];
+  done(row: TableRow, index: number): DoneReading {
+    const statuses: StatusWord[] = [];
     const kept: string[] = [];
     let day: Day | undefined;
     for (const at of this.#indexesOf("done")) {
