@@ -11,7 +11,7 @@ const NUMBER = 1;
 const TEXT = 2;
 const BLOB = 3;
 
-// As `web/client/src/packed-rows.ts` has it.
+// As `web/client/src/shared/packed-rows.ts` has it.
 function objects(packed) {
   const { columns, kinds, numbers, integers, texts, textLengths, blobs, blobLengths } = packed;
   packed.free();

@@ -1,4 +1,4 @@
-//! The replica in a browser: what `web/client`'s worker calls (`web/client/src/wasm-engine.ts`).
+//! The replica in a browser: what `web/client`'s worker calls (`client/src/shared/wasm-engine.ts`).
 //!
 //! One worker owns a database: SQLite in this module, its files in the origin's private file system
 //! (`browser_storage.rs`) or in memory. There is one connection, which the page's statements and

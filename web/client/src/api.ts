@@ -4,9 +4,9 @@
  * Every call may be made in every tab; one tab's worker owns the file and does the work.
  * Failures are {@link WarrenError}s, told apart by their code.
  */
-import type { ServerLoss, SyncReport } from "./report.js";
+import type { ServerLoss, SyncReport } from "./shared/sync-report.js";
 
-export type { ServerLoss, SyncReport } from "./report.js";
+export type { ServerLoss, SyncReport } from "./shared/sync-report.js";
 
 export type SqlValue = null | number | bigint | string | boolean | Uint8Array;
 /** The name of a table or a column, in a template: `identifier` makes it. */

@@ -1,6 +1,11 @@
-/** `@warren/client`: ordinary SQL that syncs, in a web page. */
+/**
+ * `@warren/client`: ordinary SQL that syncs, in a web page.
+ *
+ * Invariant: `tab/` runs in the page, `worker/` in the worker, and neither imports from the other.
+ * What both use is in `shared/`, which imports from neither.
+ */
 export * from "./api.js";
-export { open } from "./database.js";
-export { deleteDatabase } from "./erasing.js";
-export type { ClientErrorCode } from "./errors.js";
-export { identifier } from "./identifier.js";
+export { open } from "./tab/database.js";
+export { deleteDatabase } from "./tab/delete-database.js";
+export type { ClientErrorCode } from "./shared/errors.js";
+export { identifier } from "./tab/identifier.js";

@@ -1,13 +1,13 @@
 /** The worker's entry: what its tab says goes to its `createLeaderCandidate`. */
 import * as code from "warren-replica";
-import { enginesOf } from "./engines.js";
+import { enginesOf } from "./worker/engine-loader.js";
 import {
   livenessLock,
   type WorkerEvent,
   type WorkerStart,
   type WorkerMessage,
-} from "./tab-messages.js";
-import { createLeaderCandidate, type LeaderCandidate } from "./leader-election.js";
+} from "./shared/tab-messages.js";
+import { createLeaderCandidate, type LeaderCandidate } from "./worker/leader-election.js";
 
 declare const self: DedicatedWorkerGlobalScope;
 

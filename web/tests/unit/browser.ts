@@ -2,14 +2,17 @@
  * As much of a browser as the client needs, in one process: locks, and workers that can be killed.
  * Channels are Node's own.
  */
-import { systemTimeSource, type TimeSource } from "../../client/src/time-source.js";
-import type { EngineModule, ReplicaHandle } from "../../client/src/wasm-engine.js";
-import { createLeaderCandidate, type LeaderCandidate } from "../../client/src/leader-election.js";
+import { systemTimeSource, type TimeSource } from "../../client/src/shared/time-source.js";
+import type { EngineModule, ReplicaHandle } from "../../client/src/shared/wasm-engine.js";
+import {
+  createLeaderCandidate,
+  type LeaderCandidate,
+} from "../../client/src/worker/leader-election.js";
 import {
   livenessLock,
   type WorkerStart,
   type WorkerMessage,
-} from "../../client/src/tab-messages.js";
+} from "../../client/src/shared/tab-messages.js";
 
 interface LockWaiter {
   readonly agent: symbol;

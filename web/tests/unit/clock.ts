@@ -1,6 +1,6 @@
 /** A clock that goes on when the test says so. */
 import { setImmediate } from "node:timers/promises";
-import type { TimeSource } from "../../client/src/time-source.js";
+import type { TimeSource } from "../../client/src/shared/time-source.js";
 
 export interface FakeClock extends TimeSource {
   /** Lets time pass, and whatever is due happen, until nothing more follows from it. */

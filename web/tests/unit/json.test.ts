@@ -1,7 +1,7 @@
 /** What the engine says in JSON, as a page is told it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { toReport } from "../../client/src/wire-json.js";
+import { toReport } from "../../client/src/shared/wire-json.js";
 
 test("what is equal and not shown, or not sent, is told to the page", () => {
   const report = toReport(

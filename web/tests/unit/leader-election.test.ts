@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { WarrenDatabase, OpenOptions } from "../../client/src/api.js";
-import { open } from "../../client/src/database.js";
+import { open } from "../../client/src/tab/database.js";
 import { FakeWorker, browser, workers } from "./browser.js";
 import { engine, replica, type Script } from "./sqlite.js";
 

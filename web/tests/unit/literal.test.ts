@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SqlValue } from "../../client/src/api.js";
-import { toConflicts, toHistory, toReport } from "../../client/src/wire-json.js";
-import { fromLiterals, toLiteral } from "../../client/src/sql-literals.js";
+import { toConflicts, toHistory, toReport } from "../../client/src/shared/wire-json.js";
+import { fromLiterals, toLiteral } from "../../client/src/shared/sql-literals.js";
 
 test("values survive being literals", () => {
   const values: SqlValue[] = [

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
-import type { ReadResult } from "../../client/src/rpc-methods.js";
-import { createLiveQueries } from "../../client/src/live-queries.js";
+import type { ReadResult } from "../../client/src/shared/rpc-methods.js";
+import { createLiveQueries } from "../../client/src/tab/live-queries.js";
 import { pack } from "./sqlite.js";
 
 const STATEMENT = { sql: "SELECT a FROM t", parameters: [] };

@@ -7,7 +7,7 @@ import {
   packedToJson,
   transfersOf,
   unpack,
-} from "../../client/src/packed-rows.js";
+} from "../../client/src/shared/packed-rows.js";
 import { pack } from "./sqlite.js";
 
 const ROWS = [

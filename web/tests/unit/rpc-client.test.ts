@@ -1,8 +1,8 @@
 /** Calls under way: how they end, and what becomes of them with another owner. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createRpcClient, type RpcClient } from "../../client/src/rpc-client.js";
-import type { RpcCall, LeaderMessage } from "../../client/src/tab-messages.js";
+import { createRpcClient, type RpcClient } from "../../client/src/tab/rpc-client.js";
+import type { RpcCall, LeaderMessage } from "../../client/src/shared/tab-messages.js";
 import { fakeClock } from "./clock.js";
 import { pack } from "./sqlite.js";
 

@@ -1,6 +1,10 @@
 /** A `ReplicaHandle` on Node's own SQLite: a real database behind the real interface, no server. */
 import { DatabaseSync } from "node:sqlite";
-import type { EngineModule, PackedRows, ReplicaHandle } from "../../client/src/wasm-engine.js";
+import type {
+  EngineModule,
+  PackedRows,
+  ReplicaHandle,
+} from "../../client/src/shared/wasm-engine.js";
 import type { FileKey, SqlValue } from "../../client/src/api.js";
 
 /** What a test may have a replica do beyond SQL. */

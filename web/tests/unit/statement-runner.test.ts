@@ -1,15 +1,15 @@
 /** Transactions that a tab holds open: how long, and what is left of them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RpcMethodName, RpcParams } from "../../client/src/rpc-methods.js";
-import { openReplicaFile } from "../../client/src/replica-file.js";
-import { createMutex } from "../../client/src/mutex.js";
-import type { RpcCallOf } from "../../client/src/tab-messages.js";
+import type { RpcMethodName, RpcParams } from "../../client/src/shared/rpc-methods.js";
+import { openReplicaFile } from "../../client/src/worker/file/replica-file.js";
+import { createMutex } from "../../client/src/worker/mutex.js";
+import type { RpcCallOf } from "../../client/src/shared/tab-messages.js";
 import {
   TRANSACTION_IDLE_MS_MAX,
   createStatementRunner,
   type StatementRunner,
-} from "../../client/src/statement-runner.js";
+} from "../../client/src/worker/statement-runner.js";
 import { fakeClock, type FakeClock } from "./clock.js";
 import { engine } from "./sqlite.js";
 

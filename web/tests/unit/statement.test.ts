@@ -1,8 +1,9 @@
 /** Statements: what is bound, what is refused, and what kind they are. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { identifier } from "../../client/src/identifier.js";
-import { validateStatement, fromTemplate, statementKind } from "../../client/src/statement.js";
+import { identifier } from "../../client/src/tab/identifier.js";
+import { validateStatement, fromTemplate } from "../../client/src/tab/statement.js";
+import { statementKind } from "../../client/src/worker/statement-kind.js";
 
 test("values become bound parameters", () => {
   const text = ["SELECT * FROM t WHERE a = ", " AND b > ", ""];

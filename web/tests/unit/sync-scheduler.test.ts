@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SyncReport, SyncState } from "../../client/src/api.js";
-import { backoffMs } from "../../client/src/time-source.js";
+import { backoffMs } from "../../client/src/shared/time-source.js";
 import {
   DEBOUNCE_MS,
   createSyncScheduler,
   type LocalSyncState,
   type SyncScheduler,
-} from "../../client/src/sync-scheduler.js";
+} from "../../client/src/worker/sync/sync-scheduler.js";
 import { fakeClock, type FakeClock } from "./clock.js";
 
 const REPORT: SyncReport = {

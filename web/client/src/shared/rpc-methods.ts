@@ -1,0 +1,162 @@
+/**
+ * What a tab may ask of the leader: the one table of calls, typed, for both sides.
+ *
+ * `onLeaderChange` says what becomes of a call whose leader went away before it answered: `again`,
+ * it is sent to the next leader, which knows what was done already (`idempotency-table.ts`), or it
+ * is harmless twice; `reject`, it fails with `owner_lost`, because its other half went with the
+ * leader.
+ */
+import type {
+  Conflict,
+  SignInOptions,
+  DeletedRow,
+  DeviceInfo,
+  EditOutcome,
+  FileKey,
+  HeldRow,
+  HistoryEntry,
+  KeyChange,
+  SignUpOptions,
+  ChangePasswordOptions,
+  SyncStatus,
+  SqlValue,
+  SyncReport,
+} from "../api.js";
+import type { PackedRows } from "./wasm-engine.js";
+
+/** A statement, and the values of its parameters. */
+export interface SqlStatement {
+  readonly sql: string;
+  readonly parameters: readonly SqlValue[];
+}
+
+export interface PrepareParams {
+  readonly schema: readonly string[];
+  readonly track: readonly string[];
+  readonly server: string;
+  readonly autoSync: boolean;
+  /** What the tab was given to open the file: it has to be right also where another tab owns it. */
+  readonly key: FileKey | null;
+}
+
+/** Rows, and the tables that they were read from. */
+export interface ReadResult {
+  readonly packed: PackedRows;
+  readonly tables: readonly string[];
+}
+
+export interface CellEdit {
+  readonly table: string;
+  readonly key: readonly SqlValue[];
+  readonly column: string;
+  readonly value: SqlValue;
+  readonly seen: SqlValue;
+}
+
+/** What a call is given, and what it answers. */
+export interface RpcMethods {
+  prepare: [PrepareParams, void];
+  run: [SqlStatement, PackedRows];
+  runMany: [{ sql: string; parameters: readonly (readonly SqlValue[])[] }, number];
+  read: [SqlStatement, ReadResult];
+  /** Answers when the transaction is open; its number is the transaction's name. */
+  begin: [void, void];
+  runIn: [SqlStatement & { transaction: number }, PackedRows];
+  runManyIn: [
+    { sql: string; parameters: readonly (readonly SqlValue[])[]; transaction: number },
+    number,
+  ];
+  commit: [{ transaction: number }, void];
+  rollback: [{ transaction: number }, void];
+  track: [{ tables: readonly string[] }, void];
+  sync: [void, SyncReport];
+  signUp: [SignUpOptions & { server: string }, void];
+  signIn: [SignInOptions & { server: string }, void];
+  signOut: [void, void];
+  changePassword: [ChangePasswordOptions, void];
+  devices: [void, DeviceInfo[]];
+  revoke: [{ deviceId: string }, void];
+  phrase: [void, string | undefined];
+  createPhrase: [void, string];
+  beginAccount: [void, void];
+  usePhrase: [{ words: string }, void];
+  edit: [CellEdit, EditOutcome];
+  history: [{ table: string; key: readonly SqlValue[] }, HistoryEntry[]];
+  record: [void, void];
+  deleted: [{ table: string; countMax: number }, DeletedRow[]];
+  held: [void, HeldRow[]];
+  give: [{ heldId: string; column: string; value: string }, void];
+  join: [{ heldId: string }, void];
+  letGo: [{ heldId: string }, void];
+  conflicts: [void, Conflict[]];
+  restore: [{ conflictId: string }, void];
+  dismiss: [{ conflictId: string }, void];
+  receipt: [void, SyncStatus];
+  export: [void, Uint8Array];
+  import: [{ file: Uint8Array }, void];
+  rekey: [KeyChange, void];
+}
+
+export type RpcMethodName = keyof RpcMethods;
+export type RpcParams<K extends RpcMethodName> = RpcMethods[K][0];
+export type RpcResult<K extends RpcMethodName> = RpcMethods[K][1];
+
+interface RpcPolicy {
+  readonly onLeaderChange: "again" | "reject";
+  /** How long the tab waits for the answer. */
+  readonly timeoutMs: number;
+}
+
+/** A statement, and what waits before it. */
+const STATEMENT_WAIT_MS_MAX = 120_000;
+/** One or two requests, each with the time-out of the transport. */
+const REQUEST_WAIT_MS_MAX = 120_000;
+/** A first sync of a large account on a slow line. */
+const SYNC_WAIT_MS_MAX = 3_600_000;
+
+const STATEMENT: RpcPolicy = { onLeaderChange: "again", timeoutMs: STATEMENT_WAIT_MS_MAX };
+const IN_TRANSACTION: RpcPolicy = { onLeaderChange: "reject", timeoutMs: STATEMENT_WAIT_MS_MAX };
+const REQUEST: RpcPolicy = { onLeaderChange: "again", timeoutMs: REQUEST_WAIT_MS_MAX };
+/** Done twice, these would do something else than done once. */
+const ONCE: RpcPolicy = { onLeaderChange: "reject", timeoutMs: REQUEST_WAIT_MS_MAX };
+
+export const RPC_POLICIES: { readonly [K in RpcMethodName]: RpcPolicy } = {
+  prepare: STATEMENT,
+  run: STATEMENT,
+  runMany: STATEMENT,
+  read: STATEMENT,
+  begin: STATEMENT,
+  runIn: IN_TRANSACTION,
+  runManyIn: IN_TRANSACTION,
+  // Whether it was committed is in the idempotency table.
+  commit: STATEMENT,
+  rollback: STATEMENT,
+  track: STATEMENT,
+  sync: { onLeaderChange: "again", timeoutMs: SYNC_WAIT_MS_MAX },
+  signUp: ONCE,
+  signIn: REQUEST,
+  signOut: REQUEST,
+  changePassword: ONCE,
+  devices: REQUEST,
+  revoke: REQUEST,
+  phrase: STATEMENT,
+  createPhrase: ONCE,
+  beginAccount: STATEMENT,
+  usePhrase: STATEMENT,
+  // Done twice, the second finds what the first wrote.
+  edit: STATEMENT,
+  history: STATEMENT,
+  record: STATEMENT,
+  deleted: STATEMENT,
+  held: STATEMENT,
+  give: STATEMENT,
+  join: STATEMENT,
+  letGo: STATEMENT,
+  conflicts: STATEMENT,
+  restore: STATEMENT,
+  dismiss: STATEMENT,
+  receipt: REQUEST,
+  export: STATEMENT,
+  import: ONCE,
+  rekey: ONCE,
+};

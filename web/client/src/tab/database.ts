@@ -1,0 +1,285 @@
+/** The tab's side of a database: what `open` gives. */
+import type {
+  WarrenDatabase,
+  ErrorInfo,
+  FileKey,
+  LiveQuery,
+  OpenOptions,
+  SqlExecutor,
+  QueryResult,
+  RowOf,
+  SqlParameter,
+  DatabaseStatus,
+  TemplateValue,
+  Unsubscribe,
+} from "../api.js";
+import { WarrenError } from "../api.js";
+import { createRpcClient, type RpcClient } from "./rpc-client.js";
+import type {
+  RpcResult,
+  RpcMethodName,
+  RpcParams,
+  PrepareParams,
+  SqlStatement,
+} from "../shared/rpc-methods.js";
+import { systemTimeSource } from "../shared/time-source.js";
+import { deleteDatabase } from "./delete-database.js";
+import { clientError, toWarrenError } from "../shared/errors.js";
+import { createLiveQueries, type LiveQueries } from "./live-queries.js";
+import { newPeerId } from "../shared/tab-messages.js";
+import { observable, type WritableObservable } from "./observable.js";
+import { unpack } from "../shared/packed-rows.js";
+import { here, workerSource } from "./worker-source.js";
+import { validateStatement, fromTemplate } from "./statement.js";
+import { connectTab, type TabConnection } from "./tab-connection.js";
+
+/** What {@link WarrenDatabase.deleted} lists, unless it is told otherwise. */
+const DELETED_COUNT = 100;
+
+const INITIAL_STATUS: DatabaseStatus = {
+  storage: "opfs",
+  isOwner: false,
+  sealed: false,
+  encrypted: false,
+  unsent: 0,
+  lost: 0,
+  held: 0,
+  sync: { phase: "local" },
+};
+
+/**
+ * Opens a database, or makes it: when this returns, its tables are there.
+ *
+ * @example
+ * const db = await open({
+ *   name: "notes",
+ *   schema: "CREATE TABLE note (id TEXT PRIMARY KEY, text TEXT NOT NULL)",
+ *   track: ["note"],
+ * });
+ * db.live`SELECT id, text FROM note ORDER BY id`((rows) => show(rows));
+ * await db.sql`INSERT INTO note VALUES (${crypto.randomUUID()}, ${text})`;
+ */
+export async function open(options: OpenOptions): Promise<WarrenDatabase> {
+  const preparation = toPreparation(options);
+  const tab = newPeerId();
+  const asks = createRpcClient(tab, systemTimeSource);
+  const status = observable(INITIAL_STATUS);
+  const live = createLiveQueries((statement) => asks.invoke("read", statement).answer);
+  let ready = (): void => undefined;
+  let refuse = (_: WarrenError): void => undefined;
+  const prepared = new Promise<void>((resolve, reject) => {
+    ready = resolve;
+    refuse = reject;
+  });
+  let stood = (): void => undefined;
+  const told = new Promise<void>((resolve) => {
+    stood = resolve;
+  });
+  // Where the tab cannot even be linked, nobody waits for this.
+  prepared.catch(() => undefined);
+  // Nothing is asked any more: a status that was on its way says nothing of that.
+  let isOver = false;
+  const failed = (error: ErrorInfo): void => {
+    isOver = true;
+    refuse(failureOf(error));
+    asks.rejectAll(error);
+    status.set({ ...status.value, sync: { phase: "failed", error } });
+  };
+  let isOwner = false;
+  let key = options.key ?? null;
+  const link = await connectTab({
+    name: options.name,
+    tab,
+    key: options.key,
+    workers: workerSource(options.assets),
+    wasm: options.assets?.wasm === undefined ? undefined : here(options.assets.wasm),
+    clock: systemTimeSource,
+    locks: (navigator as { locks?: LockManager }).locks,
+    onOwner(id, post, isOwn) {
+      isOwner = isOwn;
+      asks.setLeader(id, post, () => {
+        const { answer } = asks.invoke("prepare", { ...preparation, key });
+        answer.then(ready, (thrown: unknown) => failed(toWarrenError(thrown)));
+      });
+      // What was written while there was no leader, nobody told.
+      live.changedAll();
+    },
+    onRekeyed: (changed) => {
+      key = changed;
+    },
+    onStatus: (own) => {
+      if (!isOver) {
+        status.set({ ...own, isOwner });
+      }
+      stood();
+    },
+    onChanged: live.changed,
+    onAnswer: asks.handleMessage,
+    onFailed: failed,
+  });
+  try {
+    await prepared;
+    await told;
+  } catch (thrown) {
+    await link.close();
+    throw thrown;
+  }
+  return database({ options, server: preparation.server, asks, status, live, link });
+}
+
+function failureOf(error: ErrorInfo): WarrenError {
+  return new WarrenError(error.code, error.message);
+}
+
+function toPreparation(options: OpenOptions): Omit<PrepareParams, "key"> {
+  if (!/^[a-z0-9_-]{1,64}$/.test(options.name)) {
+    const rule = "a database's name has 1 to 64 of a–z, 0–9, - and _";
+    throw clientError("invalid_argument", `${rule}: "${options.name}"`);
+  }
+  checkKey(options.key);
+  return {
+    schema: typeof options.schema === "string" ? [options.schema] : options.schema,
+    track: options.track ?? [],
+    server: (options.server ?? location.origin).replace(/\/+$/, ""),
+    autoSync: options.autoSync ?? true,
+  };
+}
+
+function checkKey(key: FileKey | null | undefined): void {
+  if (key instanceof Uint8Array && key.length !== 32) {
+    throw clientError("invalid_argument", `a key has 32 bytes, and this ${key.length}`);
+  }
+  if (key === "") {
+    throw clientError("invalid_argument", "a passphrase is not empty");
+  }
+}
+
+interface DatabaseDeps {
+  readonly options: OpenOptions;
+  readonly server: string;
+  readonly asks: RpcClient;
+  readonly status: WritableObservable<DatabaseStatus>;
+  readonly live: LiveQueries;
+  readonly link: TabConnection;
+}
+
+type RpcCaller = <K extends RpcMethodName>(name: K, given: RpcParams<K>) => Promise<RpcResult<K>>;
+
+function database({ options, server, asks, status, live, link }: DatabaseDeps): WarrenDatabase {
+  const ask: RpcCaller = (name, given) => asks.invoke(name, given).answer;
+  const close = async (): Promise<void> => {
+    live.end();
+    asks.rejectAll({ code: "closed", message: `the database ${options.name} was closed` });
+    await link.close();
+  };
+  return {
+    name: options.name,
+    status,
+    ...queries(
+      (statement) => ask("run", statement),
+      (given) => ask("runMany", given),
+    ),
+    live: (text, ...values) => liveQuery(live, fromTemplate(text, values)),
+    liveQuery: (sql, parameters = []) => liveQuery(live, validateStatement(sql, parameters)),
+    transaction: (work) => transaction(asks, work),
+    track: (...tables) => ask("track", { tables }),
+    sync: ({ onProgress, signal } = {}) =>
+      asks.invoke("sync", undefined, { onProgress, signal }).answer,
+    signUp: (credentials) => ask("signUp", { ...credentials, server }),
+    signIn: (credentials) => ask("signIn", { ...credentials, server }),
+    signOut: () => ask("signOut", undefined),
+    changePassword: (change) => ask("changePassword", change),
+    devices: () => ask("devices", undefined),
+    revoke: (deviceId) => ask("revoke", { deviceId }),
+    phrase: () => ask("phrase", undefined),
+    createPhrase: () => ask("createPhrase", undefined),
+    beginAccount: () => ask("beginAccount", undefined),
+    usePhrase: (words) => ask("usePhrase", { words }),
+    edit: (table, key, column, value, { seen }) => {
+      validateStatement(`an edit of ${table}.${column}`, [...key, value, seen]);
+      return ask("edit", { table, key, column, value, seen });
+    },
+    history: (table, ...key) => ask("history", { table, key }),
+    record: () => ask("record", undefined),
+    deleted: (table, { countMax = DELETED_COUNT } = {}) => ask("deleted", { table, countMax }),
+    held: () => ask("held", undefined),
+    give: (heldId, column, value) => ask("give", { heldId, column, value }),
+    join: (heldId) => ask("join", { heldId }),
+    letGo: (heldId) => ask("letGo", { heldId }),
+    conflicts: () => ask("conflicts", undefined),
+    restore: (conflictId) => ask("restore", { conflictId }),
+    dismiss: (conflictId) => ask("dismiss", { conflictId }),
+    receipt: () => ask("receipt", undefined),
+    export: () => ask("export", undefined),
+    import: (file) => ask("import", { file }),
+    async rekey({ from, to }) {
+      [from, to].forEach(checkKey);
+      await ask("rekey", { from, to });
+    },
+    close,
+    async delete() {
+      await close();
+      await deleteDatabase(options.name);
+    },
+  };
+}
+
+function liveQuery<T extends RowOf<T>>(live: LiveQueries, statement: SqlStatement): LiveQuery<T> {
+  const subscribe = (
+    onRows: (rows: readonly T[]) => void,
+    onError?: (error: WarrenError) => void,
+  ): Unsubscribe => live.subscribe(statement, onRows, onError);
+  return Object.assign(subscribe, statement);
+}
+
+function queries(
+  run: (statement: SqlStatement) => Promise<RpcResult<"run">>,
+  runMany: (given: RpcParams<"runMany">) => Promise<number>,
+): SqlExecutor {
+  const query = async <T extends RowOf<T>>(statement: SqlStatement): Promise<QueryResult<T>> => {
+    const packed = await run(statement);
+    return { rows: unpack<T>(packed), changes: packed.changes };
+  };
+  return {
+    async sql<T extends RowOf<T>>(text: TemplateStringsArray, ...values: TemplateValue[]) {
+      return (await query<T>(fromTemplate(text, values))).rows;
+    },
+    async query<T extends RowOf<T>>(sql: string, parameters: readonly SqlParameter[] = []) {
+      return query<T>(validateStatement(sql, parameters));
+    },
+    async executeMany(sql, parameters) {
+      return runMany({
+        sql,
+        parameters: parameters.map((list) => validateStatement(sql, list).parameters),
+      });
+    },
+  };
+}
+
+async function transaction<T>(asks: RpcClient, work: (tx: SqlExecutor) => Promise<T>): Promise<T> {
+  const { number, answer } = asks.invoke("begin", undefined);
+  await answer;
+  const owners = asks.leadersCount();
+  const ask: RpcCaller = (name, given) => {
+    if (asks.leadersCount() !== owners) {
+      const message = "the tab that held the file is gone: nothing of the transaction was done";
+      return Promise.reject(clientError("owner_lost", message));
+    }
+    return asks.invoke(name, given).answer;
+  };
+  let result: T;
+  try {
+    result = await work(
+      queries(
+        (statement) => ask("runIn", { ...statement, transaction: number }),
+        (given) => ask("runManyIn", { ...given, transaction: number }),
+      ),
+    );
+  } catch (thrown) {
+    // Where that fails the transaction has ended already; what went wrong first is told.
+    await ask("rollback", { transaction: number }).catch(() => undefined);
+    throw thrown;
+  }
+  await ask("commit", { transaction: number });
+  return result;
+}

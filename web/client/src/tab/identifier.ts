@@ -1,0 +1,21 @@
+/** Names in SQL: what a parameter cannot be, and what is not to be put into the text unquoted. */
+import type { Identifier } from "../api.js";
+import { clientError } from "../shared/errors.js";
+
+/** Of a class, so that nothing that came as JSON passes for one. */
+class QuotedName implements Identifier {
+  constructor(readonly quoted: string) {}
+}
+
+export const isIdentifier = (value: unknown): value is Identifier => value instanceof QuotedName;
+
+/**
+ * A name for a template: `` db.sql`SELECT * FROM item ORDER BY ${identifier(column)}` ``. It is
+ * quoted, so it is one name whatever is in it; whether there is such a column, SQLite says.
+ */
+export function identifier(name: string): Identifier {
+  if (typeof name !== "string" || name.includes("\0")) {
+    throw clientError("invalid_argument", `this is no name in SQL: ${String(name)}`);
+  }
+  return new QuotedName(`"${name.replaceAll('"', '""')}"`);
+}

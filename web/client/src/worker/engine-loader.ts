@@ -1,0 +1,74 @@
+/**
+ * The wasm: fetched, compiled, and given to the module that drives it, once a worker.
+ *
+ * A fetch that the network broke off is tried again by whoever asks next; what a server answered in
+ * the wasm's place will be the same the next time, and is told at once.
+ */
+import type { EngineModule } from "../shared/wasm-engine.js";
+import { clientError, type ClientErrorCode } from "../shared/errors.js";
+
+export interface EngineLoader {
+  /** Gets it here and compiles it, so that `load` needs no network. */
+  preload(): Promise<void>;
+  /** Rejects with `unreachable`, which may pass, or `engine_unavailable`. */
+  load(): Promise<EngineModule>;
+}
+
+export function enginesOf(code: EngineModule, wasm: string): EngineLoader {
+  let getting: Promise<WebAssembly.Module> | undefined;
+  let loading: Promise<EngineModule> | undefined;
+
+  const get = (): Promise<WebAssembly.Module> =>
+    (getting ??= compile(wasm).catch((thrown: unknown) => {
+      getting = undefined;
+      throw thrown;
+    }));
+
+  async function load(): Promise<EngineModule> {
+    try {
+      await code.default({ module_or_path: await get() });
+      return code;
+    } catch (thrown) {
+      loading = undefined;
+      throw thrown;
+    }
+  }
+
+  return {
+    async preload() {
+      // If it did not work, `load` tries again, and says so.
+      await get().catch(() => undefined);
+    },
+    load: () => (loading ??= load()),
+  };
+}
+
+async function compile(wasm: string): Promise<WebAssembly.Module> {
+  const answer = await fetch(wasm).catch((thrown: unknown) => {
+    throw unavailable("unreachable", wasm, thrown);
+  });
+  if (!answer.ok) {
+    throw unavailable("engine_unavailable", wasm, `the server answered ${answer.status}`);
+  }
+  const kind = answer.headers.get("content-type") ?? "no type";
+  if (kind.startsWith("text/html")) {
+    throw unavailable("engine_unavailable", wasm, "the server answered with a page (text/html)");
+  }
+  try {
+    return kind === "application/wasm"
+      ? await WebAssembly.compileStreaming(answer)
+      : await WebAssembly.compile(await answer.arrayBuffer());
+  } catch (thrown) {
+    // A broken connection is a TypeError, wrong bytes and a refusing policy are none.
+    const passes = thrown instanceof TypeError;
+    throw unavailable(passes ? "unreachable" : "engine_unavailable", wasm, thrown);
+  }
+}
+
+function unavailable(code: ClientErrorCode, wasm: string, reason: unknown): Error {
+  const why = reason instanceof Error ? reason.message : String(reason);
+  const policy = /unsafe-eval|Content Security Policy/.test(why)
+    ? "allow 'wasm-unsafe-eval' in the page's script-src"
+    : "put replica_bg.wasm from @warren/client/dist there, or say where it is with `assets.wasm`";
+  return clientError(code, `the wasm at ${wasm} could not be loaded: ${why}; ${policy}`);
+}

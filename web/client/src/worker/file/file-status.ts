@@ -1,0 +1,33 @@
+/** How the file stands: for the tabs, and for the decision when to sync. */
+import type { ReplicaFile } from "./replica-file.js";
+import { toServerLoss } from "../../shared/wire-json.js";
+import type { LeaderStatus } from "../../shared/tab-messages.js";
+import type { LocalSyncState } from "../sync/sync-scheduler.js";
+
+export interface ReplicaFileStatus {
+  readonly published: Pick<
+    LeaderStatus,
+    "account" | "sealed" | "encrypted" | "unsent" | "held" | "syncedMs" | "serverLoss"
+  >;
+  readonly syncState: LocalSyncState;
+}
+
+/** Exceptions that are about deleted rows. */
+const VISIBLE: ReadonlySet<string> = new Set(["kept", "missing"]);
+
+export function readStatus(file: ReplicaFile): ReplicaFileStatus {
+  const { sealed, remote, exceptions, ...status } = file.status();
+  const unsent = status.unsent + status.noted;
+  // What was written to a table since its schema changed is only found by a sync.
+  const toSync = unsent + status.uncaptured.length;
+  const held = exceptions.filter(({ kind }) => !VISIBLE.has(kind)).length;
+  const always = { sealed, encrypted: file.isEncrypted(), unsent, held };
+  if (remote === null || file.token() === undefined) {
+    return { published: always, syncState: { hasAccount: false, toSync, equal: false } };
+  }
+  const { server, login, synced_ms: syncedMs, equal, loss } = remote;
+  const account = { server, login };
+  const synced = { ...(syncedMs > 0 ? { syncedMs } : {}), ...toServerLoss(loss) };
+  const told = { ...always, account, ...synced };
+  return { published: told, syncState: { hasAccount: true, toSync, equal } };
+}

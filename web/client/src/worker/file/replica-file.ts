@@ -1,0 +1,122 @@
+/**
+ * The open file: the wasm module's replica with this package's types, and nothing left behind in
+ * the module's memory.
+ */
+import type {
+  Conflict,
+  SignInOptions,
+  EditOutcome,
+  DeletedRow,
+  FileKey,
+  HeldRow,
+  HistoryEntry,
+  SyncProgress,
+  SyncStatus,
+  SqlValue,
+  SyncReport,
+} from "../../api.js";
+import type { CellEdit } from "../../shared/rpc-methods.js";
+import type {
+  EngineModule,
+  PackedRows,
+  ReplicaHandle,
+  ConnectionLock,
+} from "../../shared/wasm-engine.js";
+import {
+  toConflicts,
+  toDeleted,
+  toHeld,
+  toHistory,
+  toSyncStatus,
+  toReport,
+  toStatus,
+  type ReplicaStatusJson,
+} from "../../shared/wire-json.js";
+import { toLiteral } from "../../shared/sql-literals.js";
+import { copyOutOfWasm } from "../../shared/packed-rows.js";
+
+type ForwardedMethods = Pick<
+  ReplicaHandle,
+  | "runMany" | "inTransaction" | "tablesRead" | "takeChangedTables" | "track" | "signOut" | "token"
+  | "listen" | "record" | "give" | "join" | "letGo" | "restore" | "dismiss"
+  | "phrase" | "createPhrase" | "beginAccount" | "usePhrase"
+  | "export" | "import" | "isEncrypted" | "hasKey" | "rekey" | "close"
+>;
+
+/** Whom to register. */
+export interface RegistrationParams extends SignInOptions {
+  /** Whether the account was just made. */
+  readonly isNew: boolean;
+}
+
+export interface ReplicaFile extends ForwardedMethods {
+  run(sql: string, parameters: readonly SqlValue[]): PackedRows;
+  signIn(registration: RegistrationParams, server: string, turns: ConnectionLock): Promise<void>;
+  sync(
+    onProgress: (progress: SyncProgress) => void,
+    signal: AbortSignal,
+    turns: ConnectionLock,
+  ): Promise<SyncReport>;
+  status(): ReplicaStatusJson;
+  receipt(turns: ConnectionLock): Promise<SyncStatus>;
+  edit(edit: CellEdit): EditOutcome;
+  history(table: string, key: readonly SqlValue[]): HistoryEntry[];
+  deleted(table: string, countMax: number): DeletedRow[];
+  held(): HeldRow[];
+  conflicts(): Conflict[];
+}
+
+/** Requests that are not a sync end by the transport's own time-out. */
+const never = new AbortController().signal;
+
+export async function openReplicaFile(
+  engine: EngineModule,
+  name: string,
+  key: FileKey | undefined,
+  inMemory: boolean,
+): Promise<ReplicaFile> {
+  const replica = await engine.openReplica(name, key, inMemory);
+  return {
+    run: (sql, parameters) => copyOutOfWasm(replica.run(sql, parameters)),
+    runMany: (sql, parameters) => replica.runMany(sql, parameters),
+    inTransaction: () => replica.inTransaction(),
+    tablesRead: (sql) => replica.tablesRead(sql),
+    takeChangedTables: () => replica.takeChangedTables(),
+    track: (tables) => replica.track(tables),
+    signIn({ login, password, device, isNew }, server, turns) {
+      const request = new engine.SignInRequest(server, login, password, device ?? "", isNew);
+      return replica.signIn(request, never, turns);
+    },
+    signOut: () => replica.signOut(),
+    token: () => replica.token(),
+    async sync(onProgress, signal, turns) {
+      const tell = (stage: SyncProgress["stage"], done: number, total: number): void =>
+        onProgress({ stage, done, total });
+      return toReport(await replica.sync(tell, signal, turns));
+    },
+    listen: (onState, signal, turns) => replica.listen(onState, signal, turns),
+    status: () => toStatus(replica.status()),
+    receipt: async (turns) => toSyncStatus(await replica.syncStatus(never, turns)),
+    edit: ({ table, key, column, value, seen }) => replica.edit(table, key, column, value, seen),
+    history: (table, rowKey) => toHistory(replica.history(table, rowKey.map(toLiteral))),
+    record: () => replica.record(),
+    deleted: (table, countMax) => toDeleted(replica.deleted(table, countMax)),
+    held: () => toHeld(replica.held()),
+    give: (id, column, value) => replica.give(id, column, value),
+    join: (id) => replica.join(id),
+    letGo: (id) => replica.letGo(id),
+    conflicts: () => toConflicts(replica.conflicts()),
+    restore: (id) => replica.restore(id),
+    dismiss: (id) => replica.dismiss(id),
+    phrase: () => replica.phrase(),
+    createPhrase: () => replica.createPhrase(),
+    beginAccount: () => replica.beginAccount(),
+    usePhrase: (words) => replica.usePhrase(words),
+    export: () => replica.export(),
+    import: (file) => replica.import(file),
+    isEncrypted: () => replica.isEncrypted(),
+    hasKey: (given) => replica.hasKey(given),
+    rekey: (from, to) => replica.rekey(from, to),
+    close: () => replica.close(),
+  };
+}

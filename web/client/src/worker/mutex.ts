@@ -1,0 +1,75 @@
+/** One at a time, in order of arrival, and so many waiting at most. */
+import type { ConnectionLock } from "../shared/wasm-engine.js";
+import { clientError } from "../shared/errors.js";
+
+export interface Mutex {
+  /** Waits for its turn; what comes back ends it. */
+  acquire(): Promise<() => void>;
+  /** Its turn if nobody has it, else `undefined`. */
+  tryAcquire(): (() => void) | undefined;
+}
+
+export function createMutex(waitingMax: number): Mutex {
+  const waiting: (() => void)[] = [];
+  let isTaken = false;
+  const turn = (): (() => void) => {
+    let isMine = true;
+    return () => {
+      if (!isMine) {
+        return;
+      }
+      isMine = false;
+      const next = waiting.shift();
+      if (next === undefined) {
+        isTaken = false;
+      } else {
+        next();
+      }
+    };
+  };
+  const takeNow = (): (() => void) | undefined => {
+    if (isTaken) {
+      return undefined;
+    }
+    isTaken = true;
+    return turn();
+  };
+  return {
+    tryAcquire: takeNow,
+    async acquire() {
+      const free = takeNow();
+      if (free !== undefined) {
+        return free;
+      }
+      if (waiting.length >= waitingMax) {
+        throw clientError("busy", `${waitingMax} calls are waiting for the file already`);
+      }
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return turn();
+    },
+  };
+}
+
+/** Runs what takes turns by itself, none at first. */
+export async function withManualLock<T>(
+  from: Mutex,
+  work: (turns: ConnectionLock) => Promise<T>,
+): Promise<T> {
+  let free = (): void => undefined;
+  const take = async (): Promise<void> => {
+    free = await from.acquire();
+  };
+  try {
+    return await work({ acquire: take, release: () => free() });
+  } finally {
+    free();
+  }
+}
+
+/** Runs what begins in a turn, and gives it back while it waits for the network. */
+export function withLock<T>(from: Mutex, work: (turns: ConnectionLock) => Promise<T>): Promise<T> {
+  return withManualLock(from, async (turns) => {
+    await turns.acquire();
+    return work(turns);
+  });
+}

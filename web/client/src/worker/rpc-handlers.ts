@@ -1,0 +1,255 @@
+/** What the leader does for each call. */
+import {
+  changePassword,
+  listDevices,
+  createAccount,
+  revokeDevice,
+  type ServerAccess,
+} from "./sync/account-api.js";
+import type { FileKey, SyncProgress } from "../api.js";
+import type { RpcResult, RpcMethodName } from "../shared/rpc-methods.js";
+import { toErrorInfo, clientError } from "../shared/errors.js";
+import type { ReplicaFile } from "./file/replica-file.js";
+import { withLock, type Mutex } from "./mutex.js";
+import type { RpcCallOf } from "../shared/tab-messages.js";
+import { reaching } from "./sync/origins.js";
+import { migrateAndTrack } from "./migrations.js";
+import { readStatus } from "./file/file-status.js";
+import type { StatementRunner } from "./statement-runner.js";
+import type { SyncScheduler } from "./sync/sync-scheduler.js";
+
+export interface RpcHandlersDeps {
+  readonly file: ReplicaFile;
+  readonly turns: Mutex;
+  readonly statements: StatementRunner;
+  readonly syncing: SyncScheduler;
+  /** What the file says of itself may be different now. */
+  refreshStatus(): void;
+  /** Any table may be different now. */
+  allTablesChanged(): void;
+  /** All tabs are to know. */
+  rekeyed(key: FileKey | null): void;
+  progress(tab: string, number: number, progress: SyncProgress): void;
+}
+
+export type RpcHandlers = {
+  readonly [K in RpcMethodName]: (
+    call: RpcCallOf<K>,
+    signal: AbortSignal,
+  ) => RpcResult<K> | Promise<RpcResult<K>>;
+};
+
+export function createRpcHandlers(parts: RpcHandlersDeps): RpcHandlers {
+  return {
+    ...sqlHandlers(parts),
+    ...accountHandlers(parts),
+    ...changeAnswers(parts),
+    ...fileHandlers(parts),
+  };
+}
+
+type SqlMethodName =
+  | "prepare"
+  | "track"
+  | "read"
+  | "run"
+  | "runMany"
+  | "begin"
+  | "runIn"
+  | "runManyIn"
+  | "commit"
+  | "rollback";
+
+function sqlHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, SqlMethodName> {
+  const { file, statements, syncing } = parts;
+  return {
+    run: statements.run,
+    runMany: statements.runMany,
+    begin: statements.begin,
+    runIn: statements.runIn,
+    runManyIn: statements.runManyIn,
+    commit: statements.commit,
+    rollback: statements.rollback,
+    async read(call) {
+      const packed = await statements.run({ ...call, name: "run" });
+      return { packed, tables: file.tablesRead(call.given.sql) };
+    },
+    async prepare({ given }) {
+      await statements.exclusive(() => migrateAndTrack(file, given));
+      parts.allTablesChanged();
+      parts.refreshStatus();
+      syncing.start(given.autoSync);
+    },
+    async track({ given }) {
+      await statements.exclusive(() => file.track(given.tables));
+      parts.allTablesChanged();
+    },
+  };
+}
+
+type AccountMethodName =
+  "sync" | "signUp" | "signIn" | "signOut" | "changePassword" | "devices" | "revoke" | "receipt";
+
+function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMethodName> {
+  const { file, turns, syncing, refreshStatus: stands } = parts;
+  const signIn = async (
+    { given, again }: RpcCallOf<"signIn"> | RpcCallOf<"signUp">,
+    isNew: boolean,
+  ): Promise<void> => {
+    const { server, plain = false, ...credentials } = given;
+    await syncing.exclusively(async () => {
+      const { account } = readStatus(file).published;
+      if (again && account?.server === server && account.login === credentials.login) {
+        return;
+      }
+      const registration = { ...credentials, isNew: isNew || plain };
+      const signedIn = withLock(turns, (mine) => file.signIn(registration, server, mine));
+      await reaching(server, signedIn);
+      stands();
+    });
+    syncing.resume();
+  };
+  return {
+    sync: ({ tab, number }, signal) =>
+      syncing.sync((now) => parts.progress(tab, number, now), signal),
+    async signUp(call) {
+      const { server, login, password, sealed } = call.given;
+      await createAccount(server, login, password);
+      if (sealed === true) {
+        // Before the first sync, which signing in begins.
+        await parts.statements.exclusive(() => file.phrase() ?? file.createPhrase());
+      }
+      await signIn(call, true);
+    },
+    signIn: (call) => signIn(call, false),
+    signOut: () =>
+      syncing.preemptSync(async () => {
+        await forgetDevice(file);
+        await parts.statements.exclusive(() => file.signOut());
+        stands();
+        syncing.signedOut();
+      }),
+    changePassword: async ({ given }) => {
+      const { login, ...remote } = requireAccount(file);
+      await changePassword(remote, { login, ...given });
+    },
+    devices: () => listDevices(requireAccount(file)),
+    revoke: ({ given }) => revokeDevice(requireAccount(file), given.deviceId),
+    receipt: () => withLock(turns, (mine) => file.receipt(mine)),
+  };
+}
+
+type FileMethodName =
+  "phrase" | "createPhrase" | "beginAccount" | "usePhrase" | "export" | "import" | "rekey";
+
+function fileHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, FileMethodName> {
+  const { file, statements, syncing } = parts;
+  const withPhrase = async <T>(give: () => T): Promise<T> => {
+    const given = await statements.exclusive(give);
+    parts.refreshStatus();
+    syncing.resume();
+    return given;
+  };
+  return {
+    phrase: () => statements.exclusive(() => file.phrase()),
+    createPhrase: () => withPhrase(() => file.createPhrase()),
+    beginAccount: () => withPhrase(() => file.beginAccount()),
+    usePhrase: ({ given }) => withPhrase(() => file.usePhrase(given.words)),
+    export: () => syncing.preemptSync(() => statements.exclusive(() => file.export())),
+    async import({ given }) {
+      await syncing.preemptSync(() =>
+        statements.exclusive(() => {
+          file.import(given.file);
+          statements.resetAfterImport();
+        }),
+      );
+      parts.allTablesChanged();
+      parts.refreshStatus();
+      syncing.resume();
+    },
+    async rekey({ given: { from, to } }) {
+      await syncing.preemptSync(() =>
+        statements.exclusive(() => {
+          file.rekey(from ?? undefined, to ?? undefined);
+          // Before anybody may have to open the file anew.
+          parts.rekeyed(to);
+        }),
+      );
+      parts.refreshStatus();
+    },
+  };
+}
+
+type ChangeMethod =
+  | "edit"
+  | "history"
+  | "record"
+  | "deleted"
+  | "conflicts"
+  | "restore"
+  | "dismiss"
+  | "held"
+  | "give"
+  | "join"
+  | "letGo";
+
+function changeAnswers(parts: RpcHandlersDeps): Pick<RpcHandlers, ChangeMethod> {
+  const { file, statements } = parts;
+  /** Another leader may have done it. */
+  const once = (again: boolean, settle: () => void): Promise<void> =>
+    statements.exclusive(() => {
+      try {
+        settle();
+      } catch (thrown) {
+        // What was settled is none any more.
+        if (!again || toErrorInfo(thrown).code !== "no_conflict") {
+          throw thrown;
+        }
+      }
+      parts.allTablesChanged();
+    });
+  return {
+    edit: ({ given }) =>
+      statements.exclusive(() => {
+        const outcome = file.edit(given);
+        parts.allTablesChanged();
+        return outcome;
+      }),
+    history: ({ given }) => statements.exclusive(() => file.history(given.table, given.key)),
+    record: () => statements.exclusive(() => file.record()),
+    deleted: ({ given }) => statements.exclusive(() => file.deleted(given.table, given.countMax)),
+    conflicts: () => statements.exclusive(() => file.conflicts()),
+    restore: ({ given, again }) => once(again, () => file.restore(given.conflictId)),
+    dismiss: ({ given, again }) => once(again, () => file.dismiss(given.conflictId)),
+    held: () => statements.exclusive(() => file.held()),
+    give: ({ given, again }) =>
+      once(again, () => file.give(given.heldId, given.column, given.value)),
+    join: ({ given, again }) => once(again, () => file.join(given.heldId)),
+    letGo: ({ given, again }) => once(again, () => file.letGo(given.heldId)),
+  };
+}
+
+/** Takes the registration back at the server, too, if that can be reached. */
+async function forgetDevice(file: ReplicaFile): Promise<void> {
+  if (file.token() === undefined) {
+    return;
+  }
+  try {
+    const devices = await listDevices(requireAccount(file));
+    const current = devices.find((device) => device.isCurrent);
+    if (current !== undefined) {
+      await revokeDevice(requireAccount(file), current.id);
+    }
+  } catch {
+    // Signing out works offline. The token is forgotten here; others can revoke the device.
+  }
+}
+
+function requireAccount(file: ReplicaFile): Required<ServerAccess> & { readonly login: string } {
+  const { account } = readStatus(file).published;
+  const token = file.token();
+  if (account === undefined || token === undefined) {
+    throw clientError("no_server", "no account yet: sign up or sign in");
+  }
+  return { ...account, token };
+}

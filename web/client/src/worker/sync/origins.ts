@@ -1,0 +1,38 @@
+/**
+ * Servers of another origin than the page's: a browser hides from a page whether such a server is
+ * away, or there and without a word that this page may ask it.
+ *
+ * A request whose answer the page does not get to see goes through in the second case alone, so it
+ * is made, and its success is what tells the two apart.
+ */
+import { toErrorInfo, clientError } from "../../shared/errors.js";
+
+/** Any address will do. */
+const PROBED_PATH = "/healthz";
+const PROBE_MS_MAX = 5_000;
+
+/** Waits for `work`; where it found nobody at the server, finds out why. */
+export async function reaching<T>(server: string | undefined, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (thrown) {
+    const isElsewhere = server !== undefined && new URL(server).origin !== location.origin;
+    const isUnreachable = toErrorInfo(thrown).code === "unreachable";
+    if (!isUnreachable || !isElsewhere || !(await answers(server))) {
+      throw thrown;
+    }
+    const { origin } = location;
+    const does = `the server at ${server} answers, but does not let pages of ${origin} ask it`;
+    throw clientError("origin_not_allowed", `${does}: start it with \`--allow-origin ${origin}\``);
+  }
+}
+
+async function answers(server: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(PROBE_MS_MAX);
+  const init: RequestInit = { mode: "no-cors", credentials: "omit", cache: "no-store", signal };
+  const probed = fetch(server.replace(/\/+$/, "") + PROBED_PATH, init);
+  return probed.then(
+    () => true,
+    () => false,
+  );
+}
