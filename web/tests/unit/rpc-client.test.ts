@@ -1,7 +1,7 @@
 /** Calls under way: how they end, and what becomes of them with another owner. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createRpcClient, type RpcClient } from "../../client/src/tab/rpc-client.js";
+import { RpcClient } from "../../client/src/tab/rpc-client.js";
 import type { RpcCall, LeaderMessage } from "../../client/src/shared/tab-messages.js";
 import { fakeClock } from "./clock.js";
 import { pack } from "./sqlite.js";
@@ -10,7 +10,7 @@ const STATEMENT = { sql: "SELECT 1", parameters: [] };
 
 function scene(): { asks: RpcClient; clock: ReturnType<typeof fakeClock>; sent: RpcCall[] } {
   const clock = fakeClock();
-  return { asks: createRpcClient("tab", clock), clock, sent: [] };
+  return { asks: new RpcClient("tab", clock), clock, sent: [] };
 }
 
 /** An owner that keeps what it is asked. */

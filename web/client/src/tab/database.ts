@@ -14,7 +14,7 @@ import type {
   Unsubscribe,
 } from "../api.js";
 import { WarrenError } from "../api.js";
-import { createRpcClient, type RpcClient } from "./rpc-client.js";
+import { RpcClient } from "./rpc-client.js";
 import type {
   RpcResult,
   RpcMethodName,
@@ -62,7 +62,7 @@ const INITIAL_STATUS: DatabaseStatus = {
 export async function open(options: OpenOptions): Promise<WarrenDatabase> {
   const preparation = toPreparation(options);
   const tab = newPeerId();
-  const asks = createRpcClient(tab, systemTimeSource);
+  const asks = new RpcClient(tab, systemTimeSource);
   const status = observable(INITIAL_STATUS);
   const live = createLiveQueries((statement) => asks.invoke("read", statement).answer);
   let ready = (): void => undefined;
@@ -114,7 +114,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
       stood();
     },
     onChanged: live.changed,
-    onAnswer: asks.handleMessage,
+    onAnswer: (message) => asks.handleMessage(message),
     onFailed: failed,
   });
   try {
@@ -259,9 +259,9 @@ function queries(
 async function transaction<T>(asks: RpcClient, work: (tx: SqlExecutor) => Promise<T>): Promise<T> {
   const { number, answer } = asks.invoke("begin", undefined);
   await answer;
-  const owners = asks.leadersCount();
+  const { leadersCount } = asks;
   const ask: RpcCaller = (name, given) => {
-    if (asks.leadersCount() !== owners) {
+    if (asks.leadersCount !== leadersCount) {
       const message = "the tab that held the file is gone: nothing of the transaction was done";
       return Promise.reject(clientError("owner_lost", message));
     }

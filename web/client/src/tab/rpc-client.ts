@@ -1,187 +1,157 @@
 /**
- * The tab's calls under way: sent to whoever is the leader, and again to the next one if it went
- * away before it answered.
+ * The tab's calls: sent to whoever is the leader, and again to the next one if it went away before
+ * it answered.
  *
  * Invariants:
  * - Every call ends: by its answer, its time-out, or the end of the database.
  * - Answers count only from the leader that the tab knows at the moment.
+ *
+ * Not here: numbers and time-outs of calls → `pending-calls.ts`.
  */
-import type { ErrorInfo, SyncProgress } from "../api.js";
-import { WarrenError } from "../api.js";
+import { WarrenError, type ErrorInfo, type SyncProgress } from "../api.js";
+import { clientError } from "../shared/errors.js";
 import {
   RPC_POLICIES,
-  type RpcResult,
   type RpcMethodName,
   type RpcParams,
+  type RpcResult,
 } from "../shared/rpc-methods.js";
+import type { LeaderMessage, TabMessage } from "../shared/tab-messages.js";
 import type { TimeSource } from "../shared/time-source.js";
-import { clientError } from "../shared/errors.js";
-import type { RpcCall, LeaderMessage, TabMessage } from "../shared/tab-messages.js";
+import { PendingCalls, type PendingCall, type StartedCall } from "./pending-calls.js";
 
 /** Calls of one tab that are under way. */
 const CALLS_COUNT_MAX = 20_000;
-/** A call that so many owners were asked may be what they died of. */
+/** A call that so many leaders were asked may be what they died of. */
 const LEADERS_PER_CALL_MAX = 5;
-
-export interface StartedCall<T> {
-  readonly number: number;
-  readonly answer: Promise<T>;
-}
 
 export interface RpcCallOptions {
   readonly onProgress?: ((progress: SyncProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface RpcClient {
+interface KnownLeader {
+  readonly id: string;
+  readonly post: (message: LeaderMessage) => void;
+}
+
+export class RpcClient {
+  readonly #tab: string;
+  readonly #pending: PendingCalls;
+  #leader: KnownLeader | undefined;
+  #leadersCount = 0;
+  #ended: ErrorInfo | undefined;
+
+  constructor(tab: string, clock: TimeSource) {
+    this.#tab = tab;
+    this.#pending = new PendingCalls(tab, clock);
+  }
+
+  /** How many leaders there were. */
+  get leadersCount(): number {
+    return this.#leadersCount;
+  }
+
   invoke<K extends RpcMethodName>(
     name: K,
     given: RpcParams<K>,
-    options?: RpcCallOptions,
-  ): StartedCall<RpcResult<K>>;
-  handleMessage(message: TabMessage): void;
-  /** How many owners there were. */
-  leadersCount(): number;
+    options: RpcCallOptions = {},
+  ): StartedCall<RpcResult<K>> {
+    const refusal = this.#refusal(options);
+    if (refusal !== undefined) {
+      return { number: 0, answer: Promise.reject<RpcResult<K>>(refusal) };
+    }
+    const { number, answer } = this.#pending.add(name, given, options.onProgress);
+    this.#send(number);
+    options.signal?.addEventListener("abort", () => this.#cancel(number), { once: true });
+    return { number, answer };
+  }
+
+  handleMessage(message: TabMessage): void {
+    const pending = this.#pending.get(message.number);
+    if (pending === undefined || message.from !== this.#leader?.id) {
+      return;
+    }
+    switch (message.kind) {
+      case "progress":
+        pending.onProgress?.(message.progress);
+        break;
+      case "answer":
+        this.#pending.resolve(message);
+        break;
+      case "error":
+        this.#pending.reject(message.number, message.error);
+        break;
+    }
+  }
+
   /** Another leader: it is asked what is under way, after `first`. */
-  setLeader(owner: string, post: (message: LeaderMessage) => void, first: () => void): void;
+  setLeader(id: string, post: (message: LeaderMessage) => void, first: () => void): void {
+    const before = this.#pending.all();
+    this.#leadersCount += 1;
+    this.#leader = { id, post };
+    first();
+    for (const pending of before) {
+      const { number } = pending.call;
+      if (wentWithLeader(pending)) {
+        this.#pending.reject(number, leaderLost("the tab that held the file is gone"));
+      } else {
+        this.#send(number);
+      }
+    }
+  }
+
   /** Nothing will be answered any more. */
-  rejectAll(error: ErrorInfo): void;
-}
-
-interface PendingCall {
-  readonly call: RpcCall;
-  owners: number;
-  readonly options: RpcCallOptions;
-  readonly resolve: (value: never) => void;
-  readonly reject: (error: WarrenError) => void;
-  readonly cancelTimer: () => void;
-}
-
-export function createRpcClient(tab: string, clock: TimeSource): RpcClient {
-  const underWay = new Map<number, PendingCall>();
-  let last = 0;
-  let owner: { readonly id: string; readonly post: (message: LeaderMessage) => void } | undefined;
-  let owners = 0;
-  let ended: ErrorInfo | undefined;
-
-  function takePending(number: number): PendingCall | undefined {
-    const one = underWay.get(number);
-    one?.cancelTimer();
-    underWay.delete(number);
-    return one;
+  rejectAll(error: ErrorInfo): void {
+    this.#ended = error;
+    this.#pending.rejectAll(error);
   }
 
-  function reject(number: number, error: ErrorInfo): void {
-    takePending(number)?.reject(new WarrenError(error.code, error.message));
-  }
-
-  /** All calls up to this number have ended. */
-  function ackedUpTo(): number {
-    const first = underWay.keys().next();
-    return first.done === true ? last : first.value - 1;
-  }
-
-  function send(one: PendingCall): void {
-    if (owner === undefined) {
-      return;
-    }
-    const again = one.owners > 0;
-    one.owners += 1;
-    if (one.owners > LEADERS_PER_CALL_MAX) {
-      reject(
-        one.call.number,
-        leaderLost(`${LEADERS_PER_CALL_MAX} tabs have gone before they answered`),
-      );
-      return;
-    }
-    try {
-      owner.post({ ...one.call, settled: ackedUpTo(), again });
-    } catch (thrown) {
-      const message = thrown instanceof Error ? thrown.message : String(thrown);
-      reject(one.call.number, { code: "invalid_argument", message });
-    }
-  }
-
-  function cancel(number: number): void {
-    if (underWay.has(number)) {
-      owner?.post({ kind: "cancel", tab, number });
-      reject(number, { code: "aborted", message: "it was cancelled" });
-    }
-  }
-
-  function rejectionNow(options: RpcCallOptions): WarrenError | undefined {
-    if (ended !== undefined) {
-      return new WarrenError(ended.code, ended.message);
+  /** Why a call is not even begun. */
+  #refusal(options: RpcCallOptions): WarrenError | undefined {
+    if (this.#ended !== undefined) {
+      return new WarrenError(this.#ended.code, this.#ended.message);
     }
     if (options.signal?.aborted === true) {
       return clientError("aborted", "it was cancelled");
     }
-    return underWay.size < CALLS_COUNT_MAX
+    return this.#pending.count < CALLS_COUNT_MAX
       ? undefined
       : clientError("busy", `${CALLS_COUNT_MAX} calls of this tab are under way: await some`);
   }
 
-  return {
-    leadersCount: () => owners,
-    invoke<K extends RpcMethodName>(name: K, given: RpcParams<K>, options: RpcCallOptions = {}) {
-      const refused = rejectionNow(options);
-      if (refused !== undefined) {
-        return { number: 0, answer: Promise.reject<RpcResult<K>>(refused) };
-      }
-      last += 1;
-      const number = last;
-      const answer = new Promise<RpcResult<K>>((resolve, rejectCall) => {
-        const { timeoutMs: waitMs } = RPC_POLICIES[name];
-        const cancelTimer = clock.after(waitMs, () => {
-          const message = `no answer for ${waitMs / 1000} s`;
-          reject(number, { code: "timeout", message });
-        });
-        const base = { kind: "call", tab, number, settled: 0, again: false } as const;
-        const call = { ...base, name, given } as unknown as RpcCall;
-        const one = { call, owners: 0, options, resolve, reject: rejectCall, cancelTimer };
-        underWay.set(number, one);
-        send(one);
-      });
-      options.signal?.addEventListener("abort", () => cancel(number), { once: true });
-      return { number, answer };
-    },
-    handleMessage(message) {
-      const one = underWay.get(message.number);
-      if (one === undefined || message.from !== owner?.id) {
-        return;
-      }
-      switch (message.kind) {
-        case "progress":
-          one.options.onProgress?.(message.progress);
-          break;
-        case "answer":
-          takePending(message.number);
-          // The table of calls says that this is what the call answers.
-          one.resolve(message.value as never);
-          break;
-        case "error":
-          reject(message.number, message.error);
-          break;
-      }
-    },
-    setLeader(id, post, first) {
-      const before = [...underWay.values()];
-      owners += 1;
-      owner = { id, post };
-      first();
-      for (const one of before) {
-        if (one.owners > 0 && RPC_POLICIES[one.call.name].onLeaderChange === "reject") {
-          reject(one.call.number, leaderLost("the tab that held the file is gone"));
-        } else {
-          send(one);
-        }
-      }
-    },
-    rejectAll(error) {
-      ended = error;
-      [...underWay.keys()].forEach((number) => reject(number, error));
-    },
-  };
+  /** Sends a call to the leader; without one, it waits for {@link setLeader}. */
+  #send(number: number): void {
+    const pending = this.#pending.get(number);
+    if (this.#leader === undefined || pending === undefined) {
+      return;
+    }
+    const again = pending.leadersCount > 0;
+    pending.leadersCount += 1;
+    if (pending.leadersCount > LEADERS_PER_CALL_MAX) {
+      const why = `${LEADERS_PER_CALL_MAX} tabs have gone before they answered`;
+      this.#pending.reject(number, leaderLost(why));
+      return;
+    }
+    try {
+      this.#leader.post({ ...pending.call, settled: this.#pending.settled, again });
+    } catch (thrown) {
+      const message = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#pending.reject(number, { code: "invalid_argument", message });
+    }
+  }
+
+  #cancel(number: number): void {
+    if (this.#pending.get(number) !== undefined) {
+      this.#leader?.post({ kind: "cancel", tab: this.#tab, number });
+      this.#pending.reject(number, { code: "aborted", message: "it was cancelled" });
+    }
+  }
+}
+
+/** Whether the call's other half went with the leader that it was sent to. */
+function wentWithLeader({ call, leadersCount }: PendingCall): boolean {
+  return leadersCount > 0 && RPC_POLICIES[call.name].onLeaderChange === "reject";
 }
 
 function leaderLost(message: string): ErrorInfo {
