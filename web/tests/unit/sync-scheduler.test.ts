@@ -3,12 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SyncReport, SyncState } from "../../client/src/api.js";
 import { backoffMs } from "../../client/src/shared/time-source.js";
-import {
-  DEBOUNCE_MS,
-  createSyncScheduler,
-  type LocalSyncState,
-  type SyncScheduler,
-} from "../../client/src/worker/sync/sync-scheduler.js";
+import { DEBOUNCE_MS, SyncScheduler } from "../../client/src/worker/sync/sync-scheduler.js";
+import type { LocalSyncState } from "../../client/src/worker/sync/sync-state.js";
 import { fakeClock, type FakeClock } from "./clock.js";
 
 const REPORT: SyncReport = {
@@ -54,7 +50,7 @@ function scene(): SyncScene {
     end: undefined,
     isHeld: false,
     heard: undefined,
-    syncing: createSyncScheduler({
+    syncing: new SyncScheduler({
       clock,
       sync: (_, signal) => {
         it.syncs += 1;

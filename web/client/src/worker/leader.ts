@@ -24,7 +24,7 @@ import { transfersOf } from "../shared/packed-rows.js";
 import { explainStorageError } from "./file/quota-probe.js";
 import { readStatus, type ReplicaFileStatus } from "./file/file-status.js";
 import { createStatementRunner } from "./statement-runner.js";
-import { createSyncScheduler } from "./sync/sync-scheduler.js";
+import { SyncScheduler } from "./sync/sync-scheduler.js";
 
 /** Calls that wait for their turn; each tab has a smaller bound of its own. */
 const CALLS_WAITING_MAX = 50_000;
@@ -67,7 +67,7 @@ export function createLeader(parts: LeaderDeps): Leader {
   const standing = createStatusPublisher(parts);
   const turns = createMutex(CALLS_WAITING_MAX);
 
-  const sync = createSyncScheduler({
+  const sync = new SyncScheduler({
     clock,
     async sync(onProgress, signal) {
       const tell = (progress: SyncProgress): void => {
@@ -219,7 +219,7 @@ export function createLeader(parts: LeaderDeps): Leader {
       parts.broadcast({ kind: "owner", owner: id, version: VERSION });
       standing.tell();
     },
-    online: sync.online,
+    online: () => sync.online(),
     keepResultsOf: (living) => runs.keepNotesOf(living),
     async stop() {
       hasStopped = true;

@@ -2,7 +2,7 @@
 import type { ReplicaFile } from "./replica-file.js";
 import { toServerLoss } from "../../shared/wire-json.js";
 import type { LeaderStatus } from "../../shared/tab-messages.js";
-import type { LocalSyncState } from "../sync/sync-scheduler.js";
+import type { LocalSyncState } from "../sync/sync-state.js";
 
 export interface ReplicaFileStatus {
   readonly published: Pick<

@@ -6,24 +6,27 @@
  * - One sync at a time; what asks meanwhile gets one that began after it asked.
  * - A refusal that only somebody can change stops the trying, until somebody asks or signs in.
  * - What needs the file without a sync interrupts it; it goes on after that from where it was.
+ *
+ * Not here: the timer → `auto-sync.ts`. The server's events → `server-listener.ts`. What the state
+ * is called → `sync-state.ts`.
  */
-import type { ErrorInfo, SyncProgress, SyncReport, SyncState } from "../../api.js";
-import { sleep, backoffMs, type TimeSource } from "../../shared/time-source.js";
-import { toErrorInfo, clientError } from "../../shared/errors.js";
+import type { SyncProgress, SyncReport, SyncState } from "../../api.js";
+import { clientError, toErrorInfo } from "../../shared/errors.js";
+import { backoffMs, type TimeSource } from "../../shared/time-source.js";
 import { createMutex } from "../mutex.js";
+import { AutoSync } from "./auto-sync.js";
+import { ServerListener } from "./server-listener.js";
+import {
+  isTransient,
+  syncState,
+  type LocalSyncState,
+  type RunningSync,
+  type SyncFailure,
+} from "./sync-state.js";
 
 /** Changes that come one after the other go together. */
 export const DEBOUNCE_MS = 150;
 const NETWORK_CALLS_WAITING_MAX = 1_000;
-
-/** What the file says of itself. */
-export interface LocalSyncState {
-  readonly hasAccount: boolean;
-  /** Changes that are to be sent, and tables whose changes only a sync finds. */
-  readonly toSync: number;
-  /** Whether both sides held the same set when they last spoke. */
-  readonly equal: boolean;
-}
 
 type SyncProgressListener = (progress: SyncProgress) => void;
 
@@ -38,251 +41,174 @@ export interface SyncSchedulerDeps {
   synced(): void;
 }
 
-export interface SyncScheduler {
-  /** Begins to sync by itself, unless that is not wanted. */
-  start(isAuto: boolean): void;
-  sync(onProgress: SyncProgressListener, signal: AbortSignal): Promise<SyncReport>;
-  /** Something changed here. */
-  changed(): void;
-  online(): void;
-  /** There is an account now, or another, or what was in the way is not any more. */
-  resume(): void;
-  signedOut(): void;
-  /** Runs what is not to be beside a sync. */
-  exclusively<T>(work: () => Promise<T>): Promise<T>;
-  /** The same, but does not wait for the running one to end. */
-  preemptSync<T>(work: () => Promise<T>): Promise<T>;
-  /** Ends all, and waits until it has. */
-  stop(): Promise<void>;
-}
+export class SyncScheduler {
+  readonly #deps: SyncSchedulerDeps;
+  readonly #network = createMutex(NETWORK_CALLS_WAITING_MAX);
+  readonly #stopped = new AbortController();
+  readonly #autoSync: AutoSync;
+  readonly #listener: ServerListener;
+  #running: RunningSync | undefined;
+  #failure: SyncFailure | undefined;
+  /** One after the other. */
+  #failuresCount = 0;
 
-/** What another try may mend, without anybody doing anything. */
-const TRANSIENT_CODES: ReadonlySet<string> = new Set([
-  "busy",
-  "disk_full",
-  "intermediary",
-  "internal",
-  // Or a proxy answered in the server's place, with a page.
-  "origin_not_allowed",
-  "server_damaged",
-  "storage_busy",
-  "timeout",
-  "too_many_attempts",
-  "unavailable",
-  "unreachable",
-]);
-
-type SyncFailure = {
-  readonly passes: boolean;
-  readonly error: ErrorInfo;
-  readonly retryMs: number;
-};
-
-export function createSyncScheduler(parts: SyncSchedulerDeps): SyncScheduler {
-  const { clock } = parts;
-  const network = createMutex(NETWORK_CALLS_WAITING_MAX);
-  const stopped = new AbortController();
-  let isAuto = false;
-  let failures = 0;
-  let trouble: SyncFailure | undefined;
-  let underWay: AbortController | undefined;
-  let progress: SyncProgress | undefined;
-  let isWanted = false;
-  let isDriving = false;
-  let cancelTimer = (): void => undefined;
-  let listening: AbortController | undefined;
-
-  function tell(): void {
-    parts.setState(state());
-  }
-
-  function state(): SyncState {
-    const standing = parts.standing();
-    if (!standing.hasAccount) {
-      return { phase: "local" };
-    }
-    if (underWay !== undefined) {
-      return progress === undefined ? { phase: "syncing" } : { phase: "syncing", progress };
-    }
-    if (trouble !== undefined) {
-      const { error, retryMs } = trouble;
-      return trouble.passes ? { phase: "offline", retryMs, error } : { phase: "failed", error };
-    }
-    return { phase: standing.toSync === 0 && standing.equal ? "inStep" : "pending" };
-  }
-
-  /** One sync, however often it has to give way. */
-  async function sync(onProgress: SyncProgressListener, signal: AbortSignal): Promise<SyncReport> {
-    for (;;) {
-      const free = await network.acquire();
-      const own = new AbortController();
-      try {
-        AbortSignal.any([signal, stopped.signal]).throwIfAborted();
-        underWay = own;
-        tell();
-        const both = AbortSignal.any([signal, stopped.signal, own.signal]);
-        const report = await parts.sync((now) => {
-          progress = now;
-          tell();
-          onProgress(now);
-        }, both);
-        succeeded();
-        return report;
-      } catch (thrown) {
-        const hasYielded = own.signal.aborted && !signal.aborted && !stopped.signal.aborted;
-        if (!hasYielded) {
-          failed(thrown, signal.aborted || stopped.signal.aborted);
-          throw signal.aborted ? clientError("aborted", "the sync was cancelled") : thrown;
+  constructor(deps: SyncSchedulerDeps) {
+    this.#deps = deps;
+    const { clock } = deps;
+    const stopped = this.#stopped.signal;
+    const hasAccount = (): boolean => deps.standing().hasAccount;
+    this.#autoSync = new AutoSync({
+      clock,
+      stopped,
+      hasAccount,
+      sync: () => this.sync(() => undefined, stopped),
+    });
+    this.#listener = new ServerListener({
+      clock,
+      stopped,
+      hasAccount,
+      listen: (onState, signal) => deps.listen(onState, signal),
+      serverChanged: () => {
+        if (this.#mayTry()) {
+          void this.#autoSync.run();
         }
-      } finally {
-        underWay = undefined;
-        progress = undefined;
-        free();
-        parts.synced();
-        tell();
-      }
-    }
-  }
-
-  function succeeded(): void {
-    failures = 0;
-    trouble = undefined;
-    listen();
-  }
-
-  function failed(thrown: unknown, wasCancelled: boolean): void {
-    if (wasCancelled) {
-      return;
-    }
-    const error = toErrorInfo(thrown);
-    const passes = TRANSIENT_CODES.has(error.code);
-    const retryMs = backoffMs(failures, clock.random());
-    failures += 1;
-    trouble = { passes, error, retryMs };
-    if (passes) {
-      schedule(retryMs);
-    } else if (error.code === "invalid_token") {
-      listening?.abort();
-    }
-  }
-
-  function schedule(ms: number): void {
-    cancelTimer();
-    cancelTimer = clock.after(ms, () => void runAutoSync());
-  }
-
-  /** Syncs by itself, and again if it was wanted meanwhile. */
-  async function runAutoSync(): Promise<void> {
-    cancelTimer();
-    isWanted = true;
-    if (isDriving || !isAuto || stopped.signal.aborted) {
-      return;
-    }
-    isDriving = true;
-    try {
-      while (isWanted && parts.standing().hasAccount) {
-        isWanted = false;
-        await sync(() => undefined, stopped.signal);
-      }
-    } catch {
-      // It is in the state, and the next try is scheduled if there is to be one.
-    } finally {
-      isDriving = false;
-      isWanted = false;
-    }
-  }
-
-  function listen(): void {
-    if (!isAuto || listening !== undefined || stopped.signal.aborted) {
-      return;
-    }
-    const own = new AbortController();
-    listening = own;
-    void keepListening(AbortSignal.any([own.signal, stopped.signal])).finally(() => {
-      listening = undefined;
+      },
+      refused: () => void this.#autoSync.run(),
     });
   }
 
-  async function keepListening(signal: AbortSignal): Promise<void> {
-    for (let silences = 0; !signal.aborted && parts.standing().hasAccount; silences += 1) {
+  /** Begins to sync by itself, unless that is not wanted. */
+  start(isAuto: boolean): void {
+    const isNew = isAuto && !this.#autoSync.isEnabled;
+    if (isNew) {
+      this.#autoSync.enable();
+    }
+    this.#tell();
+    if (isNew && this.#deps.standing().hasAccount) {
+      void this.#autoSync.run();
+      this.#listener.start();
+    }
+  }
+
+  /** One sync, however often it has to give way. */
+  async sync(onProgress: SyncProgressListener, signal: AbortSignal): Promise<SyncReport> {
+    const stopped = this.#stopped.signal;
+    for (;;) {
+      const free = await this.#network.acquire();
+      const yielding = new AbortController();
       try {
-        await parts.listen(() => {
-          silences = 0;
-          serverChanged();
-        }, signal);
+        AbortSignal.any([signal, stopped]).throwIfAborted();
+        const running: RunningSync = { yielding, progress: undefined };
+        this.#running = running;
+        this.#tell();
+        const any = AbortSignal.any([signal, stopped, yielding.signal]);
+        const report = await this.#deps.sync((progress) => {
+          running.progress = progress;
+          this.#tell();
+          onProgress(progress);
+        }, any);
+        this.#succeeded();
+        return report;
       } catch (thrown) {
-        const error = toErrorInfo(thrown);
-        if (!signal.aborted && !TRANSIENT_CODES.has(error.code)) {
-          // Why, the next sync is told as well.
-          void runAutoSync();
-          return;
+        const isCancelled = signal.aborted || stopped.aborted;
+        const hasYielded = yielding.signal.aborted && !isCancelled;
+        if (!hasYielded) {
+          this.#failed(thrown, isCancelled);
+          throw signal.aborted ? clientError("aborted", "the sync was cancelled") : thrown;
         }
+      } finally {
+        this.#running = undefined;
+        free();
+        this.#deps.synced();
+        this.#tell();
       }
-      await sleep(clock, backoffMs(silences, clock.random()), signal);
     }
   }
 
-  function serverChanged(): void {
-    if (trouble === undefined || trouble.passes) {
-      void runAutoSync();
+  /** Something changed here. */
+  changed(): void {
+    this.#tell();
+    const { hasAccount, toSync } = this.#deps.standing();
+    if (hasAccount && toSync > 0 && this.#failure === undefined) {
+      this.#autoSync.schedule(DEBOUNCE_MS);
     }
   }
 
-  async function exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const free = await network.acquire();
+  online(): void {
+    if (this.#mayTry()) {
+      this.#failuresCount = 0;
+      void this.#autoSync.run();
+    }
+  }
+
+  /** There is an account now, or another, or what was in the way is not any more. */
+  resume(): void {
+    this.#failuresCount = 0;
+    this.#failure = undefined;
+    this.#tell();
+    void this.#autoSync.run();
+  }
+
+  signedOut(): void {
+    this.#autoSync.cancel();
+    this.#listener.end();
+    this.#failure = undefined;
+    this.#tell();
+  }
+
+  /** Runs what is not to be beside a sync. */
+  async exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const free = await this.#network.acquire();
     try {
       return await work();
     } finally {
       free();
-      tell();
+      this.#tell();
     }
   }
 
-  return {
-    start(wanted) {
-      const isNew = wanted && !isAuto;
-      isAuto ||= wanted;
-      tell();
-      if (isNew && parts.standing().hasAccount) {
-        void runAutoSync();
-        listen();
-      }
-    },
-    sync,
-    changed() {
-      tell();
-      const { hasAccount, toSync } = parts.standing();
-      if (hasAccount && toSync > 0 && trouble === undefined) {
-        schedule(DEBOUNCE_MS);
-      }
-    },
-    online() {
-      if (trouble === undefined || trouble.passes) {
-        failures = 0;
-        void runAutoSync();
-      }
-    },
-    resume() {
-      failures = 0;
-      trouble = undefined;
-      tell();
-      void runAutoSync();
-    },
-    signedOut() {
-      cancelTimer();
-      listening?.abort();
-      trouble = undefined;
-      tell();
-    },
-    exclusively,
-    preemptSync(work) {
-      underWay?.abort();
-      return exclusively(work);
-    },
-    async stop() {
-      cancelTimer();
-      stopped.abort();
-      await network.acquire();
-    },
-  };
+  /** The same, but does not wait for the running one to end. */
+  preemptSync<T>(work: () => Promise<T>): Promise<T> {
+    this.#running?.yielding.abort();
+    return this.exclusively(work);
+  }
+
+  /** Ends all, and waits until it has. */
+  async stop(): Promise<void> {
+    this.#autoSync.cancel();
+    this.#stopped.abort();
+    await this.#network.acquire();
+  }
+
+  #succeeded(): void {
+    this.#failuresCount = 0;
+    this.#failure = undefined;
+    if (this.#autoSync.isEnabled) {
+      this.#listener.start();
+    }
+  }
+
+  #failed(thrown: unknown, wasCancelled: boolean): void {
+    if (wasCancelled) {
+      return;
+    }
+    const error = toErrorInfo(thrown);
+    const retryMs = backoffMs(this.#failuresCount, this.#deps.clock.random());
+    this.#failuresCount += 1;
+    this.#failure = { isTransient: isTransient(error), error, retryMs };
+    if (this.#failure.isTransient) {
+      this.#autoSync.schedule(retryMs);
+    } else if (error.code === "invalid_token") {
+      this.#listener.end();
+    }
+  }
+
+  /** Whether nothing is in the way that only somebody can change. */
+  #mayTry(): boolean {
+    return this.#failure === undefined || this.#failure.isTransient;
+  }
+
+  #tell(): void {
+    this.#deps.setState(syncState(this.#deps.standing(), this.#running, this.#failure));
+  }
 }

@@ -1,0 +1,68 @@
+/**
+ * What is told of syncing: a function of what the file says, the sync that runs, and the last
+ * failure.
+ */
+import type { ErrorInfo, SyncProgress, SyncState } from "../../api.js";
+
+/** What the file says of itself. */
+export interface LocalSyncState {
+  readonly hasAccount: boolean;
+  /** Changes that are to be sent, and tables whose changes only a sync finds. */
+  readonly toSync: number;
+  /** Whether both sides held the same set when they last spoke. */
+  readonly equal: boolean;
+}
+
+/** Why the last sync failed. */
+export interface SyncFailure {
+  /** Whether another try may mend it. */
+  readonly isTransient: boolean;
+  readonly error: ErrorInfo;
+  readonly retryMs: number;
+}
+
+/** A sync that runs, and how far it is. */
+export interface RunningSync {
+  /** Aborted where the sync has to give way; it goes on after that. */
+  readonly yielding: AbortController;
+  progress: SyncProgress | undefined;
+}
+
+/** What another try may mend, without anybody doing anything. */
+const TRANSIENT_CODES: ReadonlySet<string> = new Set([
+  "busy",
+  "disk_full",
+  "intermediary",
+  "internal",
+  // Or a proxy answered in the server's place, with a page.
+  "origin_not_allowed",
+  "server_damaged",
+  "storage_busy",
+  "timeout",
+  "too_many_attempts",
+  "unavailable",
+  "unreachable",
+]);
+
+export function isTransient(error: ErrorInfo): boolean {
+  return TRANSIENT_CODES.has(error.code);
+}
+
+export function syncState(
+  local: LocalSyncState,
+  running: RunningSync | undefined,
+  failure: SyncFailure | undefined,
+): SyncState {
+  if (!local.hasAccount) {
+    return { phase: "local" };
+  }
+  if (running !== undefined) {
+    const { progress } = running;
+    return progress === undefined ? { phase: "syncing" } : { phase: "syncing", progress };
+  }
+  if (failure !== undefined) {
+    const { error, retryMs } = failure;
+    return failure.isTransient ? { phase: "offline", retryMs, error } : { phase: "failed", error };
+  }
+  return { phase: local.toSync === 0 && local.equal ? "inStep" : "pending" };
+}
