@@ -46,10 +46,7 @@ export function Boot(): JSX.Element {
       return <div class="opening" aria-busy="true" />;
     case "locked":
       return (
-        <Locked
-          onOpen={(opened) => setState({ phase: "open", db: opened })}
-          onReopen={openAgain}
-        />
+        <Locked onOpen={(opened) => setState({ phase: "open", db: opened })} onReopen={openAgain} />
       );
     case "open":
       return (
