@@ -19,6 +19,8 @@ const TABLE = `CREATE TABLE IF NOT EXISTS warren_call (
 ) WITHOUT ROWID`;
 
 export interface IdempotencyTable {
+  /** Makes the table where it is missing, as in a file that replaced another one. */
+  createIfMissing(): void;
   /** What the call was answered, if it was done. */
   findResult(call: RpcCall): PackedRows | undefined;
   /** In the transaction of the write. */
@@ -27,10 +29,13 @@ export interface IdempotencyTable {
   removeOtherTabs(tabs: readonly string[]): void;
 }
 
-/** Makes the table where it is missing. */
 export function openIdempotencyTable(file: ReplicaFile): IdempotencyTable {
-  file.run(TABLE, []);
+  const createIfMissing = (): void => {
+    file.run(TABLE, []);
+  };
+  createIfMissing();
   return {
+    createIfMissing,
     findResult(call) {
       const sql = "SELECT answer FROM warren_call WHERE tab = ? AND number = ?";
       const found = file.run(sql, [call.tab, call.number]);

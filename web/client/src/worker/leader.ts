@@ -23,7 +23,9 @@ import { reaching } from "./sync/origins.js";
 import { transfersOf } from "../shared/packed-rows.js";
 import { explainStorageError } from "./file/quota-probe.js";
 import { readStatus, type ReplicaFileStatus } from "./file/file-status.js";
-import { createStatementRunner } from "./statement-runner.js";
+import { openIdempotencyTable } from "./idempotency-table.js";
+import { StatementRunner, type StatementRunnerDeps } from "./statement-runner.js";
+import { TabTransactions } from "./tab-transactions.js";
 import { SyncScheduler } from "./sync/sync-scheduler.js";
 
 /** Calls that wait for their turn; each tab has a smaller bound of its own. */
@@ -94,9 +96,10 @@ export function createLeader(parts: LeaderDeps): Leader {
     },
   });
 
-  const runs = createStatementRunner({
+  const results = openIdempotencyTable(file);
+  const shared: StatementRunnerDeps = {
     file,
-    clock,
+    results,
     turns,
     isAlive: (tab) => tabs.has(tab),
     wrote: () => {
@@ -104,12 +107,16 @@ export function createLeader(parts: LeaderDeps): Leader {
         scheduleStatusRefresh();
       }
     },
-  });
+  };
+  const statements = new StatementRunner(shared);
+  const transactions = new TabTransactions({ ...shared, clock });
 
   const calls = createRpcHandlers({
     file,
     turns,
-    statements: runs,
+    results,
+    statements,
+    transactions,
     syncing: sync,
     refreshStatus: () => standing.refresh(),
     allTablesChanged: () => {
@@ -172,7 +179,7 @@ export function createLeader(parts: LeaderDeps): Leader {
   function forget(tab: string): void {
     tabs.get(tab)?.forEach((call) => call.abort());
     tabs.delete(tab);
-    guarded(() => runs.rollBackTab(tab));
+    guarded(() => transactions.rollBackTab(tab));
   }
 
   async function answer(call: RpcCall, underWay: Map<number, AbortController>): Promise<void> {
@@ -220,14 +227,14 @@ export function createLeader(parts: LeaderDeps): Leader {
       standing.tell();
     },
     online: () => sync.online(),
-    keepResultsOf: (living) => runs.keepNotesOf(living),
+    keepResultsOf: (living) => results.removeOtherTabs(living),
     async stop() {
       hasStopped = true;
       cancelRefresh?.();
       if (isBroken) {
         return;
       }
-      runs.rollBackTab();
+      transactions.rollBackTab();
       await sync.stop();
     },
   };

@@ -15,13 +15,17 @@ import type { RpcCallOf } from "../shared/tab-messages.js";
 import { reaching } from "./sync/origins.js";
 import { migrateAndTrack } from "./migrations.js";
 import { readStatus } from "./file/file-status.js";
+import type { IdempotencyTable } from "./idempotency-table.js";
 import type { StatementRunner } from "./statement-runner.js";
+import type { TabTransactions } from "./tab-transactions.js";
 import type { SyncScheduler } from "./sync/sync-scheduler.js";
 
 export interface RpcHandlersDeps {
   readonly file: ReplicaFile;
   readonly turns: Mutex;
+  readonly results: IdempotencyTable;
   readonly statements: StatementRunner;
+  readonly transactions: TabTransactions;
   readonly syncing: SyncScheduler;
   /** What the file says of itself may be different now. */
   refreshStatus(): void;
@@ -61,15 +65,15 @@ type SqlMethodName =
   | "rollback";
 
 function sqlHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, SqlMethodName> {
-  const { file, statements, syncing } = parts;
+  const { file, statements, transactions, syncing } = parts;
   return {
-    run: statements.run,
-    runMany: statements.runMany,
-    begin: statements.begin,
-    runIn: statements.runIn,
-    runManyIn: statements.runManyIn,
-    commit: statements.commit,
-    rollback: statements.rollback,
+    run: (call) => statements.run(call),
+    runMany: (call) => statements.runMany(call),
+    begin: (call) => transactions.begin(call),
+    runIn: (call) => transactions.runIn(call),
+    runManyIn: (call) => transactions.runManyIn(call),
+    commit: (call) => transactions.commit(call),
+    rollback: (call) => transactions.rollback(call),
     async read(call) {
       const packed = await statements.run({ ...call, name: "run" });
       return { packed, tables: file.tablesRead(call.given.sql) };
@@ -160,7 +164,7 @@ function fileHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, FileMethodName>
       await syncing.preemptSync(() =>
         statements.exclusive(() => {
           file.import(given.file);
-          statements.resetAfterImport();
+          parts.results.createIfMissing();
         }),
       );
       parts.allTablesChanged();

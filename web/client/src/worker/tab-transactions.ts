@@ -1,0 +1,142 @@
+/**
+ * The transactions that tabs hold open over several calls.
+ *
+ * Invariants:
+ * - While one is open it has the connection: nobody else's statement runs, and no part of a sync.
+ *   So there is one at a time.
+ * - However it ends, its timer stops and the connection is free again.
+ * - A commit is noted in the idempotency table, in the transaction itself.
+ */
+import { clientError } from "../shared/errors.js";
+import type { RpcCallOf } from "../shared/tab-messages.js";
+import type { TimeSource } from "../shared/time-source.js";
+import type { PackedRows } from "../shared/wasm-engine.js";
+import { rowlessResult } from "./idempotency-table.js";
+import { statementKind } from "./statement-kind.js";
+import { rollBackIfOpen, runBatch, type StatementRunnerDeps } from "./statement-runner.js";
+
+/** A transaction whose tab says nothing for so long is rolled back. */
+export const TRANSACTION_IDLE_MS_MAX = 30_000;
+
+export interface TabTransactionsDeps extends StatementRunnerDeps {
+  readonly clock: TimeSource;
+}
+
+interface TabTransaction {
+  readonly tab: string;
+  readonly number: number;
+  readonly free: () => void;
+  stopTimer: () => void;
+}
+
+export class TabTransactions {
+  readonly #deps: TabTransactionsDeps;
+  #open: TabTransaction | undefined;
+
+  constructor(deps: TabTransactionsDeps) {
+    this.#deps = deps;
+  }
+
+  async begin({ tab, number }: RpcCallOf<"begin">): Promise<void> {
+    const { file, turns } = this.#deps;
+    const free = turns.tryAcquire() ?? (await turns.acquire());
+    try {
+      if (!this.#deps.isAlive(tab)) {
+        throw clientError("aborted", "its tab is gone");
+      }
+      file.run("BEGIN IMMEDIATE", []);
+    } catch (thrown) {
+      free();
+      throw thrown;
+    }
+    this.#open = { tab, number, free, stopTimer: () => undefined };
+    this.#restartTimer(this.#open);
+  }
+
+  runIn({ tab, given }: RpcCallOf<"runIn">): PackedRows {
+    this.#continue(tab, given.transaction);
+    if (statementKind(given.sql) === "controls") {
+      throw clientError("use_transaction", "db.transaction(…) commits and rolls back by itself");
+    }
+    return this.#deps.file.run(given.sql, given.parameters);
+  }
+
+  runManyIn({ tab, given }: RpcCallOf<"runManyIn">): number {
+    this.#continue(tab, given.transaction);
+    return runBatch(this.#deps.file, given);
+  }
+
+  commit(call: RpcCallOf<"commit">): void {
+    const { file, results } = this.#deps;
+    if (call.again && results.findResult(call) !== undefined) {
+      return;
+    }
+    if (call.again) {
+      throw clientError("owner_lost", "the transaction went with the tab that held the file");
+    }
+    this.#continue(call.tab, call.given.transaction);
+    try {
+      results.recordResult(call, rowlessResult(0));
+      file.run("COMMIT", []);
+      this.#deps.wrote();
+    } catch (thrown) {
+      rollBackIfOpen(file);
+      throw thrown;
+    } finally {
+      this.#end();
+    }
+  }
+
+  rollback({ tab, given }: RpcCallOf<"rollback">): void {
+    if (this.#open?.tab === tab && this.#open.number === given.transaction) {
+      this.#rollBack();
+    }
+  }
+
+  /** Rolls back what this tab has begun; without a name, whoever it was. */
+  rollBackTab(tab?: string): void {
+    if (this.#open !== undefined && (tab === undefined || this.#open.tab === tab)) {
+      this.#rollBack();
+    }
+  }
+
+  /** Throws if the tab's transaction is not open any more; else it may be silent again. */
+  #continue(tab: string, number: number): void {
+    const open = this.#open;
+    if (open === undefined || open.tab !== tab || open.number !== number) {
+      const limit = `${TRANSACTION_IDLE_MS_MAX / 1000} s without a statement`;
+      throw clientError("transaction_ended", `the transaction was rolled back (after ${limit})`);
+    }
+    if (!this.#deps.file.inTransaction()) {
+      this.#end();
+      throw clientError("transaction_ended", "SQLite has rolled the transaction back");
+    }
+    this.#restartTimer(open);
+  }
+
+  #restartTimer(transaction: TabTransaction): void {
+    transaction.stopTimer();
+    transaction.stopTimer = this.#deps.clock.after(TRANSACTION_IDLE_MS_MAX, () => {
+      if (this.#open === transaction) {
+        this.#rollBack();
+      }
+    });
+  }
+
+  #rollBack(): void {
+    const { file } = this.#deps;
+    try {
+      rollBackIfOpen(file);
+      // What was written and rolled back is no change.
+      file.takeChangedTables();
+    } finally {
+      this.#end();
+    }
+  }
+
+  #end(): void {
+    this.#open?.stopTimer();
+    this.#open?.free();
+    this.#open = undefined;
+  }
+}
