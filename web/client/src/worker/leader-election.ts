@@ -20,7 +20,7 @@ import type {
   BroadcastMessage,
   LeaderMessage,
 } from "../shared/tab-messages.js";
-import { createLeader, type Leader } from "./leader.js";
+import { Leader } from "./leader.js";
 
 /** A killed leader's file handles are freed a moment after its lock. */
 const STORAGE_BUSY_MS_MAX = 10_000;
@@ -173,7 +173,7 @@ export function createLeaderCandidate(parts: LeaderCandidateDeps): LeaderCandida
       tabs.set(tab, known);
       return known;
     };
-    const mine = createLeader({
+    const mine = new Leader({
       ...opened,
       id: start.worker,
       clock,

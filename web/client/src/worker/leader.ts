@@ -1,301 +1,254 @@
 /**
- * The leader's side: takes the tabs' calls, answers them, tells all tabs what changed and how the
- * database stands, and notices when a tab is gone.
+ * The leader's side: takes the tabs' calls, answers them, tells all tabs what changed, and notices
+ * when a tab is gone.
  *
- * Invariant: an answer is said only after what it answers for is committed.
+ * Invariants:
+ * - An answer is said only after what it answers for is committed.
+ * - What a leader that is broken, or has stopped, did not answer, the next one is asked.
+ *
+ * Not here: what is done for each call → `rpc-handlers.ts`. Which worker is the leader →
+ * `leader-election.ts`.
  */
-import type { ErrorInfo, SyncProgress, SyncState } from "../api.js";
-import { createRpcHandlers } from "./rpc-handlers.js";
-import type { RpcResult, RpcMethodName } from "../shared/rpc-methods.js";
-import type { TimeSource } from "../shared/time-source.js";
-import type { ReplicaFile } from "./file/replica-file.js";
-import { toErrorInfo, isTrap } from "../shared/errors.js";
-import { withLock, createMutex, withManualLock } from "./mutex.js";
-import { VERSION } from "../shared/tab-messages.js";
-import type {
-  RpcCall,
-  LeaderStatus,
-  BroadcastMessage,
-  LeaderMessage,
-  TabMessage,
-} from "../shared/tab-messages.js";
-import { reaching } from "./sync/origins.js";
+import type { ErrorInfo, SyncProgress, SyncReport } from "../api.js";
+import { isTrap, toErrorInfo } from "../shared/errors.js";
 import { transfersOf } from "../shared/packed-rows.js";
+import type { RpcMethodName, RpcResult } from "../shared/rpc-methods.js";
+import {
+  VERSION,
+  type LeaderMessage,
+  type RpcCall,
+  type TabMessage,
+} from "../shared/tab-messages.js";
 import { explainStorageError } from "./file/quota-probe.js";
-import { readStatus, type ReplicaFileStatus } from "./file/file-status.js";
-import { openIdempotencyTable } from "./idempotency-table.js";
+import { openIdempotencyTable, type IdempotencyTable } from "./idempotency-table.js";
+import { createMutex, withLock, withManualLock, type Mutex } from "./mutex.js";
+import { createRpcHandlers, type RpcHandlers } from "./rpc-handlers.js";
 import { StatementRunner, type StatementRunnerDeps } from "./statement-runner.js";
-import { TabTransactions } from "./tab-transactions.js";
+import { StatusPublisher, type StatusPublisherDeps } from "./status-publisher.js";
+import { reaching } from "./sync/origins.js";
 import { SyncScheduler } from "./sync/sync-scheduler.js";
+import { TabTransactions } from "./tab-transactions.js";
 
 /** Calls that wait for their turn; each tab has a smaller bound of its own. */
 const CALLS_WAITING_MAX = 50_000;
-/** How often, at most, all tabs are told how far a sync is. */
-const PROGRESS_MS_MIN = 50;
-/** Until the file is asked how it stands after a change; many changes come in a row. */
-const STATUS_REFRESH_MS = 50;
 
-export interface LeaderDeps {
-  readonly file: ReplicaFile;
-  /** Its worker's name. */
-  readonly id: string;
-  readonly storage: LeaderStatus["storage"];
-  readonly warning?: string;
-  readonly clock: TimeSource;
+export interface LeaderDeps extends StatusPublisherDeps {
   sendToTab(tab: string, message: TabMessage, transfer: readonly ArrayBuffer[]): void;
-  broadcast(message: BroadcastMessage): void;
   /** Calls when the tab is gone. */
   onTabGone(tab: string, onGone: () => void): void;
   /** The wasm module is not to be trusted any more. */
   broken(error: ErrorInfo): void;
 }
 
-export interface Leader {
-  handleMessage(message: LeaderMessage): void;
-  /** Says who it is, and how the database stands. */
-  announce(): void;
-  online(): void;
-  /** These tabs live; what was noted for others goes. */
-  keepResultsOf(tabs: readonly string[]): void;
-  /** Rolls back what is open, and ends the syncs; the file may be closed then. */
-  stop(): Promise<void>;
-}
+/** The calls of a tab that are under way, by their numbers. */
+type CancelsByNumber = Map<number, AbortController>;
 
-export function createLeader(parts: LeaderDeps): Leader {
-  const { file, clock, id } = parts;
-  const tabs = new Map<string, Map<number, AbortController>>();
-  let isBroken = false;
-  let hasStopped = false;
-  const standing = createStatusPublisher(parts);
-  const turns = createMutex(CALLS_WAITING_MAX);
+export class Leader {
+  readonly #deps: LeaderDeps;
+  readonly #status: StatusPublisher;
+  readonly #sync: SyncScheduler;
+  readonly #results: IdempotencyTable;
+  readonly #transactions: TabTransactions;
+  readonly #handlers: RpcHandlers;
+  readonly #callsByTab = new Map<string, CancelsByNumber>();
+  #isBroken = false;
+  #hasStopped = false;
 
-  const sync = new SyncScheduler({
-    clock,
-    async sync(onProgress, signal) {
-      const tell = (progress: SyncProgress): void => {
-        publishChanges();
-        onProgress(progress);
-      };
-      try {
-        const synced = withLock(turns, (mine) => file.sync(tell, signal, mine));
-        const report = await reaching(standing.read().published.account?.server, synced);
-        standing.addLost(report.lost);
-        return report;
-      } catch (thrown) {
-        noticeTrap(thrown);
-        throw thrown;
-      }
-    },
-    listen: (onState, signal) =>
-      withManualLock(turns, (mine) => file.listen(onState, signal, mine)),
-    standing: () => standing.read().syncState,
-    setState: (state) => standing.setSync(state),
-    synced() {
-      publishChanges();
-      standing.refresh();
-    },
-  });
-
-  const results = openIdempotencyTable(file);
-  const shared: StatementRunnerDeps = {
-    file,
-    results,
-    turns,
-    isAlive: (tab) => tabs.has(tab),
-    wrote: () => {
-      if (publishChanges()) {
-        scheduleStatusRefresh();
-      }
-    },
-  };
-  const statements = new StatementRunner(shared);
-  const transactions = new TabTransactions({ ...shared, clock });
-
-  const calls = createRpcHandlers({
-    file,
-    turns,
-    results,
-    statements,
-    transactions,
-    syncing: sync,
-    refreshStatus: () => standing.refresh(),
-    allTablesChanged: () => {
-      publishChanges();
-      scheduleStatusRefresh();
-    },
-    rekeyed: (key) => parts.broadcast({ kind: "rekeyed", key }),
-    progress: (tab, number, progress) => {
-      parts.sendToTab(tab, { kind: "progress", from: id, number, progress }, []);
-    },
-  });
-
-  /** Tells which tables were written to, if any. */
-  function publishChanges(): boolean {
-    const changed = file.takeChangedTables();
-    if (changed.length > 0) {
-      parts.broadcast({ kind: "changed", tables: changed });
-    }
-    return changed.length > 0;
+  constructor(deps: LeaderDeps) {
+    this.#deps = deps;
+    const { file, clock } = deps;
+    const turns = createMutex(CALLS_WAITING_MAX);
+    this.#status = new StatusPublisher(deps);
+    this.#sync = this.#createScheduler(turns);
+    this.#results = openIdempotencyTable(file);
+    const runnerDeps: StatementRunnerDeps = {
+      file,
+      results: this.#results,
+      turns,
+      isAlive: (tab) => this.#callsByTab.has(tab),
+      wrote: () => {
+        if (this.#publishChanges()) {
+          this.#scheduleStatusRefresh();
+        }
+      },
+    };
+    const statements = new StatementRunner(runnerDeps);
+    this.#transactions = new TabTransactions({ ...runnerDeps, clock });
+    this.#handlers = this.#createHandlers(statements, turns);
   }
 
-  let cancelRefresh: (() => void) | undefined;
-  function scheduleStatusRefresh(): void {
-    cancelRefresh ??= clock.after(STATUS_REFRESH_MS, () => {
-      cancelRefresh = undefined;
-      guarded(() => {
-        standing.refresh();
-        sync.changed();
+  handleMessage(message: LeaderMessage): void {
+    if (this.#isBroken || this.#hasStopped) {
+      return;
+    }
+    const calls = this.#callsOf(message.tab);
+    if (message.kind === "cancel") {
+      calls.get(message.number)?.abort();
+    } else if (!calls.has(message.number)) {
+      void this.#answer(message, calls);
+    }
+  }
+
+  /** Says who it is, and how the database stands. */
+  announce(): void {
+    this.#deps.broadcast({ kind: "owner", owner: this.#deps.id, version: VERSION });
+    this.#status.tell();
+  }
+
+  online(): void {
+    this.#sync.online();
+  }
+
+  /** These tabs live; what was noted for others goes. */
+  keepResultsOf(tabs: readonly string[]): void {
+    this.#results.removeOtherTabs(tabs);
+  }
+
+  /** Rolls back what is open, and ends the syncs; the file may be closed then. */
+  async stop(): Promise<void> {
+    this.#hasStopped = true;
+    this.#status.cancelRefresh();
+    if (this.#isBroken) {
+      return;
+    }
+    this.#transactions.rollBackTab();
+    await this.#sync.stop();
+  }
+
+  #createScheduler(turns: Mutex): SyncScheduler {
+    const { file, clock } = this.#deps;
+    return new SyncScheduler({
+      clock,
+      sync: (onProgress, signal) => this.#syncOnce(turns, onProgress, signal),
+      listen: (onState, signal) =>
+        withManualLock(turns, (mine) => file.listen(onState, signal, mine)),
+      standing: () => this.#status.fileStatus.syncState,
+      setState: (state) => this.#status.setSync(state),
+      synced: () => {
+        this.#publishChanges();
+        this.#status.refresh();
+      },
+    });
+  }
+
+  #createHandlers(statements: StatementRunner, turns: Mutex): RpcHandlers {
+    const { file, id } = this.#deps;
+    return createRpcHandlers({
+      file,
+      turns,
+      results: this.#results,
+      statements,
+      transactions: this.#transactions,
+      syncing: this.#sync,
+      refreshStatus: () => this.#status.refresh(),
+      allTablesChanged: () => {
+        this.#publishChanges();
+        this.#scheduleStatusRefresh();
+      },
+      rekeyed: (key) => this.#deps.broadcast({ kind: "rekeyed", key }),
+      progress: (tab, number, progress) => {
+        this.#deps.sendToTab(tab, { kind: "progress", from: id, number, progress }, []);
+      },
+    });
+  }
+
+  async #syncOnce(
+    turns: Mutex,
+    onProgress: (progress: SyncProgress) => void,
+    signal: AbortSignal,
+  ): Promise<SyncReport> {
+    const tell = (progress: SyncProgress): void => {
+      this.#publishChanges();
+      onProgress(progress);
+    };
+    try {
+      const synced = withLock(turns, (mine) => this.#deps.file.sync(tell, signal, mine));
+      const report = await reaching(this.#status.fileStatus.published.account?.server, synced);
+      this.#status.addLost(report.lost);
+      return report;
+    } catch (thrown) {
+      this.#noticeTrap(thrown);
+      throw thrown;
+    }
+  }
+
+  /** Tells which tables were written to, if any. */
+  #publishChanges(): boolean {
+    const tables = this.#deps.file.takeChangedTables();
+    if (tables.length > 0) {
+      this.#deps.broadcast({ kind: "changed", tables });
+    }
+    return tables.length > 0;
+  }
+
+  #scheduleStatusRefresh(): void {
+    this.#status.scheduleRefresh(() => {
+      this.#guard(() => {
+        this.#status.refresh();
+        this.#sync.changed();
       });
     });
   }
 
-  function guarded(work: () => void): void {
-    try {
-      work();
-    } catch (thrown) {
-      noticeTrap(thrown);
-    }
-  }
-
-  function noticeTrap(thrown: unknown): boolean {
-    if (isTrap(thrown) && !isBroken) {
-      isBroken = true;
-      parts.broken(toErrorInfo(thrown));
-    }
-    return isBroken;
-  }
-
-  function callsOf(tab: string): Map<number, AbortController> {
-    const known = tabs.get(tab);
+  #callsOf(tab: string): CancelsByNumber {
+    const known = this.#callsByTab.get(tab);
     if (known !== undefined) {
       return known;
     }
-    const calls = new Map<number, AbortController>();
-    tabs.set(tab, calls);
-    parts.onTabGone(tab, () => forget(tab));
+    const calls: CancelsByNumber = new Map();
+    this.#callsByTab.set(tab, calls);
+    this.#deps.onTabGone(tab, () => this.#forget(tab));
     return calls;
   }
 
-  function forget(tab: string): void {
-    tabs.get(tab)?.forEach((call) => call.abort());
-    tabs.delete(tab);
-    guarded(() => transactions.rollBackTab(tab));
+  #forget(tab: string): void {
+    this.#callsByTab.get(tab)?.forEach((call) => call.abort());
+    this.#callsByTab.delete(tab);
+    this.#guard(() => this.#transactions.rollBackTab(tab));
   }
 
-  async function answer(call: RpcCall, underWay: Map<number, AbortController>): Promise<void> {
+  async #answer(call: RpcCall, calls: CancelsByNumber): Promise<void> {
+    const { tab, number } = call;
+    const from = this.#deps.id;
     const cancel = new AbortController();
-    underWay.set(call.number, cancel);
+    calls.set(number, cancel);
     try {
-      const value = await dispatch(call, cancel.signal);
-      const message: TabMessage = { kind: "answer", from: id, number: call.number, value };
-      parts.sendToTab(call.tab, message, transfersOf(value));
+      const value = await dispatch(this.#handlers, call, cancel.signal);
+      this.#deps.sendToTab(tab, { kind: "answer", from, number, value }, transfersOf(value));
     } catch (thrown) {
-      // What a broken leader, or one that has stopped, did not answer, the next one is asked.
-      if (!noticeTrap(thrown) && !hasStopped) {
+      if (!this.#noticeTrap(thrown) && !this.#hasStopped) {
         const error = await explainStorageError(thrown);
-        parts.sendToTab(call.tab, { kind: "error", from: id, number: call.number, error }, []);
+        this.#deps.sendToTab(tab, { kind: "error", from, number, error }, []);
       }
     } finally {
-      underWay.delete(call.number);
+      calls.delete(number);
     }
   }
 
-  function dispatch<K extends RpcMethodName>(
-    call: RpcCall,
-    signal: AbortSignal,
-  ): RpcResult<RpcMethodName> | Promise<RpcResult<RpcMethodName>> {
-    type RpcHandler = (call: RpcCall, signal: AbortSignal) => RpcResult<K> | Promise<RpcResult<K>>;
-    // The table has for each name a function of that name's calls.
-    return (calls[call.name] as RpcHandler)(call, signal);
-  }
-
-  return {
-    handleMessage(message) {
-      if (isBroken || hasStopped) {
-        // The next leader is asked.
-        return;
-      }
-      const underWay = callsOf(message.tab);
-      if (message.kind === "cancel") {
-        underWay.get(message.number)?.abort();
-      } else if (!underWay.has(message.number)) {
-        void answer(message, underWay);
-      }
-    },
-    announce() {
-      parts.broadcast({ kind: "owner", owner: id, version: VERSION });
-      standing.tell();
-    },
-    online: () => sync.online(),
-    keepResultsOf: (living) => results.removeOtherTabs(living),
-    async stop() {
-      hasStopped = true;
-      cancelRefresh?.();
-      if (isBroken) {
-        return;
-      }
-      transactions.rollBackTab();
-      await sync.stop();
-    },
-  };
-}
-
-interface StatusPublisher {
-  read(): ReplicaFileStatus;
-  refresh(): void;
-  setSync(state: SyncState): void;
-  addLost(count: number): void;
-  tell(): void;
-}
-
-/** What the file said last of how it stands, and what the tabs were told of it. */
-function createStatusPublisher(parts: LeaderDeps): StatusPublisher {
-  const { file, clock, id, storage, warning } = parts;
-  let read = readStatus(file);
-  let sync: SyncState = { phase: "local" };
-  let lost = 0;
-  let told = "";
-  let toldMs = 0;
-
-  function status(): LeaderStatus {
-    return {
-      storage,
-      ...(warning === undefined ? {} : { warning }),
-      ...read.published,
-      lost,
-      sync,
-    };
-  }
-
-  function tell(): void {
-    const now = status();
-    told = JSON.stringify(now);
-    toldMs = clock.now();
-    parts.broadcast({ kind: "status", owner: id, status: now });
-  }
-
-  function tellChange(): void {
-    if (JSON.stringify(status()) !== told) {
-      tell();
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (thrown) {
+      this.#noticeTrap(thrown);
     }
   }
 
-  return {
-    read: () => read,
-    refresh() {
-      read = readStatus(file);
-      tellChange();
-    },
-    setSync(state) {
-      const isProgress = state.phase === "syncing" && sync.phase === "syncing";
-      sync = state;
-      if (!isProgress || clock.now() - toldMs >= PROGRESS_MS_MIN) {
-        tellChange();
-      }
-    },
-    addLost(count) {
-      lost += count;
-    },
-    tell,
-  };
+  /** Returns whether the leader is broken, by this or before. */
+  #noticeTrap(thrown: unknown): boolean {
+    if (isTrap(thrown) && !this.#isBroken) {
+      this.#isBroken = true;
+      this.#deps.broken(toErrorInfo(thrown));
+    }
+    return this.#isBroken;
+  }
+}
+
+function dispatch<K extends RpcMethodName>(
+  handlers: RpcHandlers,
+  call: RpcCall,
+  signal: AbortSignal,
+): RpcResult<RpcMethodName> | Promise<RpcResult<RpcMethodName>> {
+  type RpcHandler = (call: RpcCall, signal: AbortSignal) => RpcResult<K> | Promise<RpcResult<K>>;
+  // The table has for each name a function of that name's calls.
+  return (handlers[call.name] as RpcHandler)(call, signal);
 }
