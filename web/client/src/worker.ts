@@ -1,4 +1,4 @@
-/** The worker's entry: what its tab says goes to its `createLeaderCandidate`. */
+/** The worker's entry: what its tab says goes to its `LeaderCandidate`. */
 import * as code from "warren-replica";
 import { enginesOf } from "./worker/engine-loader.js";
 import {
@@ -7,7 +7,7 @@ import {
   type WorkerStart,
   type WorkerMessage,
 } from "./shared/tab-messages.js";
-import { createLeaderCandidate, type LeaderCandidate } from "./worker/leader-election.js";
+import { LeaderCandidate } from "./worker/leader-election.js";
 
 declare const self: DedicatedWorkerGlobalScope;
 
@@ -40,7 +40,7 @@ async function startWorker(start: WorkerStart): Promise<void> {
   const locks = start.hasLocks ? navigator.locks : undefined;
   // Written out as bundlers look for it.
   const wasm = start.wasm ?? new URL("./replica_bg.wasm", import.meta.url).href;
-  mine = createLeaderCandidate({ start, engines: enginesOf(code, wasm), locks, post });
+  mine = new LeaderCandidate({ start, engines: enginesOf(code, wasm), locks, post });
   if (locks !== undefined) {
     // Held until this worker ends: so its tab notices that.
     await new Promise<void>((held) => {

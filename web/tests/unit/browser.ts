@@ -4,10 +4,7 @@
  */
 import { systemTimeSource, type TimeSource } from "../../client/src/shared/time-source.js";
 import type { EngineModule, ReplicaHandle } from "../../client/src/shared/wasm-engine.js";
-import {
-  createLeaderCandidate,
-  type LeaderCandidate,
-} from "../../client/src/worker/leader-election.js";
+import { LeaderCandidate } from "../../client/src/worker/leader-election.js";
 import {
   livenessLock,
   type WorkerStart,
@@ -147,7 +144,7 @@ export class FakeWorker {
     this.tab = start.tab;
     const locks = FakeWorker.locks.agent(this.agent);
     const load = (): Promise<EngineModule> => Promise.resolve(this.#engine(FakeWorker.engine()));
-    this.#mine = createLeaderCandidate({
+    this.#mine = new LeaderCandidate({
       start,
       locks: start.hasLocks ? locks : undefined,
       engines: { load, preload: () => Promise.resolve() },
