@@ -31,7 +31,7 @@ import { observable, type WritableObservable } from "./observable.js";
 import { unpack } from "../shared/packed-rows.js";
 import { here, workerSource } from "./worker-source.js";
 import { validateStatement, fromTemplate } from "./statement.js";
-import { connectTab, type TabConnection } from "./tab-connection.js";
+import { TabConnection } from "./tab-connection.js";
 
 /** What {@link WarrenDatabase.deleted} lists, unless it is told otherwise. */
 const DELETED_COUNT = 100;
@@ -87,7 +87,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
   };
   let isOwner = false;
   let key = options.key ?? null;
-  const link = await connectTab({
+  const link = await TabConnection.open({
     name: options.name,
     tab,
     key: options.key,
@@ -95,7 +95,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
     wasm: options.assets?.wasm === undefined ? undefined : here(options.assets.wasm),
     clock: systemTimeSource,
     locks: (navigator as { locks?: LockManager }).locks,
-    onOwner(id, post, isOwn) {
+    onLeader: (id, post, isOwn) => {
       isOwner = isOwn;
       asks.setLeader(id, post, () => {
         const { answer } = asks.invoke("prepare", { ...preparation, key });

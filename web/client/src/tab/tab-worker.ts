@@ -1,0 +1,196 @@
+/**
+ * A tab's worker, which waits for the file or has it.
+ *
+ * Invariants:
+ * - While the tab lives it has a worker; one that ends is replaced, but not more often than
+ *   {@link RESTARTS_COUNT_MAX} times in a minute.
+ * - Where the first one's code cannot be loaded, that is told at once: it will not be there the
+ *   next time either.
+ * - What a former worker says is not heard any more.
+ */
+import type { ErrorInfo, FileKey } from "../api.js";
+import { onHolderEnd, type LivenessLocks } from "../shared/liveness.js";
+import {
+  livenessLock,
+  newPeerId,
+  type TabMessage,
+  type WorkerEvent,
+  type WorkerMessage,
+} from "../shared/tab-messages.js";
+import type { TimeSource } from "../shared/time-source.js";
+import type { WorkerSource } from "./worker-source.js";
+
+/** Until a worker that ended at once is replaced. */
+const RESTART_MS = 500;
+/** A worker that ends more often in a minute is not started again. */
+const RESTARTS_COUNT_MAX = 10;
+const RESTARTS_MS = 60_000;
+/** How long a worker may take to give the file free. */
+const CLOSE_MS_MAX = 5_000;
+
+export interface TabWorkerDeps {
+  /** The database's name. */
+  readonly name: string;
+  readonly tab: string;
+  readonly key: FileKey | undefined;
+  readonly workers: WorkerSource;
+  /** Where the wasm is, if not beside the worker. */
+  readonly wasm: string | undefined;
+  readonly clock: TimeSource;
+  readonly locks: LivenessLocks | undefined;
+  readonly onAnswer: (message: TabMessage) => void;
+  /** There will be no leader. */
+  readonly onFailed: (error: ErrorInfo) => void;
+}
+
+interface RunningWorker {
+  readonly id: string;
+  readonly port: Worker;
+  /** Aborted when it is ended from here. */
+  readonly over: AbortController;
+}
+
+export class TabWorker {
+  readonly #deps: TabWorkerDeps;
+  readonly #ended = new AbortController();
+  /** When workers have ended that were to be replaced. */
+  readonly #restartsMs: number[] = [];
+  #worker: RunningWorker | undefined;
+  /** Whether a worker's code has been loaded. */
+  #hasRun = false;
+  #key: FileKey | undefined;
+
+  constructor(deps: TabWorkerDeps) {
+    this.#deps = deps;
+    this.#key = deps.key;
+  }
+
+  /** Aborted when no worker is to be started any more. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** The port of the worker that runs, if that has this name. */
+  portOf(id: string): Worker | undefined {
+    return id === this.#worker?.id ? this.#worker.port : undefined;
+  }
+
+  start(): void {
+    const { name, tab, workers, locks, wasm } = this.#deps;
+    const id = newPeerId();
+    let port: Worker;
+    try {
+      port = workers.start();
+    } catch (thrown) {
+      this.#fail(thrown instanceof Error ? thrown.message : String(thrown));
+      return;
+    }
+    this.#worker = { id, port, over: new AbortController() };
+    port.onmessage = (event: MessageEvent<WorkerEvent>) => this.#handleEvent(id, event.data);
+    port.onerror = (event) => {
+      // Its code could not be loaded, or threw where nobody caught it.
+      event.preventDefault();
+      this.#replace(id, event.message || "its code could not be loaded");
+    };
+    this.#post({
+      kind: "start",
+      name,
+      tab,
+      worker: id,
+      hasLocks: locks !== undefined,
+      ...(wasm === undefined ? {} : { wasm }),
+      ...(this.#key === undefined ? {} : { key: this.#key }),
+    });
+  }
+
+  /** What opens the file from here on. */
+  rekey(key: FileKey | null): void {
+    this.#key = key ?? undefined;
+    this.#post({ kind: "key", key });
+  }
+
+  /** Waits until the worker has given the file free, but not for long. */
+  releaseFile(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#worker === undefined) {
+        resolve();
+      }
+      this.ended.addEventListener("abort", () => resolve());
+      this.#deps.clock.after(CLOSE_MS_MAX, resolve);
+      this.#post({ kind: "close" });
+    });
+  }
+
+  /** Ends the worker, for good. */
+  end(): void {
+    this.#ended.abort();
+    this.terminate();
+  }
+
+  /** Ends the worker at once; another one may be started. */
+  terminate(): void {
+    this.#worker?.over.abort();
+    this.#worker?.port.terminate();
+    this.#worker = undefined;
+  }
+
+  #post(message: WorkerMessage): void {
+    this.#worker?.port.postMessage(message);
+  }
+
+  #handleEvent(id: string, message: WorkerEvent): void {
+    if (id !== this.#worker?.id) {
+      return;
+    }
+    this.#hasRun = true;
+    switch (message.kind) {
+      case "ready":
+        this.#watch(this.#worker);
+        break;
+      case "failed":
+        this.#deps.onFailed(message.error);
+        break;
+      case "broken":
+        this.#replace(id, message.error.message);
+        break;
+      case "closed":
+        this.#ended.abort();
+        break;
+      default:
+        this.#deps.onAnswer(message);
+    }
+  }
+
+  #watch({ id, over }: RunningWorker): void {
+    const { locks, name } = this.#deps;
+    onHolderEnd(locks, livenessLock(name, id), over.signal, () => this.#replace(id, "it ended"));
+  }
+
+  /** Starts another worker in the place of one that has ended, or is not to be trusted. */
+  #replace(id: string, why: string): void {
+    if (id !== this.#worker?.id || this.ended.aborted) {
+      return;
+    }
+    this.terminate();
+    if (!this.#hasRun) {
+      this.#fail(why);
+      return;
+    }
+    const { clock } = this.#deps;
+    const nowMs = clock.now();
+    this.#restartsMs.push(nowMs);
+    const recent = this.#restartsMs.filter((atMs) => nowMs - atMs < RESTARTS_MS).length;
+    if (recent > RESTARTS_COUNT_MAX) {
+      const message = `the worker has ended ${recent} times: ${why}`;
+      this.#deps.onFailed({ code: "engine_unavailable", message });
+    } else {
+      const cancel = clock.after(recent === 1 ? 0 : RESTART_MS, () => this.start());
+      this.ended.addEventListener("abort", cancel);
+    }
+  }
+
+  #fail(why: string): void {
+    const message = `the worker cannot be started: ${why}; ${this.#deps.workers.describe()}`;
+    this.#deps.onFailed({ code: "engine_unavailable", message });
+  }
+}
