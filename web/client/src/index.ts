@@ -2,7 +2,7 @@
  * `@warren/client`: ordinary SQL that syncs, in a web page.
  *
  * Invariant: `tab/` runs in the page, `worker/` in the worker, and neither imports from the other.
- * What both use is in `shared/`, which imports from neither.
+ * `shared/` has the messages between them and the formats of values, and imports from neither.
  */
 export * from "./api.js";
 export { open } from "./tab/database.js";

@@ -15,7 +15,7 @@ export type LeaderListener = (
 export interface LeaderLinkDeps {
   /** The database's name. */
   readonly name: string;
-  /** The port of the tab's own worker, if that has this name. */
+  /** The port of the tab's own worker, if this is its id. */
   readonly ownPort: (worker: string) => Worker | undefined;
   readonly onLeader: LeaderListener;
 }
@@ -30,7 +30,7 @@ export class LeaderLink {
     this.#deps = deps;
   }
 
-  /** The leader that the tab knows at the moment. */
+  /** The id of the leader that the tab knows at the moment. */
   get leader(): string | undefined {
     return this.#leader;
   }

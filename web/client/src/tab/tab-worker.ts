@@ -70,7 +70,7 @@ export class TabWorker {
     return this.#ended.signal;
   }
 
-  /** The port of the worker that runs, if that has this name. */
+  /** The port of the worker that runs, if this is its id. */
   portOf(id: string): Worker | undefined {
     return id === this.#worker?.id ? this.#worker.port : undefined;
   }

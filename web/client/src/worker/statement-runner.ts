@@ -1,6 +1,5 @@
 /**
- * Runs the tabs' statements on the one connection, those of transactions that a tab holds open
- * excepted.
+ * Runs the tabs' statements on the one connection, each call by itself.
  *
  * Invariants:
  * - A call's statements are one transaction, together with its note in the idempotency table.

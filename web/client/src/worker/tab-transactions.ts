@@ -93,14 +93,14 @@ export class TabTransactions {
     }
   }
 
-  /** Rolls back what this tab has begun; without a name, whoever it was. */
+  /** Rolls back what this tab has begun; without a tab, whoever it was. */
   rollBackTab(tab?: string): void {
     if (this.#open !== undefined && (tab === undefined || this.#open.tab === tab)) {
       this.#rollBack();
     }
   }
 
-  /** Throws if the tab's transaction is not open any more; else it may be silent again. */
+  /** Throws unless this is the open transaction, and starts its timer anew. */
   #continue(tab: string, number: number): void {
     const open = this.#open;
     if (open === undefined || open.tab !== tab || open.number !== number) {

@@ -44,7 +44,7 @@ export class AutoSync {
     this.#cancelTimer();
   }
 
-  /** Syncs, and again if that was wanted meanwhile. Rejects never. */
+  /** Syncs, and again if that was wanted meanwhile. It never rejects. */
   async run(): Promise<void> {
     this.#cancelTimer();
     this.#isWanted = true;

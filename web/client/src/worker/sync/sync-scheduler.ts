@@ -49,7 +49,7 @@ export class SyncScheduler {
   readonly #listener: ServerListener;
   #running: RunningSync | undefined;
   #failure: SyncFailure | undefined;
-  /** One after the other. */
+  /** Since a sync last ended well, or somebody did something. */
   #failuresCount = 0;
 
   constructor(deps: SyncSchedulerDeps) {
