@@ -25,6 +25,7 @@ mod sizes;
 mod source_tree;
 mod type_names;
 mod typescript;
+mod typescript_imports;
 
 use std::path::Path;
 

@@ -24,7 +24,7 @@ use crate::environment::file_environment::FileEnvironment;
 use crate::error::Result;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
-use crate::file::unreadable::{TIME_LIMIT_REACHED, skip_reason};
+use crate::file::unreadable::{TIME_LIMIT_REACHED, report_fault, skip_reason};
 use crate::report::CheckResults;
 
 /// Looks at the file from outside.
@@ -119,6 +119,6 @@ pub(crate) fn run_content_checks(subject: &OpenedFile, log: &mut CheckResults) {
     }
     // The integrity check, which comes last, has said which page it is, if it came so far.
     if let Some(error) = fault.filter(|_| !log.has("page_broken")) {
-        crate::file::unreadable::report_fault(&error, &subject.environment, log);
+        report_fault(&error, &subject.environment, log);
     }
 }

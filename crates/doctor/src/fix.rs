@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use crate::environment::file_holders::file_holders;
 use crate::error::{Error, Result, io, sqlite};
+use crate::file::schema::quote_identifier;
 use crate::options::ExamineOptions;
 use crate::report::DoctorReport;
 use crate::report::finding::DoctorFinding;
@@ -266,10 +267,7 @@ fn views(db: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     let mut readable = BTreeSet::new();
     for name in names {
         let name = name?;
-        if db
-            .prepare(&format!("SELECT * FROM {}", crate::file::schema::quote_identifier(&name)))
-            .is_ok()
-        {
+        if db.prepare(&format!("SELECT * FROM {}", quote_identifier(&name))).is_ok() {
             readable.insert(name);
         }
     }

@@ -18,6 +18,11 @@ use crate::http::site::Asset;
 /// Warren's port, unless told otherwise.
 const PORT: u16 = 4600;
 
+const ADMIN_TOKEN_CHARACTERS_MIN: usize = 16;
+
+/// Enough for what people call things, and bounded because it is shown in lists.
+pub(crate) const NAME_CHARACTERS_MAX: usize = 200;
+
 /// A server's settings.
 pub struct Config {
     /// Where to listen; port 0 lets the system choose.
@@ -132,8 +137,6 @@ pub enum InvalidAdminToken {
     Unprintable,
 }
 
-const ADMIN_TOKEN_CHARACTERS_MIN: usize = 16;
-
 impl AdminToken {
     /// Spaces around it are not part of it: those of a header are not, either.
     pub fn parse(text: &str) -> Result<Self, InvalidAdminToken> {
@@ -152,9 +155,6 @@ impl AdminToken {
         bool::from(self.0.as_bytes().ct_eq(text.as_bytes()))
     }
 }
-
-/// Enough for what people call things, and bounded because it is shown in lists.
-pub(crate) const NAME_CHARACTERS_MAX: usize = 200;
 
 #[cfg(test)]
 mod tests {

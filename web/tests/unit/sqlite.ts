@@ -39,6 +39,43 @@ export function engine(path: string, script: Script = {}): EngineModule {
   };
 }
 
+function never(): never {
+  throw Object.assign(new Error("no account here"), { code: "no_server" });
+}
+
+/** What a replica does that has no account and no messages. */
+const WITHOUT_ACCOUNT = {
+  track: () => undefined,
+  signIn: never,
+  signOut: () => undefined,
+  syncStatus: never,
+  edit: never,
+  history: () => "[]",
+  record: () => undefined,
+  deleted: () => "[]",
+  held: () => "[]",
+  give: never,
+  join: never,
+  letGo: never,
+  conflicts: () => "[]",
+  restore: never,
+  dismiss: never,
+  phrase: () => undefined,
+  createPhrase: never,
+  beginAccount: never,
+  usePhrase: never,
+  export: () => new Uint8Array(),
+  import: never,
+} satisfies Partial<ReplicaHandle>;
+
+function status(script: Script): string {
+  const synced = { synced_ms: 0, equal: true, loss: null };
+  const account = { server: "http://here", login: "ada", ...synced };
+  const remote = script.token === undefined ? null : account;
+  const counts = { unsent: 0, noted: 0, uncaptured: [], exceptions: [] };
+  return JSON.stringify({ sealed: false, remote, ...counts });
+}
+
 export function replica(path: string, script: Script = {}): ReplicaHandle {
   const db = new DatabaseSync(path);
   const changed = new Set<string>();
@@ -49,10 +86,8 @@ export function replica(path: string, script: Script = {}): ReplicaHandle {
       }
     }
   };
-  const never = (): never => {
-    throw Object.assign(new Error("no account here"), { code: "no_server" });
-  };
   return {
+    ...WITHOUT_ACCOUNT,
     run(sql, parameters) {
       script.beforeRun?.(sql);
       note(sql);
@@ -84,37 +119,10 @@ export function replica(path: string, script: Script = {}): ReplicaHandle {
       changed.clear();
       return tables;
     },
-    track: () => undefined,
-    signIn: never,
-    signOut: () => undefined,
     token: () => script.token,
     sync: (...given) => script.sync?.(...given) ?? never(),
     listen: (...given) => script.listen?.(...given) ?? Promise.resolve(),
-    status: () => {
-      const synced = { synced_ms: 0, equal: true, loss: null };
-      const account = { server: "http://here", login: "ada", ...synced };
-      const remote = script.token === undefined ? null : account;
-      const counts = { unsent: 0, noted: 0, uncaptured: [], exceptions: [] };
-      return JSON.stringify({ sealed: false, remote, ...counts });
-    },
-    syncStatus: never,
-    edit: never,
-    history: () => "[]",
-    record: () => undefined,
-    deleted: () => "[]",
-    held: () => "[]",
-    give: never,
-    join: never,
-    letGo: never,
-    conflicts: () => "[]",
-    restore: never,
-    dismiss: never,
-    phrase: () => undefined,
-    createPhrase: never,
-    beginAccount: never,
-    usePhrase: never,
-    export: () => new Uint8Array(),
-    import: never,
+    status: () => status(script),
     isEncrypted: () => script.key !== undefined,
     hasKey: (key) => key === script.key,
     rekey: (from, to) => {

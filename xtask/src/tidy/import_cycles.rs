@@ -1,23 +1,26 @@
-//! No import cycle inside a crate: its files can be read in an order in which each needs only those
-//! before it.
+//! No import cycle inside a crate, nor in a package of `web/`: the files can be read in an order in
+//! which each needs only those before it.
 //!
-//! A file imports another if one of its paths (`use`, or a path inside code) leads to something
+//! A Rust file imports another if one of its paths (`use`, or a path inside code) leads to something
 //! that the other declares. Re-exports are followed to the declaration, so a module of `mod` lines
 //! and re-exports is in no cycle. Tests may import what they like.
 //!
 //! # Not here
-//! - Dependencies between crates → `crate_edges.rs`. Reading the files → `import_graph.rs`.
+//! - Dependencies between crates → `crate_edges.rs`. Reading the files → `import_graph.rs`,
+//!   `typescript_imports.rs`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::finding::TidyFinding;
-use super::import_graph::{FileGraph, import_graphs};
+use super::import_graph::{self, FileGraph};
 use super::source_tree::SourceTree;
+use super::typescript_imports;
 
 const RULE: &str = "import-cycle";
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
-    import_graphs(tree).iter().flat_map(check_graph).collect()
+    let graphs = [import_graph::import_graphs(tree), typescript_imports::import_graphs(tree)];
+    graphs.iter().flatten().flat_map(check_graph).collect()
 }
 
 /// Reports a shortest cycle, takes its first import away, and looks again.
@@ -113,6 +116,16 @@ mod tests {
         let part = ("one/part.rs", "use super::other::Other; pub struct Part;");
         let other = ("one/other.rs", "pub struct Other;");
         assert!(check_crate(&[lib, facade, part, other]).is_empty());
+    }
+
+    #[test]
+    fn scripts_are_in_no_cycle_either() {
+        let one = ("web/a/src/one.ts", "import { two } from \"./tab/two.js\";");
+        let two = ("web/a/src/tab/two.ts", "import type { One } from \"../one.js\";");
+        let report = check(&SourceTree::from_files(&[one, two]));
+        assert_eq!(report.len(), 1);
+        assert!(report[0].to_string().contains("one → tab/two → one"), "{}", report[0]);
+        assert!(check(&SourceTree::from_files(&[one, ("web/a/src/tab/two.ts", "")])).is_empty());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which file of a crate imports which, by the paths in their code.
+//! Which Rust file of a crate imports which, by the paths in their code.
 //!
 //! # Invariants
 //! - A path counts for the file that declares what it names: re-exports are followed. If nothing
@@ -19,18 +19,23 @@ use super::source_tree::SourceTree;
 /// Re-exports of re-exports, at most.
 const REEXPORTS_DEPTH_MAX: usize = 8;
 
-/// One crate's files, and what each imports.
+/// The files of a crate, or of a package of `web/`, and what each imports.
 #[derive(Debug)]
 pub(super) struct FileGraph {
-    /// The folder of the crate's root file, with its final `/`.
+    /// Where the files are, with its final `/`.
     source_folder: String,
     /// File → imported file → line of the first import.
     pub(super) imports: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
 impl FileGraph {
+    pub(super) fn new(source_folder: String) -> FileGraph {
+        FileGraph { source_folder, imports: BTreeMap::new() }
+    }
+
     pub(super) fn short_name<'a>(&self, path: &'a str) -> &'a str {
-        path.strip_prefix(&self.source_folder).unwrap_or(path).trim_end_matches(".rs")
+        let name = path.strip_prefix(&self.source_folder).unwrap_or(path);
+        name.rsplit_once('.').map_or(name, |(stem, _extension)| stem)
     }
 }
 

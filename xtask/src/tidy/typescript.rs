@@ -1,4 +1,6 @@
-//! The TypeScript of `web/`: narrow lines, small files, and what each module is.
+//! The TypeScript of `web/`: narrow lines, small files and functions, and what each module is.
+//!
+//! Functions are found by their indentation, which Prettier makes uniform.
 //!
 //! # Not here
 //! - Types → `cargo xtask web --check`. Notes to oneself → `bans.rs`.
@@ -8,6 +10,8 @@ use super::source_tree::{SourceFile, SourceTree};
 
 const WIDTH_MAX: usize = 100;
 const LINES_MAX: usize = 400;
+/// Of a function, without blank lines and comments, as clippy counts those of Rust.
+const FUNCTION_LINES_MAX: usize = 70;
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let in_web = tree.files.iter().filter(|file| file.path.starts_with("web/"));
@@ -25,6 +29,10 @@ fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
         let instead = format!("{size} lines, {LINES_MAX} at most: split it");
         findings.push(TidyFinding::new(&file.path, 1, "size", instead));
     }
+    for (number, size) in long_functions(&file.text) {
+        let instead = format!("{size} lines, {FUNCTION_LINES_MAX} at most: split the function");
+        findings.push(TidyFinding::new(&file.path, number, "function-size", instead));
+    }
     for (number, line) in file.numbered_lines() {
         let width = line.chars().count();
         if width > WIDTH_MAX {
@@ -33,6 +41,43 @@ fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
         }
     }
     findings
+}
+
+/// The line and the size of each function that is too long.
+fn long_functions(text: &str) -> Vec<(usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let heads =
+        lines.iter().enumerate().filter(|(_, line)| is_code(line) && is_function_head(line));
+    let functions = heads.map(|(index, line)| {
+        let end = format!("{}}}", indentation(line));
+        let body = lines[index + 1..].iter().take_while(|line| !line.starts_with(&end));
+        // With the head and the closing brace.
+        (index + 1, 2 + body.filter(|line| is_code(line)).count())
+    });
+    functions.filter(|(_, size)| *size > FUNCTION_LINES_MAX).collect()
+}
+
+/// Whether a function's body begins at the end of this line.
+fn is_function_head(line: &str) -> bool {
+    const STATEMENTS: &[&str] =
+        &["if ", "for ", "while ", "switch ", "catch ", "else ", "do ", "try ", "class ", "}"];
+    let Some(head) = line.trim().strip_suffix(" {") else { return false };
+    if head.ends_with("=>") || head.contains("function ") || head.contains("function(") {
+        return true;
+    }
+    // A method, or the last line of a head that takes several.
+    !STATEMENTS.iter().any(|statement| head.starts_with(statement))
+        && !head.contains(" class ")
+        && (head.ends_with(')') || head.contains("): "))
+}
+
+fn indentation(line: &str) -> &str {
+    &line[..line.len() - line.trim_start().len()]
+}
+
+fn is_code(line: &str) -> bool {
+    let line = line.trim_start();
+    !line.is_empty() && !["//", "/*", "{/*", "*"].iter().any(|comment| line.starts_with(comment))
 }
 
 #[cfg(test)]
@@ -60,5 +105,28 @@ mod tests {
         let lines = |count: usize| format!("/** A. */\n\n{}", "a;\n".repeat(count - 1));
         assert_eq!(check_text("web/a.tsx", &lines(400)), []);
         assert_eq!(check_text("web/a.tsx", &lines(401)), [(1, "size")]);
+    }
+
+    #[test]
+    fn functions_are_short() {
+        let size_of = |head: &str, statements: usize| {
+            let body = "  step();\n\n  // A comment.\n".repeat(statements);
+            check_text("web/a.ts", &format!("/** A. */\n{head}\n{body}}}\n"))
+        };
+        let heads = [
+            "function run() {",
+            "export async function run(x: number): Promise<void> {",
+            "const run = (x: number) => {",
+            "): Promise<void> {",
+            ") {",
+        ];
+        for head in heads {
+            assert_eq!(size_of(head, 68), [], "{head}");
+            assert_eq!(size_of(head, 69), [(2, "function-size")], "{head}");
+        }
+        for head in ["if (x) {", "export class Run {", "const table = {", "for (const a of b()) {"]
+        {
+            assert_eq!(size_of(head, 100), [], "{head}");
+        }
     }
 }

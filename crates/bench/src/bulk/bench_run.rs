@@ -16,6 +16,9 @@ pub(crate) const UNIT: &str = "messages";
 
 pub(crate) const NODE: NodeId = NodeId(1);
 
+/// 169,000 messages are a day's.
+pub(crate) const STEP_MS: u64 = 500;
+
 /// What the parts share.
 pub(crate) struct BulkBenchRun<'a> {
     pub(crate) plan: &'a BulkBenchPlan,
@@ -65,9 +68,6 @@ pub struct BulkBenchPlan {
     /// The command line, for the report.
     pub command: String,
 }
-
-/// 169,000 messages are a day's.
-pub(crate) const STEP_MS: u64 = 500;
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

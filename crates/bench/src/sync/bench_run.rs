@@ -10,6 +10,8 @@ use crate::service::load_stats::{LoadOperation, ServiceLoad};
 use crate::service::service_api::ServiceApi;
 use crate::service::systems_under_test::{ClientPool, ServiceFixture};
 
+pub(crate) const UNIT: &str = "requests";
+
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncBenchPart {
@@ -92,8 +94,6 @@ impl SyncBenchRun<'_> {
         ServiceLoad { operation, messages, limit, rate, connections: None, seeded, pace }
     }
 }
-
-pub(crate) const UNIT: &str = "requests";
 
 /// What to measure.
 #[derive(Clone, Debug)]

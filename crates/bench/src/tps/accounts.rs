@@ -21,19 +21,29 @@ use crate::disk;
 
 /// What each account holds at first, as published.
 pub(crate) const BALANCE: i64 = 1_000_000_000;
+
 /// What one transaction moves.
 pub(crate) const AMOUNT: i64 = 1;
+
 pub(crate) const SCHEMA: &str = "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER)";
+
 pub(crate) const CREDIT_SQL: &str = "UPDATE account SET balance = balance + ?1 WHERE id = ?2";
+
 pub(crate) const DEBIT_SQL: &str = "UPDATE account SET balance = balance - ?1 WHERE id = ?2";
+
 pub(crate) const BALANCE_SQL: &str = "SELECT balance FROM account WHERE id = ?1";
 
 /// The share of the draws that the share `1 - HOT_DRAWS` of the accounts gets.
 const HOT_DRAWS: f64 = 0.999_5;
+
 /// Enough that a round does not come to the same draw twice; 64 MB.
 const PAIRS_COUNT: usize = 1 << 22;
+
 /// Rows of one transaction while loading: a progress step.
 const ROWS_PER_STEP: i64 = 1_000_000;
+
+/// What the rates count.
+pub(crate) const UNIT: &str = "transactions";
 
 /// The accounts of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,9 +142,6 @@ pub(crate) fn check_sum(path: &Path, db: &Connection, rows: i64) -> anyhow::Resu
     );
     Ok(())
 }
-
-/// What the rates count.
-pub(crate) const UNIT: &str = "transactions";
 
 #[cfg(test)]
 mod tests {

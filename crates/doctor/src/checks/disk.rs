@@ -1,6 +1,7 @@
 //! The disks: what kind the file is on, and whether there is room to vacuum.
 
 use crate::environment::file_environment::FileEnvironment;
+use crate::file::schema::quote_for_shell;
 use crate::format::format_bytes;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
@@ -45,8 +46,7 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
         let what = format!("{free} are free in {place}; VACUUM may need {size_text}");
         let directory =
             environment.path.parent().unwrap_or(&environment.path).display().to_string();
-        let fix =
-            format!("export SQLITE_TMPDIR={}", crate::file::schema::quote_for_shell(&directory));
+        let fix = format!("export SQLITE_TMPDIR={}", quote_for_shell(&directory));
         let finding = DoctorFinding::new("temp_too_small", what, Fix::Shell(fix))
             .evidence(format!("{place} is where SQLite puts temporary files{whose}"))
             .field("temp_directory", place.to_string())

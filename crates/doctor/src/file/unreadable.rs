@@ -6,6 +6,8 @@ use crate::environment::file_environment::FileEnvironment;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
+pub(crate) const TIME_LIMIT_REACHED: &str = "the time was over";
+
 /// A page that could not be read, or holds what cannot be.
 pub(crate) fn report_fault(
     error: &CheckError,
@@ -40,8 +42,6 @@ pub(crate) fn recover_command(environment: &FileEnvironment) -> String {
     let key = if environment.is_keyed { " --key-file KEY (or --passphrase-file)" } else { "" };
     format!("warren recover {file} {new}{key}")
 }
-
-pub(crate) const TIME_LIMIT_REACHED: &str = "the time was over";
 
 /// Why a check ended early, in words.
 pub(crate) fn skip_reason(error: &CheckError) -> String {

@@ -188,6 +188,7 @@ mod tests {
 
     use super::*;
     use crate::backup::CopyHeartbeat;
+    use crate::system::side_files::HEARTBEAT_SUFFIX;
 
     struct GateFixture {
         _directory: tempfile::TempDir,
@@ -253,7 +254,7 @@ mod tests {
         let gate = rig.wal_lock(Duration::ZERO);
         let _copy = rig.begin_copy();
         let mut heartbeat = CopyHeartbeat::begin(&rig.database, "a test");
-        let file = with_suffix(&rig.database, crate::system::side_files::HEARTBEAT_SUFFIX);
+        let file = with_suffix(&rig.database, HEARTBEAT_SUFFIX);
         for second in 1..5 {
             heartbeat.beat();
             // As if a second had passed.
@@ -272,7 +273,7 @@ mod tests {
     #[test]
     fn what_a_heartbeat_says_is_not_believed_blindly() {
         let rig = GateFixture::new();
-        let file = with_suffix(&rig.database, crate::system::side_files::HEARTBEAT_SUFFIX);
+        let file = with_suffix(&rig.database, HEARTBEAT_SUFFIX);
         assert_eq!(&*heartbeat::copier_of(&rig.database), "an unknown process");
         for text in ["", "\n", "\u{1b}[2J\n", "\u{fffd}\0\n"] {
             fs::write(&file, text).unwrap();

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use crate::system::clock;
+use crate::system::side_files::with_suffix;
 use crate::{
     Database, DatabaseOptions, Databases, Durability, EngineLimits, Error, FileEncryption,
     Migration, WriteFuture,
@@ -108,7 +110,7 @@ fn a_wal_that_was_left_is_moved_into_the_file_before_anything_is_written() {
     // As a killed process leaves them.
     let killed = directory.path().join("killed.db");
     for suffix in ["", "-wal"] {
-        let file = |path: &std::path::Path| crate::system::side_files::with_suffix(path, suffix);
+        let file = |path: &std::path::Path| with_suffix(path, suffix);
         std::fs::copy(file(&path), file(&killed)).unwrap();
     }
     let wal = directory.path().join("killed.db-wal");
@@ -130,9 +132,9 @@ fn a_batch_that_is_not_handed_over_to_be_flushed_is_not_acknowledged() {
 }
 
 fn wait_for_recovery(database: &Database) {
-    let until = crate::system::clock::now() + std::time::Duration::from_mins(1);
+    let until = clock::now() + std::time::Duration::from_mins(1);
     while database.poison_cause().is_some() {
-        assert!(crate::system::clock::now() < until, "it recovers by itself");
+        assert!(clock::now() < until, "it recovers by itself");
         std::thread::yield_now();
     }
 }

@@ -4,6 +4,9 @@ use crdt::{Timestamp, UnsealError};
 
 use super::content_codec::RejectionReason;
 
+/// Enough to look for them; a server that changes everything would else fill the screen.
+pub(crate) const TIMESTAMPS_COUNT_MAX: usize = 5;
+
 /// Received messages that are no changes here. They stay in the log, where nothing can take their
 /// timestamps, and are never shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,9 +26,6 @@ pub struct RejectedMessages {
     /// Some of them.
     pub timestamps: Vec<Timestamp>,
 }
-
-/// Enough to look for them; a server that changes everything would else fill the screen.
-pub(crate) const TIMESTAMPS_COUNT_MAX: usize = 5;
 
 impl RejectedMessages {
     /// All of them.

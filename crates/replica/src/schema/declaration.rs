@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::log::message_log::MessageLog;
 use crate::row_id::RowId;
 use crate::sql_text::words;
+use crate::sql_value::timestamp;
 
 /// The declaration of a table of this file.
 pub(crate) fn read(db: &Connection, declared: &DeclaredTable) -> Result<TableDeclaration> {
@@ -195,7 +196,7 @@ fn declarations(
     let mut rows = statement.query((table, count_max))?;
     let mut declarations = Vec::new();
     while let Some(row) = rows.next()? {
-        let timestamp = crate::sql_value::timestamp(row, 0)?;
+        let timestamp = timestamp(row, 0)?;
         if let Change::TableDeclaration { declaration, .. } = log.change(timestamp)? {
             declarations.push((timestamp, declaration));
         }

@@ -51,6 +51,68 @@ impl Replica {
     pub fn require_account_confirmation(&self) -> Result<()> {
         self.transaction(|db| meta::set(db, ReplicaMetaKey::AccountUnconfirmed, true))
     }
+
+    /// The phrase, if the file's contents are encrypted end to end, or will be from the next sync on.
+    pub fn recovery_phrase(&self) -> Result<Option<RecoveryPhrase>> {
+        let pending = pending_phrase(&self.db)?.map(|pending| pending.phrase);
+        pending.map_or_else(|| recovery_phrase::load(&self.db), |phrase| Ok(Some(phrase)))
+    }
+
+    /// Encrypts end to end from here on, with a phrase that nobody has yet; returns it, or the one
+    /// that the file has already.
+    ///
+    /// If the account is in plain, the next sync turns it: everything is sent again, sealed, and the
+    /// other devices need the phrase. If it is encrypted already,
+    /// [`RecoveryPhraseError::Required`].
+    pub fn create_recovery_phrase(&self) -> Result<RecoveryPhrase> {
+        if let Some(known) = self.recovery_phrase()? {
+            if account_encryption_mode(&self.db)? == Some(EncryptionMode::Plain) {
+                // Turned already, but the server was restored from a backup of before that.
+                self.transaction(|db| set_pending_phrase(db, &known, true))?;
+            }
+            return Ok(known);
+        }
+        let phrase = RecoveryPhrase::generate();
+        self.transaction(|db| match account_encryption_mode(db)? {
+            None => encrypt_log(db, &phrase),
+            Some(EncryptionMode::Plain) => set_pending_phrase(db, &phrase, true),
+            Some(EncryptionMode::EndToEnd(_)) => Err(RecoveryPhraseError::Required.into()),
+        })?;
+        Ok(phrase)
+    }
+
+    /// Joins devices that encrypt end to end, with their phrase. The file sends nothing before it
+    /// has opened one of their messages, or [`Self::confirm_new_account`] was called.
+    ///
+    /// A file that has synced in plain follows at the next sync, if the account was turned.
+    pub fn set_recovery_phrase(&self, phrase: &RecoveryPhrase) -> Result<()> {
+        self.transaction(|db| {
+            if recovery_phrase::load(db)?.is_some_and(|known| known.is(phrase)) {
+                return Ok(());
+            }
+            let is_sealed = recovery_phrase::load(db)?.is_some();
+            match account_encryption_mode(db)? {
+                Some(EncryptionMode::EndToEnd(id)) if id != phrase.key().id() => {
+                    let reason = if is_sealed {
+                        RecoveryPhraseError::InUse
+                    } else {
+                        RecoveryPhraseError::Wrong
+                    };
+                    return Err(reason.into());
+                }
+                // It may have been turned since this file has last asked.
+                Some(_) if meta::number(db, ReplicaMetaKey::LastSyncedMs)? > 0 => {
+                    return set_pending_phrase(db, phrase, false);
+                }
+                Some(EncryptionMode::Plain) => {
+                    return Err(RecoveryPhraseError::AccountNotEncrypted.into());
+                }
+                Some(EncryptionMode::EndToEnd(_)) | None => {}
+            }
+            encrypt_log(db, phrase)?;
+            meta::set(db, ReplicaMetaKey::RecoverySecretEntered, true)
+        })
+    }
 }
 
 /// What the account's messages are, once the server has said so or this file has sent some.
@@ -203,70 +265,6 @@ pub(crate) fn enable_e2ee(db: &Connection, pending: &PendingPhrase) -> Result<()
     // The server knows the key's id, and holds messages under it or none at all.
     meta::set(db, ReplicaMetaKey::RecoverySecretEntered, false)?;
     clear_pending_phrase(db)
-}
-
-impl Replica {
-    /// The phrase, if the file's contents are encrypted end to end, or will be from the next sync on.
-    pub fn recovery_phrase(&self) -> Result<Option<RecoveryPhrase>> {
-        let pending = pending_phrase(&self.db)?.map(|pending| pending.phrase);
-        pending.map_or_else(|| recovery_phrase::load(&self.db), |phrase| Ok(Some(phrase)))
-    }
-
-    /// Encrypts end to end from here on, with a phrase that nobody has yet; returns it, or the one
-    /// that the file has already.
-    ///
-    /// If the account is in plain, the next sync turns it: everything is sent again, sealed, and the
-    /// other devices need the phrase. If it is encrypted already,
-    /// [`RecoveryPhraseError::Required`].
-    pub fn create_recovery_phrase(&self) -> Result<RecoveryPhrase> {
-        if let Some(known) = self.recovery_phrase()? {
-            if account_encryption_mode(&self.db)? == Some(EncryptionMode::Plain) {
-                // Turned already, but the server was restored from a backup of before that.
-                self.transaction(|db| set_pending_phrase(db, &known, true))?;
-            }
-            return Ok(known);
-        }
-        let phrase = RecoveryPhrase::generate();
-        self.transaction(|db| match account_encryption_mode(db)? {
-            None => encrypt_log(db, &phrase),
-            Some(EncryptionMode::Plain) => set_pending_phrase(db, &phrase, true),
-            Some(EncryptionMode::EndToEnd(_)) => Err(RecoveryPhraseError::Required.into()),
-        })?;
-        Ok(phrase)
-    }
-
-    /// Joins devices that encrypt end to end, with their phrase. The file sends nothing before it
-    /// has opened one of their messages, or [`Self::confirm_new_account`] was called.
-    ///
-    /// A file that has synced in plain follows at the next sync, if the account was turned.
-    pub fn set_recovery_phrase(&self, phrase: &RecoveryPhrase) -> Result<()> {
-        self.transaction(|db| {
-            if recovery_phrase::load(db)?.is_some_and(|known| known.is(phrase)) {
-                return Ok(());
-            }
-            let is_sealed = recovery_phrase::load(db)?.is_some();
-            match account_encryption_mode(db)? {
-                Some(EncryptionMode::EndToEnd(id)) if id != phrase.key().id() => {
-                    let reason = if is_sealed {
-                        RecoveryPhraseError::InUse
-                    } else {
-                        RecoveryPhraseError::Wrong
-                    };
-                    return Err(reason.into());
-                }
-                // It may have been turned since this file has last asked.
-                Some(_) if meta::number(db, ReplicaMetaKey::LastSyncedMs)? > 0 => {
-                    return set_pending_phrase(db, phrase, false);
-                }
-                Some(EncryptionMode::Plain) => {
-                    return Err(RecoveryPhraseError::AccountNotEncrypted.into());
-                }
-                Some(EncryptionMode::EndToEnd(_)) | None => {}
-            }
-            encrypt_log(db, phrase)?;
-            meta::set(db, ReplicaMetaKey::RecoverySecretEntered, true)
-        })
-    }
 }
 
 /// Seals the log, under the phrase.

@@ -52,6 +52,7 @@ export function codeOf(error: unknown): string | undefined {
 
 export function errorText(error: unknown): string | undefined {
   if (error === undefined) return undefined;
-  const known = TEXTS[codeOf(error) ?? ""];
+  const code = codeOf(error) ?? "";
+  const known = Object.hasOwn(TEXTS, code) ? TEXTS[code] : undefined;
   return known ?? (error instanceof Error ? error.message : String(error));
 }

@@ -194,7 +194,8 @@ function failureText({ code, message }: ErrorInfo): SyncFailureText {
     return { label: "Account is full", detail, remedy: "retry" };
   }
   const unknown = `${sentence(message)} (${code})`;
-  return FAILURES[code] ?? { label: "Sync failed", detail: unknown, remedy: "retry" };
+  const known = Object.hasOwn(FAILURES, code) ? FAILURES[code] : undefined;
+  return known ?? { label: "Sync failed", detail: unknown, remedy: "retry" };
 }
 
 function failed(error: ErrorInfo, status: DatabaseStatus): SyncIndicator {

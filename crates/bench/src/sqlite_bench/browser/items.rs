@@ -11,6 +11,8 @@ use crate::sqlite_bench::execute_plan::PortableRng;
 use crate::sqlite_bench::plan::{LabPlan, LabStatement, LabStep, SampleValue};
 use crate::suite::TableHeading;
 
+pub(crate) const PAGE_BYTES: &str = "8192";
+
 const LISTS_COUNT: usize = 20;
 const TITLES_COUNT: usize = 500;
 const TITLE_WORDS_COUNT: usize = 4;
@@ -190,8 +192,6 @@ fn samples() -> Vec<(&'static str, Vec<SampleValue>)> {
         ("title", titles),
     ]
 }
-
-pub(crate) const PAGE_BYTES: &str = "8192";
 
 #[cfg(test)]
 mod tests {

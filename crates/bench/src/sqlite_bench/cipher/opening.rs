@@ -12,6 +12,8 @@ use crate::measure::{RoundSample, now};
 use crate::sqlite_bench::execute_plan::choose;
 use crate::suite::{BenchCase, BenchSection};
 
+pub(crate) const NONE: &str = "none";
+
 /// What opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpeningSecret {
@@ -94,8 +96,6 @@ fn open(path: &Path, cipher: &str, secret: OpeningSecret) -> anyhow::Result<Conn
     db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(db)
 }
-
-pub(crate) const NONE: &str = "none";
 
 /// Only a file without cipher begins as the file format says
 /// (<https://www.sqlite.org/fileformat.html>).

@@ -16,6 +16,9 @@ use crate::sqlite_bench::runtime::{CompetitorFilter, CompetitorKind, CompetitorS
 /// for each, and an environment of Python.
 const COST: &str = "1 GB of disk and 15 minutes of two cores";
 
+/// What builds the drivers.
+pub(crate) const SETUP: &str = "warren bench runtime --setup";
+
 /// A folder with drivers, and one for what is built of them.
 #[derive(Clone, Debug)]
 pub struct DriverFolders {
@@ -129,9 +132,6 @@ fn by_library(drivers: &[String]) -> String {
     }
     said.join("; ")
 }
-
-/// What builds the drivers.
-pub(crate) const SETUP: &str = "warren bench runtime --setup";
 
 pub(crate) fn find(
     place: &DriverFolders,

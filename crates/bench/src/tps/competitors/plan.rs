@@ -5,6 +5,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+/// Callers of a driver, as published.
+pub(crate) const CONCURRENCY: usize = 1_000;
+
+/// Enough for statements to be prepared and the hot pages to be read.
+pub(crate) const WARMUP_SECONDS: f64 = 0.3;
+
 /// One run of a driver.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::tps) struct TpsDriverPlan<'a> {
@@ -68,12 +74,6 @@ pub(in crate::tps) struct TpsDriverPragmas {
     pub(in crate::tps) synchronous: i64,
     pub(in crate::tps) cache_size: i64,
 }
-
-/// Callers of a driver, as published.
-pub(crate) const CONCURRENCY: usize = 1_000;
-
-/// Enough for statements to be prepared and the hot pages to be read.
-pub(crate) const WARMUP_SECONDS: f64 = 0.3;
 
 /// What the rivals of one table do.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,8 @@ use engine::{PragmaScope, PragmaSetting, Profile};
 
 use crate::tune::settings::{PowerLossSafety, PragmaSettings};
 
+pub(crate) const CORRUPTS: &str = "UNSAFE: a power loss may corrupt the file.";
+
 /// PRAGMAs to be written as code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PragmaRecipe {
@@ -44,7 +46,5 @@ impl PragmaRecipe {
         lines.map(|(name, value)| margin.to_owned() + &line(name, value) + "\n").collect()
     }
 }
-
-pub(crate) const CORRUPTS: &str = "UNSAFE: a power loss may corrupt the file.";
 
 pub(crate) const LOSES: &str = "A power loss takes the last commits back; the file stays whole.";

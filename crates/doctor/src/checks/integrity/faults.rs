@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::environment::file_environment::FileEnvironment;
 use crate::file::opened_file::OpenedFile;
 use crate::file::schema::{DatabaseSchema, TableSchema, quote_identifier};
+use crate::file::unreadable::recovery_advice;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -177,11 +178,7 @@ fn page(table: Option<&TableSchema>, environment: &FileEnvironment) -> DoctorFin
         Some(table) => format!("table {} fails the integrity check", table.name),
         None => "the file fails the integrity check".to_owned(),
     };
-    let finding = DoctorFinding::new(
-        "page_broken",
-        what,
-        crate::file::unreadable::recovery_advice(environment),
-    );
+    let finding = DoctorFinding::new("page_broken", what, recovery_advice(environment));
     let finding = match table {
         Some(table) => finding.field("table", table.name.as_str()),
         None => finding,

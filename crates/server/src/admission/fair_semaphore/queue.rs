@@ -15,8 +15,12 @@ use crate::admission::peer_network::AdmissionGroup;
 
 /// So many known applicants are served in a row while others wait.
 const KNOWN_IN_A_ROW_MAX: u32 = 3;
+
 /// How many networks' last permits are remembered; one that is forgotten is like one that had none.
 const SERVED_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero");
+
+/// Of one class; more than can get their permit in time.
+pub(crate) const WAITING_COUNT_MAX: usize = 1_024;
 
 pub(super) struct FairSemaphoreState<K: AdmissionGroup, P> {
     pub(super) free_count: usize,
@@ -220,6 +224,3 @@ impl<K: AdmissionGroup, P> PermitQueue<K, P> {
         self.waiting.len()
     }
 }
-
-/// Of one class; more than can get their permit in time.
-pub(crate) const WAITING_COUNT_MAX: usize = 1_024;
