@@ -6,6 +6,12 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
+/// Lines of a program that wait to be read, and those that are kept.
+pub(crate) const LINES_COUNT_MAX: usize = 10_000;
+
+/// How much of the output of a failure is repeated in the end.
+pub(crate) const OUTPUT_LINES_COUNT: usize = 12;
+
 /// A program that tests.
 pub(crate) struct TestJob {
     pub(crate) name: String,
@@ -61,9 +67,6 @@ impl Display for TestFailure {
     }
 }
 
-/// Lines of a program that wait to be read, and those that are kept.
-pub(crate) const LINES_COUNT_MAX: usize = 10_000;
-
 /// The lines of a program, as they come; one that prints more than is read waits.
 pub(crate) fn lines(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
@@ -84,6 +87,3 @@ pub(crate) fn lines(output: impl Read + Send + 'static) -> mpsc::Receiver<String
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// How much of the output of a failure is repeated in the end.
-pub(crate) const OUTPUT_LINES_COUNT: usize = 12;

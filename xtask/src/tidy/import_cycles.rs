@@ -119,6 +119,19 @@ mod tests {
     }
 
     #[test]
+    fn a_reexport_imports_once_its_name_is_used() {
+        let lib = ("lib.rs", "mod one;");
+        let part = ("one/part.rs", "use super::MAX; pub struct Part;");
+        let check = |more: &str| {
+            let one = format!("mod part; pub use part::Part; const MAX: u8 = 1; {more}");
+            check_crate(&[lib, ("one.rs", &one), part]).len()
+        };
+        assert_eq!(check(""), 0);
+        assert_eq!(check("fn f(part: Part) {}"), 1);
+        assert_eq!(check("fn f() { vec![Part] }"), 1);
+    }
+
+    #[test]
     fn scripts_are_in_no_cycle_either() {
         let one = ("web/a/src/one.ts", "import { two } from \"./tab/two.js\";");
         let two = ("web/a/src/tab/two.ts", "import type { One } from \"../one.js\";");

@@ -60,7 +60,7 @@ fn long_functions(text: &str) -> Vec<(usize, usize)> {
 /// Whether a function's body begins at the end of this line.
 fn is_function_head(line: &str) -> bool {
     const STATEMENTS: &[&str] =
-        &["if ", "for ", "while ", "switch ", "catch ", "else ", "do ", "try ", "class ", "}"];
+        &["if ", "for ", "while ", "switch ", "catch ", "else ", "do ", "try ", "class ", "} "];
     let Some(head) = line.trim().strip_suffix(" {") else { return false };
     if head.ends_with("=>") || head.contains("function ") || head.contains("function(") {
         return true;
@@ -118,14 +118,20 @@ mod tests {
             "export async function run(x: number): Promise<void> {",
             "const run = (x: number) => {",
             "): Promise<void> {",
+            "}: RowProps): JSX.Element {",
             ") {",
         ];
         for head in heads {
             assert_eq!(size_of(head, 68), [], "{head}");
             assert_eq!(size_of(head, 69), [(2, "function-size")], "{head}");
         }
-        for head in ["if (x) {", "export class Run {", "const table = {", "for (const a of b()) {"]
-        {
+        for head in [
+            "if (x) {",
+            "} else if (x) {",
+            "export class Run {",
+            "const table = {",
+            "for (const a of b()) {",
+        ] {
             assert_eq!(size_of(head, 100), [], "{head}");
         }
     }
