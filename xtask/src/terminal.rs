@@ -1,8 +1,7 @@
 //! Standard output, and the clock: each used in this one place.
 
 use std::fmt::Display;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Instant;
 
 use anyhow::{Context, Result};

@@ -201,8 +201,8 @@ impl Accounts {
         })
     }
 
-    /// Applies the directory's list to its accounts file, which may be an older copy. Writes only if
-    /// it is.
+    /// Applies the directory's list to its accounts file, which may be an older copy. Writes only
+    /// if it is.
     pub fn apply_revocations(&self) -> Result<AppliedRevocations> {
         let list = self.revocations.read()?;
         let damaged_lines = list.damaged_lines().to_vec();
@@ -230,8 +230,8 @@ impl Accounts {
     }
 
     /// Runs a transaction that revokes something, and returns when the disk has it. What it revokes
-    /// (the second part of its result) is on the list before it is committed, and is cancelled there
-    /// if it is rolled back.
+    /// (the second part of its result) is on the list before it is committed, and is cancelled
+    /// there if it is rolled back.
     pub(crate) fn revoke_in<T: Send + 'static>(
         &self,
         transaction: impl Fn(&Connection) -> Result<(T, Vec<Revocation>)> + Send + 'static,

@@ -13,10 +13,10 @@
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
-use crate::Password;
 use crate::accounts::{Accounts, UnlockedAccount};
 use crate::credentials::key_wrap::{WrapContext, WrappedKey};
 use crate::credentials::login::{Login, login_of_column};
+use crate::credentials::password::Password;
 use crate::credentials::password_record::{wrap_number, write_wrap};
 use crate::credentials::token::{DeviceToken, TokenHash};
 use crate::encryption_mode::{self, MessageSet};

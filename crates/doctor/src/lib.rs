@@ -31,7 +31,7 @@ mod recover;
 mod report;
 mod time_limit;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use catalogue::entry::CatalogueEntry;
 pub use catalogue::{catalogue, entry};

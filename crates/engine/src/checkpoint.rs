@@ -15,7 +15,8 @@
 //! The limit is the profile's `wal_autocheckpoint`; 0 leaves the WAL alone.
 //!
 //! # Not here
-//! - The thread that passes run on → `maintenance/scheduler.rs`. Snapshots that hinder a reset → `readers.rs`.
+//! - The thread that passes run on → `maintenance/scheduler.rs`. Snapshots that hinder a reset →
+//!   `readers.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};

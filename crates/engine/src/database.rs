@@ -9,10 +9,11 @@
 //! - Locks are taken in the order writer, queue; no caller waits for the writer's.
 //!
 //! # Not here
-//! - What happens in a batch → `write/writer.rs`; between its commit and its answers → `write/wal_file.rs`. Which
-//!   databases are open → `databases.rs`. Checkpoints → `wal.rs`. What is done when nobody writes →
-//!   `idle_maintenance.rs`, `maintenance/replace_file.rs`. How a database recovers → `recover.rs`. Damage →
-//!   `scrub.rs`, `damage/repair.rs`. Counts → `metrics.rs`.
+//! - What happens in a batch → `write/writer.rs`; between its commit and its answers →
+//!   `write/wal_file.rs`. Which databases are open → `databases.rs`. Checkpoints → `wal.rs`. What
+//!   is done when nobody writes → `idle_maintenance.rs`, `maintenance/replace_file.rs`. How a
+//!   database recovers → `recover.rs`. Damage → `scrub.rs`, `damage/repair.rs`. Counts →
+//!   `metrics.rs`.
 
 mod flush;
 mod idle_maintenance;

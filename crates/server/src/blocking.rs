@@ -9,8 +9,8 @@ use tokio::task::spawn_blocking;
 
 use crate::error::{ApiError, OverloadError, Result};
 
-/// Of passwords that are hashed, as `nice` has it: a third of what other threads get where there are
-/// not enough cores for all.
+/// Of passwords that are hashed, as `nice` has it: a third of what other threads get where there
+/// are not enough cores for all.
 #[cfg(target_os = "linux")]
 pub(crate) const PRIORITY_ASIDE: i32 = 5;
 

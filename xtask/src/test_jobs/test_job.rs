@@ -18,7 +18,8 @@ pub(crate) struct TestJob {
     pub(crate) command: Command,
     /// Whether it is about the disk, so that its temporary files belong there.
     pub(crate) is_about_disk: bool,
-    /// Whether its tests can be listed, and run one by one (libtest). Else it runs again as a whole.
+    /// Whether its tests can be listed, and run one by one (libtest). Else it runs again as a
+    /// whole.
     pub(crate) has_named_tests: bool,
 }
 

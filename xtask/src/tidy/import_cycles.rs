@@ -1,9 +1,9 @@
 //! No import cycle inside a crate, nor in a package of `web/`: the files can be read in an order in
 //! which each needs only those before it.
 //!
-//! A Rust file imports another if one of its paths (`use`, or a path inside code) leads to something
-//! that the other declares. Re-exports are followed to the declaration, so a module of `mod` lines
-//! and re-exports is in no cycle. Tests may import what they like.
+//! A Rust file imports another if one of its paths (`use`, or a path inside code) leads to
+//! something that the other declares. Re-exports are followed to the declaration, so a module of
+//! `mod` lines and re-exports is in no cycle. Tests may import what they like.
 //!
 //! # Not here
 //! - Dependencies between crates → `crate_edges.rs`. Reading the files → `import_graph.rs`,

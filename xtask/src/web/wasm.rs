@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
-use super::input_fingerprint;
-use super::input_fingerprint::has_extension;
+use super::input_fingerprint::{self, has_extension};
 use super::web_paths::WebPaths;
 use crate::cargo_artifacts;
 

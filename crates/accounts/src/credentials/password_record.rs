@@ -1,4 +1,5 @@
-//! What an account's row says of its password: the vault's key, wrapped under it, and which wrap that is.
+//! What an account's row says of its password: the vault's key, wrapped under it, and which wrap
+//! that is.
 //!
 //! # Not here
 //! - What a wrap is made of → `key_wrap.rs`. Who may change a password → `accounts.rs`.

@@ -8,8 +8,7 @@ use indicatif::ProgressBar;
 
 use crate::measure::RoundSample;
 use crate::message_generator::MessageGenerator;
-use crate::suite;
-use crate::suite::{BenchSection, StopRule};
+use crate::suite::{self, BenchSection, StopRule};
 
 /// What the rates count.
 pub(crate) const UNIT: &str = "messages";

@@ -1,10 +1,12 @@
-//! What a program is told of an error: its code, and the exit status that goes with it (`docs/formats/4-errors.md`).
+//! What a program is told of an error: its code, and the exit status that goes with it
+//! (`docs/formats/4-errors.md`).
+
+use std::process::ExitCode;
 
 use serde_json::json;
 
 use crate::commands::serve::settings::resolved::InvalidSettings;
-use crate::output::{EscapedText, NonZeroExit, print, print_error};
-use crate::{ExitCode, Printer};
+use crate::output::{EscapedText, NonZeroExit, Printer, print, print_error};
 
 impl Printer {
     /// Reports how the command ended: 0, or the error and the status of its code, or the status of

@@ -8,8 +8,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use crate::database::{Database, EngineContext};
 use crate::error::{Result, io};

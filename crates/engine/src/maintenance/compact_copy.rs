@@ -9,8 +9,8 @@
 //! - A copy that is given out opens with the original's key, has its settings, its schema and as
 //!   many rows in every table, passes `quick_check`, and is on the disk.
 //! - A copy that nobody puts in the original's place is removed: when it is dropped, when a signal
-//!   ends the program (`system/scratch.rs`), or, after a `kill -9`, when the original is opened next. One
-//!   that is being made is left alone: its maker holds a lock on it.
+//!   ends the program (`system/scratch.rs`), or, after a `kill -9`, when the original is opened
+//!   next. One that is being made is left alone: its maker holds a lock on it.
 //!
 //! # Not here
 //! - Putting it in the original's place → `replace_file.rs`.

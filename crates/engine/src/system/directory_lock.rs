@@ -10,8 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::clock;
-use crate::Error;
-use crate::error::{Result, io};
+use crate::error::{Error, Result, io};
 /// The directory of a database, locked with `flock` against swaps, or for one. SQLite's own locks
 /// are of another kind and lie on the files. Unlocked when dropped, and by the end of the process.
 pub(crate) struct DirectoryLock(#[expect(dead_code, reason = "held for its lock")] File);
@@ -57,7 +56,8 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Whether the file system has no locks of this kind. Anything else, as too few descriptors, passes.
+/// Whether the file system has no locks of this kind. Anything else, as too few descriptors,
+/// passes.
 pub(crate) fn is_unsupported(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
 

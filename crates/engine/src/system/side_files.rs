@@ -1,10 +1,10 @@
 //! The files next to a database that belong to it: what they are called, and how they are removed.
 //!
 //! # Not here
-//! - What is in them: the backup's heartbeat → `backup/heartbeat.rs`; a copy → `maintenance/compact_copy.rs`.
+//! - What is in them: the backup's heartbeat → `backup/heartbeat.rs`; a copy →
+//!   `maintenance/compact_copy.rs`.
 
-use std::fs;
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 

@@ -127,8 +127,8 @@ pub(crate) struct Writer {
 struct SynchronousSetting {
     base: u8,
     present: u8,
-    /// Whether others flush the WAL after the commit (`wal_file.rs`), so that it need not. Checkpoints
-    /// flush the file then: below NORMAL they do not.
+    /// Whether others flush the WAL after the commit (`wal_file.rs`), so that it need not.
+    /// Checkpoints flush the file then: below NORMAL they do not.
     is_flushed_after: bool,
 }
 

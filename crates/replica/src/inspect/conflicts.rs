@@ -25,8 +25,7 @@ use crate::log::message_log::MessageLog;
 use crate::log::value_chunks;
 use crate::replica::Replica;
 use crate::row_id::RowId;
-use crate::schema::tracked_table;
-use crate::schema::tracked_table::TrackedTable;
+use crate::schema::tracked_table::{self, TrackedTable};
 use crate::sql_value::{key_to_literals, to_literal};
 use crate::tracking::schema_change;
 

@@ -13,8 +13,7 @@ use crate::capture::timestamping::{self, CorrectedClock};
 use crate::error::Result;
 use crate::replica::Replica;
 use crate::row_id::RowId;
-use crate::schema::tracked_table;
-use crate::schema::tracked_table::TrackedTable;
+use crate::schema::tracked_table::{self, TrackedTable};
 use crate::sql_value::{key_to_literals, to_literal};
 use crate::tracking::schema_change;
 

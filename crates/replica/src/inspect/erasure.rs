@@ -35,8 +35,7 @@ use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::{BUSY_TIMEOUT, Replica};
 use crate::row_id::RowId;
 use crate::schema::declaration;
-use crate::sql_value;
-use crate::sql_value::key_to_literals;
+use crate::sql_value::{self, key_to_literals};
 use crate::sync::account_encryption;
 
 /// What is to be erased.

@@ -13,8 +13,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::affinity::Affinity;
 use super::column_default;
 use crate::error::Result;
-use crate::sql_text;
-use crate::sql_text::quote;
+use crate::sql_text::{self, quote};
 use crate::sql_value::to_literal;
 
 /// Where rows of a table with different names can collide, in the words of a BEFORE trigger.
@@ -254,8 +253,9 @@ fn without_order(term: &str, is_descending: bool) -> &str {
     last.map_or(term, |word| &term[..word.as_ptr().addr() - term.as_ptr().addr()])
 }
 
-/// Whether the key is the rowid under another name (<https://sqlite.org/lang_createtable.html#rowid>).
-/// `INTEGER PRIMARY KEY DESC` is not: it has an index of its own.
+/// Whether the key is the rowid under another name
+/// (<https://sqlite.org/lang_createtable.html#rowid>). `INTEGER PRIMARY KEY DESC` is not: it has an
+/// index of its own.
 pub(crate) fn is_rowid_alias(db: &Connection, table: &str) -> Result<bool> {
     let sql = "SELECT count(*) = 1 AND min(type) = 'INTEGER' COLLATE NOCASE
                    AND NOT (SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main')

@@ -52,7 +52,8 @@ impl Replica {
         self.transaction(|db| meta::set(db, ReplicaMetaKey::AccountUnconfirmed, true))
     }
 
-    /// The phrase, if the file's contents are encrypted end to end, or will be from the next sync on.
+    /// The phrase, if the file's contents are encrypted end to end, or will be from the next sync
+    /// on.
     pub fn recovery_phrase(&self) -> Result<Option<RecoveryPhrase>> {
         let pending = pending_phrase(&self.db)?.map(|pending| pending.phrase);
         pending.map_or_else(|| recovery_phrase::load(&self.db), |phrase| Ok(Some(phrase)))
@@ -61,8 +62,8 @@ impl Replica {
     /// Encrypts end to end from here on, with a phrase that nobody has yet; returns it, or the one
     /// that the file has already.
     ///
-    /// If the account is in plain, the next sync turns it: everything is sent again, sealed, and the
-    /// other devices need the phrase. If it is encrypted already,
+    /// If the account is in plain, the next sync turns it: everything is sent again, sealed, and
+    /// the other devices need the phrase. If it is encrypted already,
     /// [`RecoveryPhraseError::Required`].
     pub fn create_recovery_phrase(&self) -> Result<RecoveryPhrase> {
         if let Some(known) = self.recovery_phrase()? {

@@ -21,8 +21,7 @@ use crate::error::Result;
 use crate::log::message_log::MessageLog;
 use crate::log::value_chunks;
 use crate::row_id::RowId;
-use crate::schema::tracked_table;
-use crate::schema::tracked_table::{CapturedColumn, DeclaredTable, TrackedTable};
+use crate::schema::tracked_table::{self, CapturedColumn, DeclaredTable, TrackedTable};
 use crate::sql_text::quote;
 
 /// Notes what differs in a table of which nothing went away, with this time (milliseconds since 1970).

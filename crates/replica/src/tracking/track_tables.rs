@@ -11,7 +11,7 @@ use crate::log::message_log;
 use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::Replica;
 use crate::schema::tracked_table::TrackedTable;
-use crate::{TrackingResult, tracking};
+use crate::tracking::{self, TrackingResult};
 
 impl Replica {
     /// Begins to track these tables, all or none.
@@ -33,8 +33,8 @@ impl Replica {
         Ok((self.track(&can)?, cannot))
     }
 
-    /// Stops tracking these tables. Changes that were made until now are still sent, but for those of
-    /// a table that lost what they are about.
+    /// Stops tracking these tables. Changes that were made until now are still sent, but for those
+    /// of a table that lost what they are about.
     pub fn untrack(&self, tables: &[String], now_ms: u64) -> Result<()> {
         self.transaction(|db| {
             let mut readable = Vec::new();

@@ -1,9 +1,9 @@
 //! The rest of a body, which nobody has read when its request is refused.
 //!
 //! A client that is refused in the midst of its body still finds the answer, because the server goes
-//! on listening for a moment (`http/socket.rs`). Through a proxy it may lose the answer: those that are
-//! written in Go, like Caddy, pass it on and close the client's connection half a second later. So
-//! what comes from a proxy is read to its end before the answer leaves.
+//! on listening for a moment (`http/socket.rs`). Through a proxy it may lose the answer: those that
+//! are written in Go, like Caddy, pass it on and close the client's connection half a second later.
+//! So what comes from a proxy is read to its end before the answer leaves.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

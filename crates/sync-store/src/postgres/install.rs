@@ -1,5 +1,5 @@
-//! Connecting to PostgreSQL; and the tables and functions there: made at the first start, brought up to date at later
-//! ones.
+//! Connecting to PostgreSQL; and the tables and functions there: made at the first start, brought
+//! up to date at later ones.
 //!
 //! Whoever may not create tables, or asks through a router, finds them made: by an operator who
 //! has [`schema_sql`] run.

@@ -1,6 +1,6 @@
 //! How a PostgreSQL is set up.
 
-use crate::tps::Duration;
+use std::time::Duration;
 
 /// How the transactions are run.
 #[derive(Clone, Copy, Debug)]

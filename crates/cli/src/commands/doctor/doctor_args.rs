@@ -42,8 +42,8 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "SQL")]
     pub(crate) query: Vec<String>,
     /// What a program asked of the file, to find the indexes for all of it: statements, one a line
-    /// or each with a `;`, what SQLite's trace wrote, or a log of Django, `SQLAlchemy` or Rails; `-`
-    /// for the standard input.
+    /// or each with a `;`, what SQLite's trace wrote, or a log of Django, `SQLAlchemy` or Rails;
+    /// `-` for the standard input.
     #[arg(long, value_name = "LOG")]
     pub(crate) queries: Vec<PathBuf>,
     /// What a connection of a program answered, as the code of `warren tune --check` prints
@@ -72,8 +72,8 @@ pub(crate) struct DoctorArgs {
     /// What is to be left as it is, with the reason: a line each, `CODE [FILE [NAME]] # why`.
     #[arg(long, value_name = "FILE", conflicts_with = "fix")]
     pub(crate) ignore: Option<PathBuf>,
-    /// Keep figures and findings of each run in this folder, and say what has changed since the last
-    /// one and in a week.
+    /// Keep figures and findings of each run in this folder, and say what has changed since the
+    /// last one and in a week.
     #[arg(long, value_name = "FOLDER", conflicts_with = "fix")]
     pub(crate) history: Option<PathBuf>,
     #[command(flatten)]

@@ -49,8 +49,8 @@ pub(crate) struct ServeArgs {
     /// Let anybody make an account.
     #[arg(long)]
     pub(crate) open_registration: bool,
-    /// Who sends the token on this file's first line may make accounts, and ask `/v1/admin/`, as the
-    /// page `/admin` does. It has 16 characters or more.
+    /// Who sends the token on this file's first line may make accounts, and ask `/v1/admin/`, as
+    /// the page `/admin` does. It has 16 characters or more.
     #[arg(long, value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
     /// Let pages of this origin call the API, or of any origin (*); may be given more than once.

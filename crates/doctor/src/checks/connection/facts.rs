@@ -1,6 +1,8 @@
 //! What is known of the file, to judge a program's settings by.
 
-use crate::{ConnectionSettings, PathBuf};
+use std::path::PathBuf;
+
+use crate::program::settings::ConnectionSettings;
 /// What settings are judged by.
 pub(crate) struct ConnectionFacts<'a> {
     pub(crate) settings: &'a ConnectionSettings,

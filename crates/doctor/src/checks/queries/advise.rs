@@ -5,8 +5,7 @@ use crate::checks::queries::analyzed_query::AnalyzedQuery;
 use crate::checks::queries::candidate::{CandidateIndex, ColumnsByTable, candidates, parts};
 use crate::checks::queries::planner::{QueryPlanner, candidate_name, faults, uses};
 use crate::checks::queries::query_advice::QueryAdvice;
-use crate::checks::queries::query_cost;
-use crate::checks::queries::query_cost::IndexTrial;
+use crate::checks::queries::query_cost::{self, IndexTrial};
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 

@@ -18,8 +18,7 @@ use crate::apply::row_writer::{self, RowValues, WriteOutcome};
 use crate::apply::visibility_override::{self, VisibilityOverride, VisibilityOverrideKind};
 use crate::error::Result;
 use crate::row_id::RowId;
-use crate::schema::tracked_table;
-use crate::schema::tracked_table::{ForeignKey, TrackedTable, references};
+use crate::schema::tracked_table::{self, ForeignKey, TrackedTable, references};
 
 /// The dead rows of a round, by their newest writes.
 type ResurrectionRound = BTreeSet<(Timestamp, RowId)>;

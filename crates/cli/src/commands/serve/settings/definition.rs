@@ -1,4 +1,5 @@
-//! What settings there are: the arguments of `warren serve`, and what a file and variables call them.
+//! What settings there are: the arguments of `warren serve`, and what a file and variables call
+//! them.
 
 use std::any::TypeId;
 use std::fmt;
