@@ -22,6 +22,7 @@ use anyhow::{Context, ensure};
 use engine::{Cipher, Profile, ScratchFolder};
 use indicatif::ProgressBar;
 
+use self::place::SETUP;
 pub use self::place::{DriverFolders, NotSetUp};
 use self::portable_configuration::PortableConfiguration;
 use super::configuration::{EffectiveConfiguration, PragmaConfiguration};
@@ -36,7 +37,6 @@ use crate::competitors::{CompetitorFilter, CompetitorSearch, UnavailableCompetit
 use crate::machine::MachineInfo;
 use crate::measure::RoundSample;
 use crate::report::BenchReport;
-use crate::sqlite_bench::message_fixture::SETUP;
 use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, run_group};
 
 /// What to measure.

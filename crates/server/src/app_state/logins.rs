@@ -16,6 +16,9 @@ use crate::blocking::run_low_priority;
 use crate::clock;
 use crate::error::{ApiError, OverloadError};
 
+/// Named in operators' fail2ban filters (`docs/operating/access.md`), wherever the code is.
+const LOG_TARGET: &str = "server::admission::logins";
+
 impl AppState {
     /// What is done at a login of which only the password is asked.
     pub(crate) fn unlock(
@@ -48,7 +51,10 @@ impl AppState {
             match &worked {
                 Ok(_) => attempt.succeed(),
                 Err(accounts::Error::WrongPassword) => {
-                    tracing::warn!("login refused from {address}: wrong password for {login}");
+                    tracing::warn!(
+                        target: LOG_TARGET,
+                        "login refused from {address}: wrong password for {login}"
+                    );
                     app.metrics.record_refused_login();
                     app.logins.fail(attempt);
                 }
@@ -119,7 +125,10 @@ impl AppState {
         if is_right {
             attempt.succeed();
         } else {
-            tracing::warn!("login refused from {address}: wrong operator's token");
+            tracing::warn!(
+                target: LOG_TARGET,
+                "login refused from {address}: wrong operator's token"
+            );
             self.metrics.record_refused_login();
             self.logins.fail(attempt);
         }
