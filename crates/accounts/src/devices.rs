@@ -171,7 +171,7 @@ impl Accounts {
     pub fn revoke(&self, account: AccountId, device: &DeviceId) -> Result<Vec<DeviceId>> {
         let device = device.clone();
         self.revoke_in(move |db| {
-            let revoked = with_enrolled(db, account, &device)?;
+            let revoked = with_registered(db, account, &device)?;
             if revoked.is_empty() {
                 return Err(Error::NotFound);
             }
@@ -226,10 +226,10 @@ fn check_registration(db: &Connection, device: &NewDeviceRow, devices_max: u32) 
     if clients_count >= devices_max {
         return Err(Error::TooManyDevices { devices_max });
     }
-    let Some(enroller) = &device.registered_by else { return Ok(()) };
+    let Some(registrar) = &device.registered_by else { return Ok(()) };
     let is_there = db
         .prepare_cached("SELECT 1 FROM client WHERE account_id = ?1 AND id = ?2")?
-        .exists(params![device.account.0, enroller.as_str()])?;
+        .exists(params![device.account.0, registrar.as_str()])?;
     if is_there { Ok(()) } else { Err(Error::NotFound) }
 }
 
@@ -252,7 +252,7 @@ fn insert(db: &Connection, device: &NewDeviceRow) -> Result<()> {
 
 /// Revokes all devices but the one that stays, if any does; it then counts as registered by the
 /// password.
-pub(crate) fn revoke_others(
+fn revoke_others(
     db: &Connection,
     account: AccountId,
     staying: Option<&DeviceId>,
@@ -273,7 +273,11 @@ pub(crate) fn revoke_others(
 }
 
 /// The device and all that it registered, directly or not. None if it is not the account's.
-fn with_enrolled(db: &Connection, account: AccountId, device: &DeviceId) -> Result<Vec<DeviceId>> {
+fn with_registered(
+    db: &Connection,
+    account: AccountId,
+    device: &DeviceId,
+) -> Result<Vec<DeviceId>> {
     let mut statement = db.prepare_cached(
         "WITH RECURSIVE revoked (id) AS (
              SELECT id FROM client WHERE account_id = ?1 AND id = ?2

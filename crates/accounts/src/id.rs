@@ -22,6 +22,9 @@ impl AccountId {
     }
 }
 
+/// The folder of the vaults, in a data directory.
+pub const VAULTS_DIRECTORY: &str = "vaults";
+
 /// A vault's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VaultId(String);
@@ -47,7 +50,7 @@ impl VaultId {
 
     /// The vault's file below the data directory. 256 folders keep each one short.
     pub fn path(&self, data: &Path) -> PathBuf {
-        data.join("vaults").join(&self.0[..2]).join(format!("{}.sqlite", self.0))
+        data.join(VAULTS_DIRECTORY).join(&self.0[..2]).join(format!("{}.sqlite", self.0))
     }
 
     /// The vault that is in this file, if one is: the accounts' file has another name.

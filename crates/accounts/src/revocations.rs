@@ -14,12 +14,13 @@
 
 mod line;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use engine::{directory_of, sync_directory};
 use rusqlite::{Connection, params};
 
 pub use self::line::ParsedRevocations;
@@ -63,19 +64,16 @@ impl RevocationList {
     /// Returns when the disk has the lines.
     pub(crate) fn append(&self, lines: &str) -> Result<()> {
         let path = &**self.0;
+        let is_new = !path.exists();
         let append = || -> std::io::Result<()> {
-            let is_new = !path.exists();
             let options = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
             let mut list = options?;
             // In one call, so that lines of several processes do not mix.
             list.write_all(lines.as_bytes())?;
-            list.sync_data()?;
-            match path.parent() {
-                Some(data) if is_new => File::open(data)?.sync_all(),
-                _ => Ok(()),
-            }
+            list.sync_data()
         };
-        append().map_err(|source| self.error(source))
+        append().map_err(|source| self.error(source))?;
+        if is_new { Ok(sync_directory(directory_of(path))?) } else { Ok(()) }
     }
 
     fn error(&self, source: std::io::Error) -> Error {

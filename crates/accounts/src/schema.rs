@@ -21,7 +21,8 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 
-const FILE: &str = "accounts.sqlite";
+/// The accounts, in a data directory.
+pub const ACCOUNTS_FILE: &str = "accounts.sqlite";
 
 /// The folder in a new data directory in which a restore works until it is complete. While it is
 /// there, [`check_restored`] refuses the directory.
@@ -115,7 +116,7 @@ pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> 
         damage: DamagePolicy::Report,
         ..DatabaseOptions::new(FileEncryption::None)
     };
-    Ok(databases.open(&data.join(FILE), options)?)
+    Ok(databases.open(&data.join(ACCOUNTS_FILE), options)?)
 }
 
 /// Refuses a data directory whose restore has not finished.

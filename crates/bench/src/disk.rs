@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use indicatif::HumanBytes;
+use indicatif::DecimalBytes;
 
 /// Refuses if less than `needed` bytes are free in `folder`; `what` needs them.
 pub(crate) fn check(folder: &Path, needed: u64, what: &str) -> anyhow::Result<()> {
@@ -14,9 +14,9 @@ pub(crate) fn check(folder: &Path, needed: u64, what: &str) -> anyhow::Result<()
     ensure!(
         free >= needed,
         "{what} need {} of disk in {}, and {} are free",
-        HumanBytes(needed),
+        DecimalBytes(needed),
         folder.display(),
-        HumanBytes(free)
+        DecimalBytes(free)
     );
     Ok(())
 }

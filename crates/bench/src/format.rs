@@ -141,18 +141,6 @@ pub(crate) fn judged(ratio: &Distribution, difference: &MedianDifference) -> For
     FormattedValue { range, ..figure }
 }
 
-/// The size of a file.
-pub(crate) fn bytes(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-    let bytes = bytes as f64;
-    let (value, unit) = match bytes {
-        bytes if bytes >= 1e9 => (bytes / 1e9, "GB"),
-        bytes if bytes >= 1e6 => (bytes / 1e6, "MB"),
-        bytes => (bytes / 1e3, "kB"),
-    };
-    format!("{} {unit}", grouped(value, decimals(value)))
-}
-
 /// A count, with thousands separators.
 pub(crate) fn whole(count: impl fmt::Display) -> String {
     let digits = count.to_string();
@@ -315,18 +303,6 @@ mod tests {
     fn a_range_of_nothing_is_not_shown() {
         assert_eq!(ratio(&of(&[1.0, 1.0])).to_string(), "1.00");
         assert_eq!(spread(&of(&[512.0])).to_string(), "512");
-    }
-
-    #[test]
-    fn sizes_have_the_unit_that_fits() {
-        for (size, expected) in [
-            (512, "0.51 kB"),
-            (843_776, "844 kB"),
-            (84_312_064, "84.3 MB"),
-            (7_000_000_000, "7.00 GB"),
-        ] {
-            assert_eq!(bytes(size), expected);
-        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Samples and what may be said of them: medians, and the spread beside each.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use engine::clock::now;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -12,12 +13,6 @@ pub(crate) fn time<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Resul
     let start = now();
     let value = work()?;
     Ok((value, start.elapsed()))
-}
-
-/// The benchmark's one clock.
-#[expect(clippy::disallowed_methods, reason = "the benchmark's one stopwatch")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
 }
 
 /// For tests of what a run leaves: so long, then twice as long, …, until a busy machine has done enough.

@@ -21,13 +21,14 @@ pub mod vacuum;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use engine::clock::now;
+
 pub use self::configuration::{EffectiveConfiguration, EffectivePragma};
 pub use self::driver::LabDrivers;
 pub(crate) use self::execute_plan::{PortableRng, execute_plan, read_setting, unlock};
 pub(crate) use self::message::{BodyLayout, CipherAndKey, MailboxTable};
 pub(crate) use self::plan::{LabPlan, LabStatement, LabStep, SampleValue};
 use crate::format::format_threshold;
-use crate::measure::now;
 use crate::suite::StopRule;
 
 /// How all of the lab measures.

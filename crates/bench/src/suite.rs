@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use engine::clock::now;
 use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -15,7 +16,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::confidence_interval::MedianDifference;
-use crate::measure::{Distribution, LatencyStats, RoundSample, now};
+use crate::measure::{Distribution, LatencyStats, RoundSample};
 
 /// Cases that belong in one table.
 pub(crate) struct BenchSection<'a> {

@@ -17,6 +17,7 @@ mod shape;
 mod target;
 mod tune_load;
 
+use engine::clock::now;
 use indicatif::ProgressBar;
 
 pub use self::plan::TunePlan;
@@ -29,7 +30,6 @@ pub use self::target::TuneSource;
 use self::target::TuneTarget;
 pub use self::tune_load::TuneWorkload;
 use crate::machine::MachineInfo;
-use crate::measure::now;
 
 /// Measures; `bar` shows how far it is.
 pub fn run(plan: &TunePlan, bar: &ProgressBar) -> anyhow::Result<TuneReport> {

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod clock;
 mod command;
 mod commands;
 mod hardening;

@@ -99,11 +99,6 @@ fn print<T: Display>(line: &EscapedText<T>) {
     drop(writeln!(std::io::stdout(), "{line}"));
 }
 
-/// Bytes for people: `12.3 MB`.
-pub(crate) fn format_bytes(bytes: u64) -> impl Display {
-    indicatif::DecimalBytes(bytes)
-}
-
 /// A moment for people: `2026-11-21 06:30:00Z`, or `never` for 0.
 pub(crate) fn format_time(ms: u64) -> String {
     let Ok(moment) = OffsetDateTime::from_unix_timestamp((ms / 1000).cast_signed()) else {

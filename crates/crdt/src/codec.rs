@@ -42,7 +42,7 @@ pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
 pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> ByteReader<'a> {
-    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let (head, rest) = self.0.split_at_checked(length).ok_or(DecodeError::Malformed)?;
         self.0 = rest;
         Ok(head)

@@ -208,7 +208,7 @@ impl Change {
 
 /// One group for each message that was replaced, with the places of its cells; first, without
 /// places, the delete.
-pub(crate) fn put_replaced(bytes: &mut Vec<u8>, cells: &[CellWrite], deleted: Option<Timestamp>) {
+fn put_replaced(bytes: &mut Vec<u8>, cells: &[CellWrite], deleted: Option<Timestamp>) {
     let mut places_by_replaced: BTreeMap<Timestamp, Vec<u64>> = BTreeMap::new();
     for (place, cell) in (0..).zip(cells) {
         if let Some(replaced) = cell.replaced {

@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    pub(crate) fn any_timestamp() -> impl Strategy<Value = Timestamp> {
+    fn any_timestamp() -> impl Strategy<Value = Timestamp> {
         (0..=Timestamp::MILLIS_MAX, any::<u16>(), any::<u64>()).prop_map(
             |(millis, counter, node)| Timestamp::new(millis, counter, NodeId(node)).unwrap(),
         )

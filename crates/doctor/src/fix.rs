@@ -16,19 +16,19 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::{FileEncryption, Profile, ReadOnlyMode};
+use engine::{FileEncryption, Profile, ReadOnlyMode, clock};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 use serde::Serialize;
 
 use crate::environment::file_holders::file_holders;
 use crate::error::{Error, Result, io, sqlite};
-use crate::file::schema::quote_identifier;
+use crate::examine;
+use crate::file::schema::quote_if_needed;
 use crate::options::ExamineOptions;
 use crate::report::DoctorReport;
 use crate::report::finding::DoctorFinding;
 use crate::report::severity::Severity;
-use crate::{examine, time_limit};
 
 /// Files of more are not rehearsed: VACUUM would take as much memory.
 const REHEARSED_BYTES_MAX: u64 = 256 << 20;
@@ -211,7 +211,7 @@ fn rehearse(
     let (db, _) = engine::open_read_only(path, encryption, ReadOnlyMode::Overlay)?;
     let views = views(&db).map_err(sqlite("views"))?;
     for fix in fixes {
-        let started = time_limit::now();
+        let started = clock::now();
         match db.execute_batch(&fix.sql) {
             Ok(()) => {}
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
@@ -219,7 +219,7 @@ fn rehearse(
             }
             Err(error) => return Err(failed(fix.code, &error)),
         }
-        fix.rehearsed_seconds = Some((time_limit::now() - started).as_secs_f64());
+        fix.rehearsed_seconds = Some((clock::now() - started).as_secs_f64());
         check_well(&db, &views).map_err(|why| failed(fix.code, &why))?;
     }
     let size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
@@ -267,7 +267,7 @@ fn views(db: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     let mut readable = BTreeSet::new();
     for name in names {
         let name = name?;
-        if db.prepare(&format!("SELECT * FROM {}", quote_identifier(&name))).is_ok() {
+        if db.prepare(&format!("SELECT * FROM {}", quote_if_needed(&name))).is_ok() {
             readable.insert(name);
         }
     }

@@ -42,7 +42,6 @@ pub use environment::temp_dirs::TempDirVariables;
 pub use environment::watch::{FileWatcher, WatchInterval, WatchedProcess};
 pub use error::{Error, Result};
 pub use fix::{AppliedFix, FixReport, FixSelection, fix, undo_fix};
-pub use format::format_bytes as bytes_text;
 pub use options::ExamineOptions;
 pub use program::settings::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine};
 pub use program::workload::QueryLog;

@@ -24,7 +24,10 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use engine::{Cipher, FileEncryption, RecoverySource, ScratchFolder};
+use engine::{
+    Cipher, FileEncryption, RecoverySource, ScratchFolder, directory_of, side_file_path,
+    sync_directory,
+};
 use rusqlite::{Connection, ErrorCode};
 use rustix::fs::RenameFlags;
 use rustix::io::Errno;
@@ -35,7 +38,6 @@ use self::output::RecoveryOutput;
 pub use self::report::{
     LostAndFound, MissingObject, RecoverReport, RecoveredPages, RecoveredTable, RefusedRows,
 };
-use crate::environment::wal::companion_path;
 use crate::error::{Error, Result, io, sqlite};
 use crate::file::database_header::DatabaseHeader;
 use crate::file::opened_file::cipher_name;
@@ -97,7 +99,7 @@ pub fn recover(
         error => Error::Engine(error),
     })?;
     let header = survey(&source, &mut progress);
-    let parent = parent(target);
+    let parent = directory_of(target);
     let folder = ScratchFolder::new(parent, "recover")?;
     let made = folder.path().join("recovered.sqlite");
     let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made);
@@ -122,7 +124,7 @@ pub fn recover(
     }
     File::open(&made).and_then(|file| file.sync_all()).map_err(io(&made))?;
     publish(&made, target)?;
-    File::open(parent).and_then(|folder| folder.sync_all()).map_err(io(parent))?;
+    sync_directory(parent)?;
     let cipher = |encryption: &FileEncryption| match encryption {
         FileEncryption::None => None,
         _ => source.cipher,
@@ -255,23 +257,18 @@ fn encryption_of_new(
 /// What tells that somebody wrote to the file or to what is beside it.
 fn stamps(path: &Path) -> Vec<Option<(u64, i64, i64)>> {
     let of = |suffix| {
-        let metadata = companion_path(path, suffix).metadata().ok()?;
+        let metadata = side_file_path(path, suffix).metadata().ok()?;
         Some((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
     };
     ["", "-wal", "-journal"].into_iter().map(of).collect()
 }
 
 fn check_free(target: &Path) -> Result<()> {
-    let names = ["", "-wal", "-journal"].map(|suffix| companion_path(target, suffix));
+    let names = ["", "-wal", "-journal"].map(|suffix| side_file_path(target, suffix));
     match names.into_iter().find(|name| name.symlink_metadata().is_ok()) {
         Some(name) => Err(Error::Exists(name)),
         None => Ok(()),
     }
-}
-
-fn parent(target: &Path) -> &Path {
-    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or_else(|| Path::new("."))
 }
 
 /// Gives the new file its name, unless another file has taken it meanwhile.

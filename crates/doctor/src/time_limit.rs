@@ -1,4 +1,4 @@
-//! The doctor's time: how much of it there is, and the one place that reads the clock.
+//! The doctor's time: how much of it there is.
 //!
 //! # Invariants
 //! - A statement that runs when the time is over is interrupted (`ExaminationBudget::limit`), by
@@ -8,16 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use engine::clock::now;
 use rusqlite::Connection;
 
 /// How many instructions of SQLite's virtual machine go between two looks at the clock: some tens
 /// of microseconds.
 const INSTRUCTIONS_BETWEEN_LOOKS: i32 = 1_000;
-
-#[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
-}
 
 /// Lets this time pass: between two looks at the locks of other processes, who tell nobody when
 /// they let go.

@@ -36,8 +36,8 @@ pub(crate) use self::heartbeat::remove_heartbeat;
 use self::source::CopySource;
 use crate::error::{Error, Result, io};
 use crate::system::clock;
-use crate::system::directory_lock::sync_directory;
-use crate::system::side_files::{bytes_with_wal, with_suffix};
+use crate::system::directory::{directory_of, sync_directory};
+use crate::system::side_files::{bytes_with_wal, side_file_path};
 
 /// How often a copy is begun again because the file was opened, closed or replaced meanwhile.
 const ATTEMPTS_MAX: u32 = 100;
@@ -83,7 +83,7 @@ pub fn copy_file(
     for _ in 0..ATTEMPTS_MAX {
         match try_copy(database, to, copier, &mut on_progress) {
             Ok(copied) => {
-                sync_directory(to)?;
+                sync_directory(directory_of(to))?;
                 return Ok(copied);
             }
             Err(CopyInterruption::Overtaken) => {}
@@ -164,7 +164,7 @@ fn write_frames(
     let page_bytes = u64::from(frames.page_bytes);
     let mut content = vec![0; frames.page_bytes as usize];
     for (&page, &at) in &frames.pages {
-        wal.read_exact_at(&mut content, at).map_err(io(&with_suffix(source.path, "-wal")))?;
+        wal.read_exact_at(&mut content, at).map_err(io(&side_file_path(source.path, "-wal")))?;
         target.write_all_at(&content, (u64::from(page) - 1) * page_bytes).map_err(io(to))?;
         progress.add(0)?;
     }

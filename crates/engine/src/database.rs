@@ -1,6 +1,6 @@
 //! One open database: a bounded queue in front of its writer, and its readers.
 //!
-//! A write joins the queue and, if the database is not scheduled yet, puts it into the ready queue.
+//! A write joins the queue and, if the database is not scheduled yet, puts it into the run queue.
 //! A worker then runs one batch, and puts the database back behind the others if more is waiting;
 //! after a rest, if the writer outruns the checkpoints.
 //!
@@ -90,7 +90,7 @@ pub struct Database {
     /// As last counted.
     pages: Mutex<PageCounts>,
     context: EngineContext,
-    /// What goes into the ready queue.
+    /// What goes into the run queue.
     this: Weak<Self>,
 }
 
@@ -268,7 +268,7 @@ impl Database {
     }
 
     /// Runs one batch. Says whether more is waiting and may be run at once. Called by the worker
-    /// that took it from the ready queue.
+    /// that took it from the run queue.
     pub(crate) fn process_batch(&self) -> bool {
         let mut slot = self.writer();
         let rest = self.run_batch(slot.as_mut());

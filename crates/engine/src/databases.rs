@@ -7,7 +7,7 @@
 //! # Invariants
 //! - A file is open at most once: its slot says so while it is opened, used and closed.
 //! - A handle that anyone holds, or that has work queued, is never closed to make room: the
-//!   registry holds the only other reference, and the ready queue holds one for each database with
+//!   registry holds the only other reference, and the run queue holds one for each database with
 //!   work.
 //! - At most `open_count_max` files are open.
 //!
@@ -32,6 +32,7 @@ use crate::maintenance::idle::IdleWatcher;
 use crate::maintenance::scheduler::TaskScheduler;
 use crate::open::page_cache::CacheTotal;
 use crate::stats;
+use crate::system::directory::directory_of;
 use crate::write::completion::CompletionNotifier;
 use crate::write::run_queue::RunQueue;
 
@@ -336,10 +337,7 @@ fn canonical(path: &Path) -> Result<PathBuf> {
     if let Ok(path) = path.canonicalize() {
         return Ok(path);
     }
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let parent = directory_of(path);
     let directory = parent.canonicalize().map_err(io(parent))?;
     let name = path.file_name().ok_or(std::io::ErrorKind::InvalidInput.into()).map_err(io(path))?;
     Ok(directory.join(name))

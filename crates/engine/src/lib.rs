@@ -79,8 +79,11 @@ pub use open::{
     open_read_only,
 };
 pub use stats::{DatabaseHealth, DatabaseStats, EngineTotals};
+pub use system::blocking::run_blocking;
+pub use system::clock;
+pub use system::directory::{directory_of, sync_directory};
 pub use system::fs_type::fs_type;
 pub use system::scratch::{ScratchFolder, remove_temporary_files};
-pub use system::side_files::SIDE_FILES;
+pub use system::side_files::{SIDE_FILES, remove_if_there, side_file_path, wal_bytes};
 pub use write::job::{Durability, WriteFuture};
 pub use write::writer::WriterLimits;

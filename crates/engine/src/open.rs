@@ -48,7 +48,9 @@ pub(crate) use self::writable::{
 };
 use crate::error::{Error, Result, io, is_busy, sqlite};
 use crate::system::clock;
-use crate::system::directory_lock::{DirectoryLock, sync_directory};
+use crate::system::directory::{directory_of, sync_directory};
+use crate::system::directory_lock::DirectoryLock;
+use crate::system::side_files::wal_bytes;
 
 /// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few
 /// KB.
@@ -82,7 +84,7 @@ pub fn open_connection(
         if is_empty { encryption.default_cipher() } else { find_cipher(path, encryption)? };
     let connection = connect_named(path, encryption, cipher, profile, read_only)?;
     if is_empty && !read_only {
-        sync_directory(path)?;
+        sync_directory(directory_of(path))?;
     }
     Ok((connection, cipher))
 }
@@ -279,7 +281,7 @@ fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
 pub(crate) fn find_cipher(path: &Path, encryption: &FileEncryption) -> Result<Option<Cipher>> {
     let found = find_cipher_of_page_1(path, encryption);
     if let (Err(Error::WrongKey { .. }), Some((secret, cipher))) = (&found, encryption.secret())
-        && has_wal(path)
+        && wal_bytes(path) > 0
     {
         for cipher in candidates(cipher.as_ref()) {
             if opens_with_wal(path, secret, *cipher)? {
@@ -300,7 +302,7 @@ fn find_cipher_of_page_1(path: &Path, encryption: &FileEncryption) -> Result<Opt
         return if opens(path, None)? { Ok(None) } else { Err(wrong_key(path)) };
     };
     // Beside a WAL, another connection may just have been writing page 1.
-    let probes_count = if has_wal(path) { PROBES_BESIDE_WAL } else { 1 };
+    let probes_count = if wal_bytes(path) > 0 { PROBES_BESIDE_WAL } else { 1 };
     for _ in 0..probes_count {
         for cipher in candidates(cipher.as_ref()) {
             if opens(path, Some((secret, *cipher)))? {
@@ -352,12 +354,6 @@ fn reads(probe: &Connection) -> Result<bool> {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(true),
         Err(error) => Err(sqlite("first read")(error)),
     }
-}
-
-fn has_wal(path: &Path) -> bool {
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
-    Path::new(&wal).metadata().is_ok_and(|metadata| metadata.len() > 0)
 }
 
 fn unlock(

@@ -1,6 +1,8 @@
 //! What the engine needs of the operating system: clocks, locks, files next to a database.
 
-pub(crate) mod clock;
+pub(crate) mod blocking;
+pub mod clock;
+pub(crate) mod directory;
 pub(crate) mod directory_lock;
 pub(crate) mod fs_type;
 pub(crate) mod scratch;

@@ -1,7 +1,7 @@
 //! What SQLite does on a connection besides what a statement says: triggers, foreign keys.
 //!
 //! Messages arrive in any order, and what triggers and foreign keys do comes as messages of its own:
-//! while Warren writes, both are off, and `settle` sees to them. On a connection that a program
+//! while Warren writes, both are off, and `materialize` sees to them. On a connection that a program
 //! uses, too, its rules are put back afterwards.
 
 use rusqlite::Connection;

@@ -9,5 +9,6 @@ pub(crate) mod hidden_rows;
 pub(crate) mod history;
 pub(crate) mod json;
 pub(crate) mod replica_status;
+mod short_id;
 pub(crate) mod sync_status;
 pub(crate) mod verify;

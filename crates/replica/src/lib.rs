@@ -1,14 +1,14 @@
 //! The device's side: an ordinary SQLite file whose tables sync.
 //!
-//! Triggers that need nothing but SQLite note which rows and cells any program changes, and when.
-//! At the next sync those notes become messages, with the values that the cells then have; messages
-//! of other devices are merged into the rows' state (`crdt::RowState`), and the tables follow the
-//! state.
+//! Triggers that need nothing but SQLite record in the outbox which rows and cells any program
+//! changes, and when. At the next sync these changes become messages, with the values that the
+//! cells then have; messages of other devices are merged into the row states (`crdt::RowState`),
+//! and the tables follow the row states.
 //!
 //! ```text
-//!  any program ─► tables ─triggers─► outbox ─stamp─► log ═══ sync ═══ server
-//!                   ▲                                 │
-//!                   └──────────── settle ◄── state ◄──┘ merge
+//!  any program ─► tables ─triggers─► outbox ─timestamping─► log ═══ sync ═══ server
+//!                   ▲                                        │
+//!                   └───────── materialize ◄── row states ◄──┘ merge
 //! ```
 //!
 //! # Invariants
@@ -39,7 +39,6 @@ mod progress;
 mod replica;
 mod row_id;
 mod schema;
-mod sql_text;
 mod sql_value;
 mod sync;
 mod tracking;

@@ -16,6 +16,7 @@ pub(crate) mod trackable_tables;
 
 use crdt::{BackfillClock, CellWrite, Change, Fingerprint, RowState, Value};
 use rusqlite::{Connection, OptionalExtension};
+use sqlite_schema::{ColumnSchema, quote_identifier};
 
 use crate::apply::row_state::{self, NameResolver};
 use crate::capture::triggers;
@@ -24,9 +25,7 @@ use crate::log::message_log::MessageLog;
 use crate::log::value_chunks;
 use crate::meta::{self, ReplicaMetaKey};
 use crate::row_id::RowId;
-use crate::schema::tracked_table::{CapturedColumn, DeclaredColumn, DeclaredTable, TrackedTable};
-use crate::schema::unique;
-use crate::sql_text::quote;
+use crate::schema::tracked_table::{CapturedColumn, DeclaredTable, TrackedTable};
 use crate::sql_value::read;
 
 /// What tracking a table found.
@@ -47,14 +46,14 @@ pub struct TrackingResult {
 pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<TrackingResult> {
     let name = &declared.name;
     let id = NameResolver::new(db)?.table(name)?;
-    let counts = unique::is_rowid_alias(db, name)?;
     let sql = "SELECT tracked FROM warren_table WHERE id = ?1";
     if db.query_row(sql, [id], |row| row.get::<_, bool>(0))? {
+        let has_auto_key = find(db, id)?.has_auto_key;
         return Ok(TrackingResult {
             table: name.clone(),
             rows: 0,
             was_tracked: true,
-            has_auto_key: counts,
+            has_auto_key,
         });
     }
     record_columns(db, id, declared)?;
@@ -66,7 +65,8 @@ pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<Trackin
     // What other devices sent of this table before it was tracked here is to be shown.
     row_state::mark_table_dirty(db, id)?;
     let rows = add_backfill(db, &table)?;
-    Ok(TrackingResult { table: name.clone(), rows, was_tracked: false, has_auto_key: counts })
+    let has_auto_key = table.has_auto_key;
+    Ok(TrackingResult { table: name.clone(), rows, was_tracked: false, has_auto_key })
 }
 
 /// A tracked table, as it is noted now.
@@ -88,7 +88,7 @@ fn record_columns(db: &Connection, table: i64, declared: &DeclaredTable) -> Resu
 pub(crate) fn record_column(
     db: &Connection,
     table: i64,
-    column: &DeclaredColumn,
+    column: &ColumnSchema,
     place: Option<usize>,
 ) -> Result<()> {
     let place = place.map(|place| i64::try_from(place).expect("at most 500 columns"));
@@ -208,7 +208,7 @@ pub(crate) fn for_each_row(
     let sql = format!(
         "SELECT {} FROM {} WHERE {}",
         columns.collect::<Vec<_>>().join(", "),
-        quote(&table.name),
+        quote_identifier(&table.name),
         table.key_not_null_sql("")
     );
     let mut statement = db.prepare(&sql)?;
@@ -255,7 +255,7 @@ pub(crate) fn remove_all(db: &Connection) -> Result<()> {
         .query_map([], |row| row.get::<_, String>(0))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     for table in ours {
-        db.execute_batch(&format!("DROP TABLE {}", quote(&table)))?;
+        db.execute_batch(&format!("DROP TABLE {}", quote_identifier(&table)))?;
     }
     Ok(())
 }

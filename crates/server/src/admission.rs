@@ -3,12 +3,12 @@
 //!
 //! | what | counts against | module |
 //! |---|---|---|
-//! | failed logins, registrations | login and network, network | `throttle` |
+//! | failed logins, registrations | login and network, network | `rate_limiter` |
 //! | hashing passwords, comparing sets | network, account | `fair_semaphore` |
 //! | bytes in memory | account, network, all | `memory`, `body` |
 //! | connections | network, all | `connections` |
 //!
-//! A network is an address, or what one customer has of IPv6 (`network`, `group_counts`); behind a
+//! A network is an address, or what one customer has of IPv6 (`peer_network`, `group_counts`); behind a
 //! proxy that the operator has named, that of the proxy's client (`proxies`).
 
 pub(crate) mod body;

@@ -5,14 +5,13 @@ use std::thread;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 use crate::error::{ApiError, OverloadError, Result};
 
 /// Of passwords that are hashed, as `nice` has it: a third of what other threads get where there
 /// are not enough cores for all.
 #[cfg(target_os = "linux")]
-pub(crate) const PRIORITY_ASIDE: i32 = 5;
+const PRIORITY_ASIDE: i32 = 5;
 
 /// Runs work that reads files or takes more than a moment.
 pub(crate) async fn blocking<T, F>(work: F) -> Result<T, ApiError>
@@ -61,10 +60,6 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    match spawn_blocking(work).await {
-        Ok(result) => Ok(result),
-        // Caught by the router's outermost layer, like any handler's panic.
-        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-        Err(_cancelled) => Err(OverloadError::Stopping),
-    }
+    // A panic is caught by the router's outermost layer, like any handler's.
+    engine::run_blocking(work).await.map_err(|_closed| OverloadError::Stopping)
 }

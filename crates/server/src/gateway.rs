@@ -11,6 +11,7 @@ use std::time::Duration;
 use accounts::{Accounts, Login, Password};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use engine::clock;
 use sync_store::Vaults;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -19,9 +20,9 @@ use crate::admission::logins::LoginError;
 use crate::admission::memory::{MemoryOwner, MemoryReservation};
 use crate::admission::rate_limiter::TooManyAttempts;
 use crate::app_state::AppState;
+use crate::blocking;
 use crate::error::OverloadError;
 use crate::http::response;
-use crate::{blocking, clock};
 
 /// Where a gateway is.
 #[derive(Clone, Debug, PartialEq, Eq)]

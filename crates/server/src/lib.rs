@@ -1,7 +1,7 @@
 //! The server: Warren's HTTP API over the accounts of one data directory, and their vaults.
 //!
 //! ```text
-//! accept ─► socket ─► router ─► extract ─► handlers ─► respond
+//! accept ─► socket ─► router ─► extract ─► handlers ─► response
 //!                       └── every refusal becomes its body in one place ──┘
 //! ```
 //!
@@ -18,7 +18,6 @@
 mod admission;
 mod app_state;
 mod blocking;
-mod clock;
 mod config;
 mod error;
 mod gateway;
@@ -74,11 +73,10 @@ impl SyncServer {
             Some(url) => Some(PostgresDatabase::connect(url).await?),
             None => None,
         };
-        let app = tokio::task::spawn_blocking(|| AppState::open(config, postgres)).await;
-        let app = app.expect("opening does not panic")?;
-        let (gateways, subscribers, app) = (Vec::new(), Vec::new(), Arc::new(app));
+        let app = engine::run_blocking(|| AppState::open(config, postgres)).await??;
+        let app = Arc::new(app);
         revocations::apply(&app).await?;
-        Ok(Self { socket, address, gateways, listeners: subscribers, app })
+        Ok(Self { socket, address, gateways: Vec::new(), listeners: Vec::new(), app })
     }
 
     /// What a gateway is made of.
@@ -112,15 +110,15 @@ impl SyncServer {
     /// Answers requests until `shutdown` is ready, then finishes those that it has taken, and
     /// closes every vault.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
-        let Self { socket, address, gateways, listeners: mut subscribers, app } = self;
+        let Self { socket, address, gateways, mut listeners, app } = self;
         let router = http::router::router(&app, &gateways, app.hosts(address));
         let idles = gateways.iter().map(|gateway| gateway.idle_max);
         let idle_max = idles.fold(app.config.request_timeout, Ord::max);
-        subscribers.push(HttpListener { socket, router, idle_max });
+        listeners.push(HttpListener { socket, router, idle_max });
         let upkeep = tokio::spawn(handlers::metrics::upkeep(Arc::clone(&app)));
         let (stop, stopped) = watch::channel(());
         let mut serving = JoinSet::new();
-        for listener in subscribers {
+        for listener in listeners {
             let (app, mut stopped) = (Arc::clone(&app), stopped.clone());
             // An error says that the sender is gone, which is the end, too.
             let shutdown = async move { drop(stopped.changed().await) };
@@ -134,9 +132,7 @@ impl SyncServer {
             served.expect("accepting does not panic");
         }
         upkeep.abort();
-        let closed = tokio::task::spawn_blocking(move || app.databases.shutdown());
-        closed.await.expect("closing does not panic");
-        Ok(())
+        Ok(engine::run_blocking(move || app.databases.shutdown()).await?)
     }
 }
 

@@ -14,8 +14,7 @@ use crate::error::Result;
 /// of accounts that were removed stay on the disk: whoever put them back may want them.
 pub(crate) async fn apply(app: &Arc<AppState>) -> Result<()> {
     let applying = Arc::clone(app);
-    let applied = tokio::task::spawn_blocking(move || applying.accounts.apply_revocations()).await;
-    let applied = applied.expect("applying the list does not panic")?;
+    let applied = engine::run_blocking(move || applying.accounts.apply_revocations()).await??;
     let path = app.config.data.join(REVOCATIONS_FILE);
     let path = path.display();
     if !applied.damaged_lines.is_empty() {

@@ -34,7 +34,7 @@ pub use self::install::{plproxy_sql, schema_sql};
 pub use self::pool::PostgresDatabase;
 use self::rows::{bigint, fingerprint, state};
 use self::sealing::VaultSealKeys;
-use self::store::{PostgresStore, blocking};
+use self::store::PostgresStore;
 use crate::error::Result;
 use crate::vault::batch::MessageBatch;
 use crate::vault::device::{DeviceActivity, VaultDevice};
@@ -60,7 +60,7 @@ impl SyncStore for PostgresStore {
         let sent = (batch.sum.count + batch.repeated, batch.expected_cursor);
         let keys = Arc::clone(&self.keys);
         let seal = move || MessageColumns::new(&batch.entries.iter().collect::<Vec<_>>(), &keys);
-        let columns = blocking(seal).await?;
+        let columns = engine::run_blocking(seal).await?;
         let (stored, is_damaged) = self.insert(&columns, sent, quota, seen.as_ref()).await?;
         // Reading it mends it.
         let after = if is_damaged { self.summary().await? } else { stored.after };
@@ -98,7 +98,7 @@ impl SyncStore for PostgresStore {
             )
             .await?;
         let keys = Arc::clone(&self.keys);
-        blocking(move || {
+        engine::run_blocking(move || {
             let list: &[u8] = row.try_get(0)?;
             let timestamps: Vec<_> = list.chunks(Timestamp::BYTES).map(rows::timestamp).collect();
             let cursor = row.try_get::<_, i64>(3)?.cast_unsigned();
@@ -154,7 +154,7 @@ impl SyncStore for PostgresStore {
         let sql = "SELECT * FROM warren.messages($1, $2, $3)";
         let row = self.postgres.query_one(sql, &parameters).await?;
         let keys = Arc::clone(&self.keys);
-        blocking(move || messages(&row, 0, &timestamps, &keys)).await?
+        engine::run_blocking(move || messages(&row, 0, &timestamps, &keys)).await?
     }
 
     async fn add_device(&self, device: VaultDevice) -> Result<()> {

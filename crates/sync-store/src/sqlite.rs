@@ -23,9 +23,8 @@ use std::sync::Arc;
 use accounts::DeviceId;
 use async_trait::async_trait;
 use crdt::{Fingerprint, FingerprintWindow, Message, Timestamp};
-use engine::{Database, Durability, Transaction};
+use engine::{Database, Durability, Transaction, run_blocking};
 use rusqlite::Connection;
-use tokio::task::spawn_blocking;
 
 pub use self::files::VaultFiles;
 pub use self::repair::VaultDamage;
@@ -44,18 +43,6 @@ pub(crate) struct SqliteStore {
     database: Arc<Database>,
 }
 
-/// Runs work that reads files.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    match spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is being shut down.
-        Err(_cancelled) => Err(Error::Engine(engine::Error::Closed)),
-    }
-}
-
 impl SqliteStore {
     pub(crate) fn new(database: Arc<Database>) -> Self {
         Self { database }
@@ -66,7 +53,8 @@ impl SqliteStore {
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let database = Arc::clone(&self.database);
-        self.explain(blocking(move || database.read(|db| work(db))).await)
+        let read = run_blocking(move || database.read(|db| work(db))).await;
+        self.explain(read.map_err(Error::from).flatten())
     }
 
     async fn write<T: Send + 'static>(
@@ -112,7 +100,7 @@ impl SyncStore for SqliteStore {
         let erased =
             self.write(Durability::Disk, move |db| erase::erase(db, &erasures, quota)).await?;
         let database = Arc::clone(&self.database);
-        blocking(move || Ok(database.rewrite()?)).await?;
+        run_blocking(move || database.rewrite()).await??;
         Ok(erased)
     }
 
@@ -125,7 +113,7 @@ impl SyncStore for SqliteStore {
     ) -> Result<MessagePage> {
         self.rebuild_if_damaged().await?;
         let database = Arc::clone(&self.database);
-        let page = blocking(move || {
+        let page = run_blocking(move || {
             let (page, stale) = database.read(|db| {
                 let mut page = messages::page(db, cursor, count_max, bytes_max)?;
                 page.loss =
@@ -143,7 +131,7 @@ impl SyncStore for SqliteStore {
             Ok(page)
         })
         .await;
-        self.explain(page)
+        self.explain(page.map_err(Error::from).flatten())
     }
 
     async fn summary(&self) -> Result<VaultSummary> {

@@ -10,7 +10,7 @@ use std::thread;
 pub(crate) const LINES_COUNT_MAX: usize = 10_000;
 
 /// How much of the output of a failure is repeated in the end.
-pub(crate) const OUTPUT_LINES_COUNT: usize = 12;
+const OUTPUT_LINES_COUNT: usize = 12;
 
 /// A program that tests.
 pub(crate) struct TestJob {

@@ -143,7 +143,7 @@ fn in_raw_string(rest: &str, hashes: usize) -> (LexerState, usize) {
     }
 }
 
-pub(super) fn is_word_character(character: char) -> bool {
+fn is_word_character(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 

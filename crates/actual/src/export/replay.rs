@@ -17,6 +17,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
 use serde_json::{Map, Value, json};
+use sqlite_schema::quote_identifier;
 
 use crate::export::error::ExportError;
 use crate::trie::MerkleTrie;
@@ -132,7 +133,7 @@ impl Replay {
             return Ok(());
         }
         self.check_column(dataset, column)?;
-        let (table, column) = (quoted(dataset), quoted(column));
+        let (table, column) = (quote_identifier(dataset), quote_identifier(column));
         let update = format!("UPDATE {table} SET {column} = ?2 WHERE id = ?1");
         let insert = format!("INSERT INTO {table} (id, {column}) VALUES (?1, ?2)");
         for sql in [update, insert] {
@@ -215,10 +216,6 @@ fn to_json(value: &SqlValue) -> Value {
         SqlValue::Text(text) => json!(text),
         SqlValue::Null | SqlValue::Blob(_) => Value::Null,
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 #[cfg(test)]

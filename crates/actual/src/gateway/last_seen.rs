@@ -7,10 +7,10 @@ use accounts::DeviceId;
 use lru::LruCache;
 
 /// How often a device's last sync is noted: often enough for a list of devices.
-pub(crate) const NOTE_INTERVAL_MS: u64 = 10 * 60 * 1_000;
+const NOTE_INTERVAL_MS: u64 = 10 * 60 * 1_000;
 
 /// Devices whose notes are remembered.
-pub(crate) const NOTED_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
+const NOTED_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
 
 /// When each device was last noted to be here.
 pub(crate) struct LastSeenCache(Mutex<LruCache<DeviceId, u64>>);

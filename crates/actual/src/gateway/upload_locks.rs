@@ -10,7 +10,7 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use crate::gateway::error::ActualError;
 
 /// How long an upload waits for another one of the same budget.
-pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
+const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// Whose turn it is to upload, by vault.
 #[derive(Default)]

@@ -264,8 +264,7 @@ fn count_rows(db: &Connection, table: &str) -> rusqlite::Result<u64> {
 }
 
 fn has_column(db: &Connection, table: &str, column: &str) -> rusqlite::Result<bool> {
-    let sql = "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2";
-    db.prepare(sql)?.exists([table, column])
+    Ok(sqlite_schema::columns(db, table)?.iter().any(|known| known.name == column))
 }
 
 #[cfg(test)]

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use crdt::NodeId;
+use engine::clock::now;
 
 use super::bench_run::ActualBenchRun;
 use super::sizes::IMPORT;
 use crate::http::BenchConnection;
-use crate::measure::{CPU_US, LatencyRecorder, RoundSample, now};
+use crate::measure::{CPU_US, LatencyRecorder, RoundSample};
 use crate::message_generator::{ContentKind, MessageGenerator};
 use crate::service::actual::{self, ActualMessagePage};
 use crate::service::device::LoadDevice;

@@ -7,13 +7,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::ensure;
+use engine::clock::now;
 use tokio::task::JoinSet;
 
 use super::bench_run::ActualBenchRun;
 use super::import::{CROWD, ImportWorkload};
 use super::sizes::{IMPORT, SMALL};
 use crate::http::BenchConnection;
-use crate::measure::{CPU_US, LatencyRecorder, RoundSample, now};
+use crate::measure::{CPU_US, LatencyRecorder, RoundSample};
 use crate::message_generator::{ContentKind, MessageGenerator};
 use crate::service::actual::{self, ActualMessagePage};
 use crate::service::device::LoadDevice;

@@ -16,7 +16,7 @@ pub(crate) const UNIT: &str = "messages";
 pub(crate) const NODE: NodeId = NodeId(1);
 
 /// 169,000 messages are a day's.
-pub(crate) const STEP_MS: u64 = 500;
+const STEP_MS: u64 = 500;
 
 /// What the parts share.
 pub(crate) struct BulkBenchRun<'a> {

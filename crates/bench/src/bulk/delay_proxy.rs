@@ -15,8 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-
-use crate::measure::now;
+use engine::clock::now;
 
 const PIECE_BYTES_MAX: usize = 64 << 10;
 /// Pieces under way: 64 MiB, more than a statement has.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use crdt::Message;
+use engine::clock::now;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -19,7 +20,6 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use crate::http::BenchConnection;
-use crate::measure::now;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageEncoding {

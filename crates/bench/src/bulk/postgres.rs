@@ -16,12 +16,13 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use crdt::Message;
+use engine::clock::now;
 use tokio_postgres::{Client, Config, NoTls};
 
 use super::bench_run::{BulkBenchRun, NODE, UNIT, sample};
 use super::delay_proxy::DelayProxy;
 use super::http::{PageEncoding, PreparedRequests};
-use crate::measure::{Distribution, now};
+use crate::measure::Distribution;
 use crate::message_generator::MessageGenerator;
 use crate::postgres::BenchPostgres;
 use crate::server_process::{PreparedDataDir, ServerProcess};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use accounts::{DeviceId, VaultId};
 use anyhow::ensure;
 use crdt::Message;
+use engine::clock::now;
 use engine::{DatabaseKey, Databases, EngineLimits};
 use sync_store::{MessageBatch, Quota, Vault, VaultDevice, VaultFiles, Vaults};
 use tokio::runtime::Runtime;
 
 use super::bench_run::sample;
-use crate::measure::now;
 use crate::suite::BenchCase;
 
 pub(super) struct StoreFixture {

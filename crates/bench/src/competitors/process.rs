@@ -7,8 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-
-use crate::measure::now;
+use engine::clock::now;
 
 /// Of each output; a build that fails says some 100 KB.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;

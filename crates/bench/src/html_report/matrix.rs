@@ -3,6 +3,7 @@
 //! # Invariants
 //! - Nothing is said by colour alone: each cell has its sign, its figures and its verdict in words.
 
+use indicatif::DecimalBytes;
 use maud::{Markup, html};
 
 use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
@@ -70,7 +71,7 @@ fn line(matrix: &ReportMatrix, row: &MatrixRow, tables: &[ResultTable]) -> Marku
                         None => { td { (NONE) } }
                     }
                 }
-                td { (format::bytes(bytes)) }
+                td { (DecimalBytes(bytes).to_string()) }
             } @else {
                 td.idle colspan=(matrix.columns.len() + 1) { (IDLE) }
             }

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use engine::clock::now;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
@@ -23,7 +24,7 @@ use super::device::{LoadDevice, PullResult};
 use super::load_stats::{LoadStats, TransferCounts};
 use super::service_api::ServiceApi;
 use crate::http::BenchConnection;
-use crate::measure::{CPU_US, RoundSample, now};
+use crate::measure::{CPU_US, RoundSample};
 use crate::message_generator::{FIRST_MS, MessageGenerator};
 use crate::processes::ProcessUsage;
 use crate::service::load_stats::{LoadOperation, ServiceLoad};

@@ -13,12 +13,13 @@ use std::io::{self, IoSliceMut, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use engine::clock::now;
 use rustix::fs::Advice;
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::execute_plan::time_once;
 use super::plan::LabPlan;
-use crate::measure::{RoundSample, now};
+use crate::measure::RoundSample;
 
 /// Runs an operation of the plan again and again, each time cold, until that alone has taken about
 /// `duration` or, with all around it, ten times as long.

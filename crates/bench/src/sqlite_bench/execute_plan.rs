@@ -6,12 +6,13 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use engine::clock::now;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
 use super::plan::{LabDriverInfo, LabPlan, LabResult, LabStep, SampleValue, StepTiming};
 use crate::machine::compile_options;
-use crate::measure::{now, time};
+use crate::measure::time;
 
 /// Carries out the plan on one connection, which is opened for it and closed at its end.
 pub(crate) fn execute_plan(plan: &LabPlan) -> anyhow::Result<LabResult> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use engine::{remove_if_there, side_file_path};
 use indicatif::ProgressBar;
 
 use super::configuration::{EffectiveConfiguration, PragmaConfiguration};
@@ -203,9 +204,7 @@ impl Drop for RoundCopy {
     fn drop(&mut self) {
         // With what a journal mode leaves beside it. What does not go now goes with the folder.
         for side in ["", "-wal", "-shm", "-journal"] {
-            let mut name = self.0.clone().into_os_string();
-            name.push(side);
-            drop(std::fs::remove_file(name));
+            drop(remove_if_there(&side_file_path(&self.0, side)));
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use crdt::NodeId;
+use engine::clock::now;
 use hyper::body::Bytes;
 use hyper::header::AUTHORIZATION;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -14,7 +15,7 @@ use tokio::net::TcpStream;
 
 use super::bench_run::SyncBenchRun;
 use crate::http::BenchConnection;
-use crate::measure::{LatencyRecorder, RoundSample, now};
+use crate::measure::{LatencyRecorder, RoundSample};
 use crate::message_generator::{MessageGenerator, MessageSchedule};
 use crate::server_process::PreparedDataDir;
 use crate::service::device::LoadDevice;

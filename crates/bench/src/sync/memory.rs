@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use crdt::NodeId;
+use engine::clock::now;
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use tokio::task::JoinSet;
 
 use super::bench_run::{SyncBenchRun, UNIT};
 use crate::http::BenchConnection;
-use crate::measure::{LatencyRecorder, RoundSample, now};
+use crate::measure::{LatencyRecorder, RoundSample};
 use crate::message_generator::MessageGenerator;
 use crate::server_process::PreparedDataDir;
 use crate::service::device::{self, LoadDevice};

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use indicatif::DecimalBytes;
+
 use super::{GAP, WIDTH_MAX};
 use crate::format::{self, FormattedValue, NONE, whole};
 use crate::matrix::{IDLE, MatrixColumn, ReportMatrix, sign};
@@ -32,7 +34,7 @@ pub(crate) fn matrices(all: &[ReportMatrix], tables: &[ResultTable]) -> String {
 fn lines(matrix: &ReportMatrix, tables: &[ResultTable]) -> Vec<String> {
     let columns = matrix.columns.iter().map(|column| self::column(column, matrix, tables));
     let sizes = matrix.rows.iter().map(|row| {
-        let size = row.file_bytes.map(format::bytes);
+        let size = row.file_bytes.map(|bytes| DecimalBytes(bytes).to_string());
         size.unwrap_or_else(|| NONE.to_owned())
     });
     let sizes: Vec<String> = std::iter::once(SIZE.to_owned()).chain(sizes).collect();

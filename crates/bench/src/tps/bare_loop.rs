@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use engine::clock::now;
 use rusqlite::{Connection, Statement};
 
 use super::accounts::{
     AMOUNT, BALANCE_SQL, CREDIT_SQL, DEBIT_SQL, TransferPair, TransferPairs, chance,
 };
-use crate::measure::{RoundSample, now};
+use crate::measure::RoundSample;
 
 /// The fact that tells how long a commit took at most, with the transactions in it.
 pub(crate) const LONGEST: &str = "longest batch, ms";

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use engine::{
     Database, DatabaseOptions, Databases, EngineLimits, FileEncryption, PragmaScope, PragmaSetting,
-    Profile,
+    Profile, wal_bytes,
 };
 use indicatif::ProgressBar;
 use rusqlite::Connection;
@@ -20,7 +20,7 @@ use crate::measure::RoundSample;
 
 /// The `server` profile with the page cache of the measurements that the published page is
 /// compared with.
-pub(crate) static PROFILE: Profile = Profile {
+static PROFILE: Profile = Profile {
     name: "bench",
     about: "server, with a page cache of 64 MB",
     base: Profile::SERVER.changes,
@@ -134,9 +134,7 @@ pub(super) const SEED: u64 = 20_261_121;
 
 /// The size of the file's WAL.
 pub(crate) fn wal_megabytes(path: &Path) -> f64 {
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
     #[expect(clippy::cast_precision_loss, reason = "a file's size")]
-    let bytes = Path::new(&wal).metadata().map_or(0, |metadata| metadata.len()) as f64;
+    let bytes = wal_bytes(path) as f64;
     bytes / f64::from(1 << 20)
 }

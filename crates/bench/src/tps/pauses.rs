@@ -10,13 +10,14 @@ use std::thread;
 use std::time::Duration;
 
 use engine::Durability::{self, Disk, Os};
+use engine::clock::now;
 use engine::{Database, Error, StaticStatement};
 
 use super::accounts::{BALANCE_SQL, TransferPairs, UNIT};
 use super::bare_loop::BareLoop;
 use super::fixture::TpsFixture;
 use super::producers::ProducerLoad;
-use crate::measure::{LatencyRecorder, RoundSample, now};
+use crate::measure::{LatencyRecorder, RoundSample};
 use crate::suite::{BenchCase, BenchSection};
 
 const WAITING: usize = 1_000;

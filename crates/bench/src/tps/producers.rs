@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use engine::clock::now;
 use engine::{
     Database, DatabaseStats, Durability, Error, StaticStatement, Transaction, WriteFuture,
 };
@@ -14,7 +15,7 @@ use tokio::runtime::Runtime;
 use super::accounts::{
     AMOUNT, BALANCE_SQL, CREDIT_SQL, DEBIT_SQL, TransferPair, TransferPairs, chance,
 };
-use crate::measure::{LatencyRecorder, LatencyStats, RoundSample, now};
+use crate::measure::{LatencyRecorder, LatencyStats, RoundSample};
 
 static CREDIT: StaticStatement = StaticStatement::new(CREDIT_SQL);
 static DEBIT: StaticStatement = StaticStatement::new(DEBIT_SQL);

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
+use engine::clock::now;
 use engine::{
     Database, DatabaseKey, DatabaseOptions, Databases, Durability, EngineLimits, Error,
     FileEncryption, Profile,
@@ -21,7 +22,7 @@ use tokio::runtime::Runtime;
 
 use super::accounts::{self, TransferPair};
 use super::producers::{transfer, wait};
-use crate::measure::{LatencyRecorder, RoundSample, now};
+use crate::measure::{LatencyRecorder, RoundSample};
 use crate::suite::{BenchCase, BenchSection};
 
 const ACCOUNTS: i64 = 100;

@@ -13,13 +13,14 @@
 
 use std::time::{Duration, Instant};
 
+use engine::clock::now;
 use indicatif::ProgressBar;
 
 use super::candidate::{CANDIDATES, TuneCandidate};
 use super::settings::{PowerLossSafety, PragmaSettings, is_of_file, named};
 use super::target::TuneTarget;
 use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
-use crate::measure::{Distribution, RoundSample, now};
+use crate::measure::{Distribution, RoundSample};
 use crate::sqlite_bench::execute_plan;
 use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, TableHeading, run_group};
 

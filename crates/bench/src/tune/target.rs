@@ -18,7 +18,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, ensure};
-use engine::{Cipher, DatabaseKey, FileEncryption, Profile, ReadOnlyMode, ScratchFolder};
+use engine::{
+    Cipher, DatabaseKey, FileEncryption, Profile, ReadOnlyMode, ScratchFolder, side_file_path,
+    wal_bytes,
+};
 use rusqlite::Connection;
 
 use super::candidate::{CONVERTED_BYTES_MAX, TuneCondition};
@@ -166,12 +169,12 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
     let metadata = path.metadata().with_context(|| name.to_string())?;
     ensure!(metadata.is_file(), "{name} is not a file");
     ensure!(metadata.len() > 0, "{name} is empty");
-    let size = |ending| beside(path, ending).metadata().map_or(0, |it| it.len());
-    let wal = size("-wal");
+    let wal = wal_bytes(path);
     let needed = 2 * (metadata.len() + wal) + GROWTH_BYTES;
     disk::check(folder, needed, "a copy of the file and what is written to it")?;
-    let is_served = beside(path, "-shm").exists();
-    let left: Vec<&str> = match size("-journal") {
+    let journal = side_file_path(path, "-journal").metadata().map_or(0, |it| it.len());
+    let is_served = side_file_path(path, "-shm").exists();
+    let left: Vec<&str> = match journal {
         0 if wal == 0 || is_served => Vec::new(),
         0 => vec!["-wal"],
         _ => vec!["-journal"],
@@ -182,7 +185,7 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
         let mended = folder.join("mended.sqlite");
         std::fs::copy(path, &mended)?;
         for ending in left {
-            std::fs::copy(beside(path, ending), beside(&mended, ending))?;
+            std::fs::copy(side_file_path(path, ending), side_file_path(&mended, ending))?;
         }
         let opened =
             engine::open_connection(&mended, &source.encryption, &NO_SETTINGS, false, false);
@@ -276,12 +279,6 @@ fn explain(source: &TuneSource, error: engine::Error) -> anyhow::Error {
         ),
         error => error.into(),
     }
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 fn size_and_mtime(path: &Path) -> anyhow::Result<(u64, SystemTime)> {

@@ -35,7 +35,7 @@ impl StorageArgs {
     /// The directory of a server; one that is none is not made into one by mistake.
     pub(crate) fn existing_directory(&self) -> anyhow::Result<&Path> {
         let data = &self.data.data;
-        let is_one = data.join("accounts.sqlite").exists();
+        let is_one = data.join(accounts::ACCOUNTS_FILE).exists();
         anyhow::ensure!(is_one, "{} is no data directory of Warren's", data.display());
         Ok(data)
     }

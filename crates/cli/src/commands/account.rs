@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 use accounts::{Login, Password};
 use clap::{Args, Subcommand};
+use engine::clock::now_ms;
 use serde_json::json;
 
 use crate::args::data_dir::{DataDir, DataDirArgs, StorageArgs};
 use crate::args::password::{self, PasswordSource};
-use crate::clock::now_ms;
 use crate::output::{Printer, format_time};
 
 /// Make, list, limit and remove the accounts of a data directory.

@@ -14,21 +14,21 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
-use accounts::REVOCATIONS_FILE;
+use accounts::{ACCOUNTS_FILE, REVOCATIONS_FILE};
 use anyhow::{Context, ensure};
 use clap::Args;
 use engine::CopyProgress;
-use indicatif::ProgressBar;
+use engine::clock::now_ms;
+use indicatif::{DecimalBytes, ProgressBar};
 
-use self::files::{ACCOUNTS, check_accounts, copy, names};
+use self::files::{check_accounts, copy, names};
 use self::folder::BackupFolder;
 use self::manifest::{BackedUpFile, BackupManifest, hash_of};
 pub(crate) use self::restore::{RestoreArgs, restore};
 use self::revocation_lists::ListFile;
 use self::summary::BackupSummary;
 use crate::args::data_dir::DataDirArgs;
-use crate::clock::now_ms;
-use crate::output::{Printer, format_bytes};
+use crate::output::Printer;
 
 /// What a server's log calls the process that copies its files.
 const COMMAND: &str = "warren backup";
@@ -51,7 +51,7 @@ pub(crate) struct BackupArgs {
 
 pub(crate) fn back_up(arguments: &BackupArgs, output: Printer) -> anyhow::Result<()> {
     let (data, folder) = (&arguments.data.data, &arguments.folder);
-    let is_one = data.join(ACCOUNTS).exists();
+    let is_one = data.join(ACCOUNTS_FILE).exists();
     ensure!(is_one, "{} is no data directory of Warren's", data.display());
     accounts::check_restored(data)?;
     let begun = BackupFolder::begin(folder, data)?;
@@ -87,7 +87,7 @@ fn back_up_file(
     let (from, to) = (data.join(name), folder.join(name));
     accounts::make_data_directory(to.parent().context("a file has a folder")?)?;
     let on_progress = |progress: CopyProgress| {
-        let (read, total) = (format_bytes(progress.read_bytes), format_bytes(progress.total_bytes));
+        let (read, total) = (DecimalBytes(progress.read_bytes), DecimalBytes(progress.total_bytes));
         bar.set_message(format!("copying {read} of {total}"));
     };
     match engine::copy_file(&from, &to, COMMAND, on_progress) {

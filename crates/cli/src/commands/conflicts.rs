@@ -2,11 +2,11 @@
 
 use anyhow::Context;
 use clap::Args;
+use engine::clock::now_ms;
 use replica::{Conflict, ConflictEdit, Error, HiddenRow, JoinedRow, ResolvedEdit};
 use serde_json::json;
 
 use crate::args::key_args::TrackedFileArgs;
-use crate::clock::now_ms;
 use crate::output::{Printer, format_change_time};
 
 /// List edits that were lost to others made without knowing of them, and rows that are held back; and

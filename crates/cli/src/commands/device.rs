@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use accounts::{DeviceId, DeviceRow, UnlockedAccount};
 use anyhow::{bail, ensure};
 use clap::{Args, Subcommand};
+use engine::clock::now_ms;
 use protocol::{DeviceInfo, DeviceList, ErrorCode};
 use replica::{Error, HttpTransport};
 use serde_json::json;
@@ -12,7 +13,6 @@ use serde_json::json;
 use crate::args::data_dir::{DataDir, FileOrAccountArgs, StorageArgs};
 use crate::args::key_args::FileKeyArgs;
 use crate::args::password::PasswordSource;
-use crate::clock::now_ms;
 use crate::output::time_span::TimeSpan;
 use crate::output::{Printer, format_time};
 
@@ -136,8 +136,8 @@ pub(crate) fn list_from_data_dir(
 /// The device whose token registered this one; empty if the password did.
 fn registered_by(known: &[DeviceRow], id: &DeviceId) -> String {
     let row = known.iter().find(|row| row.device_id == *id);
-    let enroller = row.and_then(|row| row.registered_by.as_ref());
-    enroller.map(ToString::to_string).unwrap_or_default()
+    let registrar = row.and_then(|row| row.registered_by.as_ref());
+    registrar.map(ToString::to_string).unwrap_or_default()
 }
 
 pub(crate) fn run(command: DeviceCommand, output: Printer) -> anyhow::Result<()> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use accounts::{Login, UnlockedAccount};
 use clap::Args;
 use doctor::file_holders;
+use engine::wal_bytes;
 use serde_json::{Value, json};
 use sync_store::{Vault, VaultDamage, VaultLocation, VaultSummary};
 
@@ -56,7 +57,7 @@ fn inspect_replica(path: &Path, key: &FileKeyArgs, output: Printer) -> anyhow::R
         path,
         file_bytes,
         free_bytes: u64::from(free_pages) * u64::from(page_bytes),
-        wal_bytes: side_file_bytes(path, "-wal"),
+        wal_bytes: wal_bytes(path),
     };
     let (count, digest) = (status.fingerprint.count, status.fingerprint.digest);
     output.line(format_args!("replica {}, node {}", path.display(), status.node_id));
@@ -251,12 +252,6 @@ impl FileStats<'_> {
             "holders": holders,
         })
     }
-}
-
-fn side_file_bytes(path: &Path, suffix: &str) -> u64 {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    std::fs::metadata(name).map_or(0, |metadata| metadata.len())
 }
 
 /// Compares what is recorded with the messages themselves; what is wrong is made anew. Returns

@@ -3,6 +3,7 @@
 pub(crate) mod sync_status;
 
 use clap::Args;
+use engine::clock::now_ms;
 use replica::{
     Error, MissingConstraint, Replica, ReplicaStatus, RowDifference, RowDifferenceKind, SyncStatus,
     TablesVerification,
@@ -11,7 +12,6 @@ use serde_json::json;
 
 use super::sync::describe_loss;
 use crate::args::key_args::TrackedFileArgs;
-use crate::clock::now_ms;
 use crate::output::{NonZeroExit, Printer, format_time};
 
 /// Show how a tracked file stands: tables, unsent changes, what the server and other devices have.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use engine::clock::now_ms;
 use protocol::{ErrorCode, RegisterDeviceRequest};
 use replica::{Error, RecoveryPhraseError, Replica, TrustedRoots};
 use zeroize::Zeroize;
@@ -21,7 +22,6 @@ use super::status::sync_status;
 use crate::args::key_args::TrackedFileArgs;
 use crate::args::password::PasswordSource;
 use crate::args::permissions_warning;
-use crate::clock::now_ms;
 use crate::output::Printer;
 
 /// Sync a tracked file. The server, the login and the device's token are remembered in the file.

@@ -1,12 +1,12 @@
 //! `warren track` and `warren untrack`: which tables of a file sync.
 
 use clap::Args;
+use engine::clock::now_ms;
 use serde_json::json;
 
 use super::recovery_phrase::{self, RecoveryPhraseSource};
 use crate::args::key_args::TrackedFileArgs;
 use crate::args::permissions_warning;
-use crate::clock::now_ms;
 use crate::output::Printer;
 
 /// Track tables of an SQLite file: from here on their changes sync, whatever program makes them.

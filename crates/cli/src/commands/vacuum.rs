@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use doctor::{FileHolder, file_holders};
-use engine::{Error, VacuumMethod};
+use engine::{Error, VacuumMethod, clock};
+use indicatif::DecimalBytes;
 use serde_json::json;
 
 use crate::args::key_args::CipherKeyArgs;
-use crate::output::{Printer, format_bytes};
-use crate::{clock, signals};
+use crate::output::Printer;
+use crate::signals;
 
 /// Shrink an SQLite file that no program has open, and check it afterwards.
 ///
@@ -71,9 +72,9 @@ pub(crate) fn run(arguments: &VacuumArgs, output: Printer) -> anyhow::Result<()>
     output.line(format_args!(
         "{}: {} before, {} after ({name}, {seconds:.1} s{})",
         file.display(),
-        format_bytes(before),
-        format_bytes(after),
-        peak.map_or(String::new(), |bytes| format!(", {} of memory at most", format_bytes(bytes)))
+        DecimalBytes(before),
+        DecimalBytes(after),
+        peak.map_or(String::new(), |bytes| format!(", {} of memory at most", DecimalBytes(bytes)))
     ));
     let rows = vacuumed.rows;
     output.line(format_args!("checked: sound, with all of its {rows} rows"));

@@ -32,7 +32,7 @@ pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
 }
 
 /// Says so if it is a variable that has the wrong value: clap only names the option.
-pub(crate) fn mention_variable(mut error: clap::Error) -> clap::Error {
+fn mention_variable(mut error: clap::Error) -> clap::Error {
     let (Some(ContextValue::String(arg)), Some(ContextValue::String(value))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
     else {

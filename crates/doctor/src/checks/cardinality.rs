@@ -8,9 +8,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use sqlite_schema::TableSchema;
+
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
-use crate::file::schema::{TableSchema, quote_identifier};
+use crate::file::schema::quote_if_needed;
 use crate::format::{round_to_u64, to_f64};
 
 /// Rows looked at per table.
@@ -101,14 +103,14 @@ fn sample_table(
     subject: &OpenedFile,
     table: &TableSchema,
 ) -> Result<Option<TableSample>, CheckError> {
-    let Some(sample) = subject.sample_of(table.root) else { return Ok(None) };
+    let Some(sample) = subject.sample_of(&table.name) else { return Ok(None) };
     let columns: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
     let shortened = columns.iter().map(|column| {
-        let column = quote_identifier(column);
+        let column = quote_if_needed(column);
         format!("quote(substr({column}, 1, {VALUE_CHARACTERS_MAX}))")
     });
     let list = shortened.collect::<Vec<_>>().join(", ");
-    let sql = format!("SELECT {list} FROM {} WHERE rowid = ?1", quote_identifier(&table.name));
+    let sql = format!("SELECT {list} FROM {} WHERE rowid = ?1", quote_if_needed(&table.name));
     let mut select = subject.db.prepare(&sql)?;
     let mut values = Vec::new();
     let stride = (sample.rows().count() / ROWS_MAX).max(1);

@@ -119,8 +119,7 @@ fn other_file(settings: &ConnectionSettings, path: &Path) -> (Option<String>, bo
 fn referring(subject: &OpenedFile) -> rusqlite::Result<Vec<String>> {
     let mut names = Vec::new();
     for table in subject.user_tables() {
-        let sql = "SELECT 1 FROM pragma_foreign_key_list(?1) LIMIT 1";
-        if !subject.rows(sql, [&table.name], |_| Ok(()))?.is_empty() {
+        if !subject.foreign_keys(table)?.is_empty() {
             names.push(table.name.clone());
         }
     }

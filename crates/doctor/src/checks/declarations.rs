@@ -1,14 +1,16 @@
 //! What the schema declares and cannot do: views and triggers on what is gone, keys at their end.
 
+use sqlite_schema::TableSchema;
+
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
-use crate::file::schema::{TableSchema, TriggerInfo, quote_identifier};
+use crate::file::schema::{TriggerInfo, quote_if_needed};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     for view in &subject.schema.views {
-        let sql = format!("SELECT * FROM {} LIMIT 0", quote_identifier(&view.name));
+        let sql = format!("SELECT * FROM {} LIMIT 0", quote_if_needed(&view.name));
         if let Some(message) = missing(subject, &sql)? {
             let fix = "Drop the view, or make it anew on what is there now.".to_owned();
             let what = format!("the view {} refers to what is not there", view.name);
@@ -52,10 +54,10 @@ fn check_triggers(
     triggers: &[&TriggerInfo],
     log: &mut CheckResults,
 ) -> Result<(), CheckError> {
-    let name = quote_identifier(&table.name);
-    let columns = table.columns.iter().filter(|column| !column.is_generated);
+    let name = quote_if_needed(&table.name);
+    let columns = table.columns.iter().filter(|column| !column.is_generated());
     let same: Vec<String> = columns
-        .map(|column| quote_identifier(&column.name))
+        .map(|column| quote_if_needed(&column.name))
         .map(|column| format!("{column} = {column}"))
         .collect();
     let statements = [
@@ -97,7 +99,7 @@ fn check_sequences(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), C
     }
     let sql = "SELECT name FROM sqlite_sequence WHERE seq = 9223372036854775807";
     for table in subject.rows(sql, [], |row| row.get::<_, String>(0))? {
-        let name = quote_identifier(&table);
+        let name = quote_if_needed(&table);
         let fix = format!(
             "Find what wrote such a number: SELECT * FROM {name} ORDER BY rowid DESC LIMIT 5. Give \
              those rows other numbers, and then: UPDATE sqlite_sequence SET seq = (SELECT \

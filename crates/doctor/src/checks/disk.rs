@@ -1,8 +1,9 @@
 //! The disks: what kind the file is on, and whether there is room to vacuum.
 
+use indicatif::DecimalBytes;
+
 use crate::environment::file_environment::FileEnvironment;
 use crate::file::schema::quote_for_shell;
-use crate::format::format_bytes;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -23,12 +24,12 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
     if size < FILE_BYTES_MIN {
         return;
     }
-    let (size_text, needed) = (format_bytes(size), 2 * size);
+    let (size_text, needed) = (DecimalBytes(size), 2 * size);
     if let Some(free) = environment.free_bytes.filter(|free| *free < needed) {
         let what = format!(
             "{} are free on the file's disk; VACUUM may need {}",
-            format_bytes(free),
-            format_bytes(needed)
+            DecimalBytes(free),
+            DecimalBytes(needed)
         );
         let fix = "Make room on that disk; or VACUUM INTO a file on another one.";
         let finding = DoctorFinding::new("disk_too_small", what, Fix::Advice(fix.to_owned()))
@@ -41,7 +42,7 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
         log.add(finding);
     }
     if let Some(temp) = environment.temp.as_ref().filter(|temp| temp.free_bytes < size) {
-        let (free, place) = (format_bytes(temp.free_bytes), temp.path.display());
+        let (free, place) = (DecimalBytes(temp.free_bytes), temp.path.display());
         let whose = if temp.is_told { ", as the program says" } else { ", as this is called" };
         let what = format!("{free} are free in {place}; VACUUM may need {size_text}");
         let directory =

@@ -1,8 +1,9 @@
 //! The file as such: is all of it there?
 
+use indicatif::{DecimalBytes, HumanCount};
+
 use crate::environment::file_environment::FileEnvironment;
 use crate::file::unreadable::recover_command;
-use crate::format::{format_bytes, format_count};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -16,7 +17,7 @@ pub(crate) fn check_size(environment: &FileEnvironment, log: &mut CheckResults) 
                 .field("file_bytes", size)
                 .cost("Whatever was in it is not in it now.");
         if let Some(journal) = environment.journal.as_ref().filter(|journal| journal.bytes > 0) {
-            let journal = format_bytes(journal.bytes);
+            let journal = DecimalBytes(journal.bytes);
             finding = finding.evidence(format!("a journal of {journal} is beside it: copy it now"));
         }
         log.add(finding);
@@ -35,9 +36,9 @@ pub(crate) fn check_size(environment: &FileEnvironment, log: &mut CheckResults) 
     let finding = truncated(environment, expected, missing);
     log.add(finding.evidence(format!(
         "the header tells of {} pages of {}; the file has {} bytes",
-        format_count(header.pages_count.into()),
+        HumanCount(header.pages_count.into()),
         header.page_size,
-        format_count(size)
+        HumanCount(size)
     )));
 }
 
@@ -54,13 +55,13 @@ pub(crate) fn truncated(
     );
     let what = format!(
         "{} of {} are missing",
-        format_bytes(expected.saturating_sub(size)),
-        format_bytes(expected)
+        DecimalBytes(expected.saturating_sub(size)),
+        DecimalBytes(expected)
     );
     DoctorFinding::new("file_truncated", what, Fix::Advice(fix))
         .field("file_bytes", size)
         .field("expected_bytes", expected)
-        .cost(format!("What was on {} pages is gone.", format_count(missing)))
+        .cost(format!("What was on {} pages is gone.", HumanCount(missing)))
 }
 
 /// The same file by another name: its journals stand beside the name by which it was opened.

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use sqlite_schema::{ForeignKeySchema, IndexSchema, TableSchema};
+
 use crate::file::btree_sample::TreeSample;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
-use crate::file::schema::{IndexSchema, TableSchema, quote_identifier};
+use crate::file::schema::quote_if_needed;
 use crate::format::format_estimate;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
@@ -19,22 +21,15 @@ const ROWS_SHOWN_MAX: usize = 5;
 /// Of the time that is left, for the checking of all references.
 const SHARE: u32 = 2;
 
-/// A reference of a table to another, or to itself.
-struct ForeignKeyReference {
-    id: i64,
-    parent: String,
-    columns: Vec<String>,
-}
-
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     let mut children = Vec::new();
     for table in subject.user_tables() {
-        let references = references(subject, table)?;
+        let references = subject.foreign_keys(table)?;
         for reference in &references {
             check_index(subject, table, reference, log);
         }
         if !references.is_empty() {
-            let sample = subject.sample_of(table.root);
+            let sample = subject.sample_of(&table.name);
             children.push((table, references, sample.map_or(f64::MAX, TreeSample::pages)));
         }
     }
@@ -64,41 +59,23 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     Ok(())
 }
 
-fn references(
-    subject: &OpenedFile,
-    table: &TableSchema,
-) -> rusqlite::Result<Vec<ForeignKeyReference>> {
-    let sql = "SELECT id, \"table\", \"from\" FROM pragma_foreign_key_list(?1) ORDER BY id, seq";
-    let columns: Vec<(i64, String, String)> =
-        subject.rows(sql, [&table.name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let mut references: Vec<ForeignKeyReference> = Vec::new();
-    for (id, parent, column) in columns {
-        match references.last_mut().filter(|last| last.id == id) {
-            Some(last) => last.columns.push(column),
-            None => references.push(ForeignKeyReference { id, parent, columns: vec![column] }),
-        }
-    }
-    Ok(references)
-}
-
 fn check_index(
     subject: &OpenedFile,
     table: &TableSchema,
-    reference: &ForeignKeyReference,
+    reference: &ForeignKeySchema,
     log: &mut CheckResults,
 ) {
-    let entries = subject.sample_of(table.root).map_or(0.0, TreeSample::entries);
+    let entries = subject.sample_of(&table.name).map_or(0.0, TreeSample::entries);
     let is_served =
         has_index(table, &reference.columns) || log.has_advised(&table.name, &reference.columns);
     if entries < ROWS_MIN || is_served {
         return;
     }
     let (child, parent) = (&table.name, &reference.parent);
-    let columns: Vec<String> =
-        reference.columns.iter().map(|name| quote_identifier(name)).collect();
+    let columns: Vec<String> = reference.columns.iter().map(|name| quote_if_needed(name)).collect();
     let list = columns.join(", ");
-    let name = quote_identifier(&format!("{child}_{}", reference.columns.join("_")));
-    let fix = format!("CREATE INDEX {name} ON {} ({list});", quote_identifier(child));
+    let name = quote_if_needed(&format!("{child}_{}", reference.columns.join("_")));
+    let fix = format!("CREATE INDEX {name} ON {} ({list});", quote_if_needed(child));
     let what = format!("{child} ({list}) refers to {parent}, without an index");
     let finding = DoctorFinding::new("foreign_key_unindexed", what, Fix::Sql(fix))
         .evidence(format!("{child} has about {} rows", format_estimate(entries)))
@@ -118,10 +95,10 @@ pub(crate) fn uses(
 ) -> Result<bool, CheckError> {
     let mut without = table.clone();
     without.indexes.retain(|other| other.name != index.name);
-    let needs = |reference: &ForeignKeyReference| {
+    let needs = |reference: &ForeignKeySchema| {
         has_index(table, &reference.columns) && !has_index(&without, &reference.columns)
     };
-    Ok(references(subject, table)?.iter().any(needs))
+    Ok(subject.foreign_keys(table)?.iter().any(needs))
 }
 
 /// The columns begin an index, in any order, or are the row id.
@@ -133,8 +110,9 @@ fn has_index(table: &TableSchema, columns: &[String]) -> bool {
     let by_index = table.indexes.iter().filter(|index| !index.is_partial).any(|index| {
         covers(&mut index.columns.iter().map(|key| key.column.as_deref().unwrap_or_default()))
     });
-    let by_key = !table.has_rowid && covers(&mut table.key_columns().into_iter());
-    by_index || by_key || table.rowid_column().is_some_and(|rowid| columns == [rowid.name.clone()])
+    let by_key =
+        !table.has_rowid && covers(&mut table.key_columns().into_iter().map(|it| it.name.as_str()));
+    by_index || by_key || table.rowid_alias().is_some_and(|rowid| columns == [rowid.name.clone()])
 }
 
 /// A parent that is not in this file: it may be in another, which the program attaches, or the
@@ -142,7 +120,7 @@ fn has_index(table: &TableSchema, columns: &[String]) -> bool {
 fn report_missing_parent(
     subject: &OpenedFile,
     table: &TableSchema,
-    references: &[ForeignKeyReference],
+    references: &[ForeignKeySchema],
     log: &mut CheckResults,
 ) -> bool {
     let is_there = |name: &str| {
@@ -170,12 +148,12 @@ fn report_missing_parent(
 fn check_rows(
     subject: &OpenedFile,
     table: &TableSchema,
-    references: &[ForeignKeyReference],
+    references: &[ForeignKeySchema],
     time: Duration,
     log: &mut CheckResults,
 ) -> Result<(), CheckError> {
     subject.grant_time(time);
-    let sql = format!("PRAGMA foreign_key_check({})", quote_identifier(&table.name));
+    let sql = format!("PRAGMA foreign_key_check({})", quote_if_needed(&table.name));
     let mut statement = match subject.db.prepare(&sql) {
         Ok(statement) => statement,
         Err(error) => return mismatch(table, error, log),
@@ -200,7 +178,7 @@ fn check_rows(
         }
     }
     if count > 0 {
-        let broken: Vec<&ForeignKeyReference> =
+        let broken: Vec<&ForeignKeySchema> =
             references.iter().filter(|reference| broken.contains(&reference.id)).collect();
         log.add(violated(table, count, &shown, &broken));
     }
@@ -211,7 +189,7 @@ fn violated(
     table: &TableSchema,
     count: u32,
     shown: &[String],
-    broken: &[&ForeignKeyReference],
+    broken: &[&ForeignKeySchema],
 ) -> DoctorFinding {
     let rows = match count {
         VIOLATIONS_MAX => format!("{VIOLATIONS_MAX} rows or more"),
@@ -224,7 +202,7 @@ fn violated(
         "PRAGMA foreign_key_check({}) lists them. SQLite checks references only on connections that \
          say PRAGMA foreign_keys = ON: if the program means them, mend or delete these rows and set \
          that on every connection; if 0 or another value means none to it, nothing is wrong.",
-        quote_identifier(&table.name)
+        quote_if_needed(&table.name)
     );
     let what = format!("{rows} of {} refer to nothing: {}", table.name, to.join("; "));
     let mut finding = DoctorFinding::new("foreign_key_violated", what, Fix::Advice(fix))

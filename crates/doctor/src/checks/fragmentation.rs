@@ -1,7 +1,9 @@
 //! Pages that hold nothing.
 
+use indicatif::{DecimalBytes, HumanCount};
+
 use crate::file::opened_file::OpenedFile;
-use crate::format::{format_bytes, format_count, format_percent, ratio};
+use crate::format::{format_percent, ratio};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -15,7 +17,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
     let (free, pages) = (u64::from(header.free_pages_count), subject.pages_count());
     let free_bytes = free * u64::from(header.page_size);
     let share = ratio(free, pages);
-    log.add_checked(format!("free pages: {} of {}", format_count(free), format_count(pages)));
+    log.add_checked(format!("free pages: {} of {}", HumanCount(free), HumanCount(pages)));
     // More free pages than pages is a fault, which the integrity check tells.
     if free >= pages || share < FREE_SHARE_MIN || free_bytes < FREE_BYTES_MIN {
         return;
@@ -24,14 +26,14 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
     let what = format!(
         "{} of the file is free pages, {}",
         format_percent(share),
-        format_bytes(free_bytes)
+        DecimalBytes(free_bytes)
     );
     let finding = DoctorFinding::new("fragmented", what, Fix::Sql(fix.to_owned()))
-        .evidence(format!("{} of {} pages are free", format_count(free), format_count(pages)))
+        .evidence(format!("{} of {} pages are free", HumanCount(free), HumanCount(pages)))
         .field("free_pages_count", free)
         .field("pages_count", pages)
         .field("free_bytes", free_bytes)
-        .cost(format!("{} that backups and copies carry along", format_bytes(free_bytes)));
+        .cost(format!("{} that backups and copies carry along", DecimalBytes(free_bytes)));
     log.add(finding);
     if !header.has_auto_vacuum {
         log.add(auto_vacuum_off(free_bytes));

@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
+use indicatif::DecimalBytes;
+use sqlite_schema::{IndexKeyColumn, IndexOrigin, IndexSchema, TableSchema};
+
 use crate::file::btree_sample::TreeSample;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
-use crate::file::schema::{
-    IndexKeyColumn, IndexOrigin, IndexSchema, TableSchema, quote_identifier,
-};
-use crate::format::{format_bytes, format_estimate, round_to_u64};
+use crate::file::schema::quote_if_needed;
+use crate::format::{format_estimate, round_to_u64};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -42,18 +43,18 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
 pub(crate) fn drop_index(subject: &OpenedFile, name: &str) -> Fix {
     let users = subject.schema.users_of_index(name);
     if users.is_empty() {
-        return Fix::Sql(format!("DROP INDEX {};", quote_identifier(name)));
+        return Fix::Sql(format!("DROP INDEX {};", quote_if_needed(name)));
     }
     let users = users.join(", ");
     Fix::Advice(format!(
         "{users} names the index (INDEXED BY): make that anew without it first, and then: DROP \
          INDEX {}.",
-        quote_identifier(name)
+        quote_if_needed(name)
     ))
 }
 
 fn size(subject: &OpenedFile, index: &IndexSchema) -> f64 {
-    let pages = subject.sample_of(index.root).map_or(0.0, TreeSample::pages);
+    let pages = subject.sample_of(&index.name).map_or(0.0, TreeSample::pages);
     pages * f64::from(subject.header.page_size)
 }
 
@@ -64,7 +65,7 @@ fn redundancy_of<'a>(
     if index.is_partial || index.columns.iter().any(|key| key.column.is_none()) {
         return None;
     }
-    let rowid = table.rowid_column().map(|column| column.name.as_str());
+    let rowid = table.rowid_alias().map(|column| column.name.as_str());
     if let [IndexKeyColumn { column: Some(name), .. }] = &index.columns[..]
         && rowid.is_some_and(|rowid| rowid.eq_ignore_ascii_case(name))
     {
@@ -116,7 +117,7 @@ fn redundant_index(
         _ => format!("{name} on {} is the start of {other}", table.name),
     };
     let size = size(subject, index);
-    let rows = subject.sample_of(index.root).map_or(0.0, TreeSample::entries);
+    let rows = subject.sample_of(&index.name).map_or(0.0, TreeSample::entries);
     DoctorFinding::new(code, what, drop_index(subject, name))
         .evidence(format!("{name} ({})", index.columns_text()))
         .evidence(format!("{other} ({columns}), {reason}"))
@@ -126,7 +127,7 @@ fn redundant_index(
         .field("index_bytes", round_to_u64(size))
         .cost(format!(
             "About {} for {} entries; each insert and delete writes to it, too.",
-            format_bytes(round_to_u64(size)),
+            DecimalBytes(round_to_u64(size)),
             format_estimate(rows)
         ))
 }
@@ -152,7 +153,7 @@ fn check_collation(
     let fix = format!(
         "If queries are to compare by {collation}, they must say so: WHERE {column} = ?1 COLLATE \
          {collation}. If not, drop the index: DROP INDEX {}.",
-        quote_identifier(&index.name)
+        quote_if_needed(&index.name)
     );
     let finding = DoctorFinding::new("index_collation", what, Fix::Advice(fix))
         .evidence(format!("{} ({})", index.name, index.columns_text()))

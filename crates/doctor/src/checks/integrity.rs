@@ -10,13 +10,15 @@ mod free_list;
 use std::time::Duration;
 
 use engine::ReadOnlyMode;
+use indicatif::HumanCount;
+use sqlite_schema::{IndexSchema, TableSchema};
 
 use crate::file::btree_sample::TreeSample;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
-use crate::file::schema::{IndexSchema, TableSchema, VirtualTable, quote_identifier};
+use crate::file::schema::{VirtualTable, quote_if_needed};
 use crate::file::unreadable::report_fault;
-use crate::format::{format_count, format_estimate, to_f64};
+use crate::format::{format_estimate, to_f64};
 use crate::report::{CheckResults, IntegrityStatus};
 
 /// Lines that are asked of SQLite for one check.
@@ -142,7 +144,7 @@ fn check_table(
     table: &TableSchema,
     unchecked: &mut Vec<String>,
 ) -> Result<Vec<String>, CheckError> {
-    let name = quote_identifier(&table.name);
+    let name = quote_if_needed(&table.name);
     let size = pages(subject, table) * f64::from(subject.header.page_size);
     let is_ordered = subject.stand_ins.is_empty();
     let time = subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);
@@ -180,7 +182,7 @@ fn check_sample(
         ReadOnlyMode::Shared => "too large for the time that others may be kept waiting",
         _ => "too large for the time, raise --budget",
     };
-    let (leaves, pages) = (format_count(leaves), format_estimate(pages));
+    let (leaves, pages) = (HumanCount(leaves), format_estimate(pages));
     let seen = format!("{why}; {leaves} random pages of about {pages} were looked at");
     log.add_skipped(format!("integrity of {}", table.name), seen);
 }
@@ -193,13 +195,13 @@ fn sampled_faults(
     end: Duration,
     log: &mut CheckResults,
 ) -> u64 {
-    let roots: Vec<u32> = table.roots().collect();
+    let roots: Vec<u32> = subject.schema.roots_of(table).collect();
     for (_, error) in subject.broken.iter().filter(|(root, _)| roots.contains(root)) {
         if error.is_fault() {
             report_fault(error, &subject.environment, log);
         }
     }
-    let seen = roots.iter().filter_map(|root| subject.sample_of(*root));
+    let seen = roots.iter().filter_map(|root| subject.sample_at(*root));
     let mut leaves = u64::try_from(seen.map(TreeSample::leaves_seen).sum::<usize>()).unwrap_or(0);
     for root in roots.iter().cycle() {
         if subject.time_limit.elapsed() >= end || to_f64(leaves) >= pages {
@@ -221,7 +223,7 @@ fn sampled_faults(
 /// them; what cannot be looked up (an index on an expression, a collation that is not there) is left
 /// out.
 fn look_up(subject: &OpenedFile, table: &TableSchema) -> Vec<String> {
-    let Some(sample) = subject.sample_of(table.root).filter(|_| table.has_rowid) else {
+    let Some(sample) = subject.sample_of(&table.name).filter(|_| table.has_rowid) else {
         return Vec::new();
     };
     let mut missing = Vec::new();
@@ -243,17 +245,15 @@ fn look_up(subject: &OpenedFile, table: &TableSchema) -> Vec<String> {
 
 /// Is there a row of this number, of which the index knows nothing?
 fn look_up_sql(table: &TableSchema, index: &IndexSchema) -> Option<String> {
-    let columns: Option<Vec<&str>> =
-        index.columns.iter().map(|key| key.column.as_deref()).collect();
-    let same = columns?.into_iter().map(|column| {
-        let column = quote_identifier(column);
+    let same = index.column_names()?.into_iter().map(|column| {
+        let column = quote_if_needed(column);
         format!("b.{column} IS a.{column} AND ")
     });
-    let (name, same) = (quote_identifier(&table.name), same.collect::<String>());
+    let (name, same) = (quote_if_needed(&table.name), same.collect::<String>());
     Some(format!(
         "SELECT count(*) FROM {name} a NOT INDEXED WHERE a.rowid = ?1 AND NOT EXISTS
          (SELECT 1 FROM {name} b INDEXED BY {} WHERE {same} b.rowid = a.rowid)",
-        quote_identifier(&index.name)
+        quote_if_needed(&index.name)
     ))
 }
 
@@ -267,7 +267,7 @@ fn check_searches(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut C
             continue;
         }
         subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);
-        let name = quote_identifier(&table.name);
+        let name = quote_if_needed(&table.name);
         let sql = format!("INSERT INTO {name} ({name}, rank) VALUES ('integrity-check', 1)");
         match subject.write(&sql) {
             Ok(()) => {}
@@ -287,7 +287,8 @@ fn check_searches(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut C
 
 /// Pages of a table and its indexes, as far as known.
 fn pages(subject: &OpenedFile, table: &TableSchema) -> f64 {
-    table.roots().filter_map(|root| subject.sample_of(root)).map(TreeSample::pages).sum()
+    let roots = subject.schema.roots_of(table);
+    roots.filter_map(|root| subject.sample_at(root)).map(TreeSample::pages).sum()
 }
 
 fn interrupted() -> rusqlite::Error {

@@ -1,5 +1,6 @@
 //! The rollback journal and the write-ahead log: which of them there is, and whether it is well.
 
+use indicatif::{DecimalBytes, HumanCount};
 use serde_json::json;
 
 use super::locks;
@@ -8,7 +9,6 @@ use crate::environment::processes::ProcessInfo;
 use crate::environment::sqlite_locks::SqliteLock;
 use crate::file::opened_file::OpenedFile;
 use crate::file::schema::quote_for_shell;
-use crate::format::{format_bytes, format_count};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -68,7 +68,7 @@ fn hot_journal(environment: &FileEnvironment) -> DoctorFinding {
     let fix = with_key(environment, "hot_journal", sql, "rolls it back");
     DoctorFinding::new("hot_journal", "a transaction was begun and never ended", fix)
         .fix(sql)
-        .evidence(format!("a journal of {} is there, and nobody writes", format_bytes(journal)))
+        .evidence(format!("a journal of {} is there, and nobody writes", DecimalBytes(journal)))
         .field("journal_bytes", journal)
         .cost("The file holds half a transaction. Whoever deletes the journal makes that lasting.")
 }
@@ -80,7 +80,7 @@ fn wal_left_behind(environment: &FileEnvironment) -> DoctorFinding {
     let fix = with_key(environment, "wal_left_behind", sql, "moves it into the file");
     DoctorFinding::new("wal_left_behind", what, fix)
         .fix(sql)
-        .evidence(format!("a WAL of {}, and no process has the file open", format_bytes(wal)))
+        .evidence(format!("a WAL of {}, and no process has the file open", DecimalBytes(wal)))
         .field("wal_bytes", wal)
         .cost("Who copies the file without its -wal loses what was committed into that.")
 }
@@ -110,9 +110,9 @@ fn check_wal(environment: &FileEnvironment, log: &mut CheckResults) {
     let (frames, copied) = (index.frames_count, index.copied_count);
     let state = format!(
         "a WAL of {}; {} of its {} pages are copied into the file",
-        format_bytes(wal.bytes),
-        format_count(copied.into()),
-        format_count(frames.into())
+        DecimalBytes(wal.bytes),
+        HumanCount(copied.into()),
+        HumanCount(frames.into())
     );
     let mut is_pinned = false;
     for held in &environment.watch.held {
@@ -139,7 +139,7 @@ fn wal_pinned(environment: &FileEnvironment, process: &ProcessInfo, behind: u32)
     DoctorFinding::new("wal_pinned", format!("{who} reads an old state, and the WAL grows"), fix)
         .evidence(format!(
             "its snapshot is {} pages old, and stayed so for {seconds:.1} s",
-            format_count(behind.into())
+            HumanCount(behind.into())
         ))
         .field("process", json!(process))
         .field("behind_pages", behind)
@@ -158,5 +158,5 @@ fn wal_large(is_copied: bool, wal_bytes: u64) -> DoctorFinding {
     DoctorFinding::new("wal_large", what, Fix::Advice(fix.to_owned()))
         .field("wal_bytes", wal_bytes)
         .field("is_copied", is_copied)
-        .cost(format!("{} of disk, and longer lookups in its index", format_bytes(wal_bytes)))
+        .cost(format!("{} of disk, and longer lookups in its index", DecimalBytes(wal_bytes)))
 }

@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
+use engine::clock;
+use indicatif::DecimalBytes;
 use rusqlite::Connection;
 use rusqlite::types::Value;
+use sqlite_schema::{ColumnKind, TableSchema};
 
 use crate::file::btree_sample::{SampledRow, TreeSample};
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::file::record::RecordField;
-use crate::file::schema::{TableSchema, quote_identifier};
-use crate::format::{format_bytes, format_estimate, format_percent, round_to_u64, to_f64};
+use crate::file::schema::quote_if_needed;
+use crate::format::{format_estimate, format_percent, round_to_u64, to_f64};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
-use crate::time_limit;
 
 /// What a column may hold, on average, to be called small.
 const SMALL_BYTES_MAX: f64 = 64.0;
@@ -37,7 +39,7 @@ struct StoredColumn<'a> {
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     let page_bytes = f64::from(subject.header.page_size);
     for table in subject.user_tables() {
-        let Some(sample) = subject.sample_of(table.root) else { continue };
+        let Some(sample) = subject.sample_of(&table.name) else { continue };
         if sample.pages() * page_bytes >= BYTES_MIN && table.has_rowid {
             check_order(subject, table, sample, log)?;
         }
@@ -89,7 +91,7 @@ fn check_order(
         format!(
             "{} of {}",
             stored[*index].name,
-            format_bytes(round_to_u64(stored[*index].mean_bytes))
+            DecimalBytes(round_to_u64(stored[*index].mean_bytes))
         )
     });
     let mut finding = DoctorFinding::new(
@@ -136,7 +138,7 @@ fn cost(table: &TableSchema, pages: f64, measured: Option<&ReadCost>) -> String 
 
 /// The columns as rows store them, with the mean size in the sample.
 fn stored<'a>(table: &'a TableSchema, sample: &TreeSample) -> Vec<StoredColumn<'a>> {
-    let columns = table.columns.iter().filter(|column| !column.is_virtual);
+    let columns = table.columns.iter().filter(|column| column.kind != ColumnKind::GeneratedVirtual);
     let mut stored: Vec<StoredColumn<'_>> =
         columns.map(|column| StoredColumn { name: &column.name, mean_bytes: 0.0 }).collect();
     let weights: f64 = sample.rows().map(|row| row.weight).sum();
@@ -149,17 +151,17 @@ fn stored<'a>(table: &'a TableSchema, sample: &TreeSample) -> Vec<StoredColumn<'
 }
 
 fn fix_sql(table: &TableSchema, large: &[&str]) -> String {
-    let (name, key) = (&table.name, table.rowid_column().map_or("rowid", |column| &column.name));
-    let columns: Vec<String> = large.iter().map(|column| quote_identifier(column)).collect();
+    let (name, key) = (&table.name, table.rowid_alias().map_or("rowid", |column| &column.name));
+    let columns: Vec<String> = large.iter().map(|column| quote_if_needed(column)).collect();
     format!(
         "Make {name} anew with {0} as its last columns \
          (https://sqlite.org/lang_altertable.html#otheralter); or keep them in a table of their own: \
          CREATE TABLE {1} ({2} INTEGER PRIMARY KEY REFERENCES {3}, {0}), INSERT INTO {1} SELECT \
          {2}, {0} FROM {3}, and drop them from {3} when the program no longer reads them there.",
         columns.join(", "),
-        quote_identifier(&format!("{name}_content")),
-        quote_identifier(key),
-        quote_identifier(name)
+        quote_if_needed(&format!("{name}_content")),
+        quote_if_needed(key),
+        quote_if_needed(name)
     )
 }
 
@@ -178,7 +180,7 @@ fn measure(
     column: &str,
     small: &[&str],
 ) -> Result<Option<ReadCost>, CheckError> {
-    let stored = table.columns.iter().filter(|column| !column.is_virtual);
+    let stored = table.columns.iter().filter(|column| column.kind != ColumnKind::GeneratedVirtual);
     let names: Vec<&str> = stored.map(|column| column.name.as_str()).collect();
     let is_small = |name: &&&str| small.contains(*name);
     let mut first: Vec<&str> = names.iter().filter(is_small).copied().collect();
@@ -190,7 +192,7 @@ fn measure(
         return Ok(None);
     }
     let list = |names: &[&str]| {
-        names.iter().map(|name| quote_identifier(name)).collect::<Vec<_>>().join(", ")
+        names.iter().map(|name| quote_if_needed(name)).collect::<Vec<_>>().join(", ")
     };
     copy.execute_batch(&format!(
         "CREATE TABLE small_first ({0}); INSERT INTO small_first SELECT {0} FROM as_is",
@@ -200,10 +202,10 @@ fn measure(
     for _ in 0..MEASURED_ROUNDS {
         for (name, times) in ["as_is", "small_first"].iter().zip(&mut times) {
             let mut scan = copy
-                .prepare_cached(&format!("SELECT max({}) FROM {name}", quote_identifier(column)))?;
-            let started = time_limit::now();
+                .prepare_cached(&format!("SELECT max({}) FROM {name}", quote_if_needed(column)))?;
+            let started = clock::now();
             scan.query_row([], |_| Ok(()))?;
-            times.push((time_limit::now() - started).as_secs_f64());
+            times.push((clock::now() - started).as_secs_f64());
         }
     }
     let [as_is_us, small_first_us] = times.map(|mut times| {
@@ -221,13 +223,12 @@ fn copy_rows(
     copy: &Connection,
     names: &[&str],
 ) -> Result<usize, CheckError> {
-    let columns: Vec<String> = names.iter().map(|name| quote_identifier(name)).collect();
+    let columns: Vec<String> = names.iter().map(|name| quote_if_needed(name)).collect();
     let columns = columns.join(", ");
     copy.execute_batch(&format!("CREATE TABLE as_is ({columns})"))?;
     let marks = vec!["?"; names.len()].join(", ");
     let mut insert = copy.prepare(&format!("INSERT INTO as_is VALUES ({marks})"))?;
-    let select =
-        format!("SELECT {columns} FROM {} WHERE rowid = ?1", quote_identifier(&table.name));
+    let select = format!("SELECT {columns} FROM {} WHERE rowid = ?1", quote_if_needed(&table.name));
     let mut select = subject.db.prepare(&select)?;
     let (mut copied, mut size) = (0, 0);
     let stride = (sample.rows().count() / MEASURED_ROWS_MAX).max(1);
@@ -256,9 +257,9 @@ fn copy_rows(
 fn check_fill(subject: &OpenedFile, log: &mut CheckResults) {
     let page_bytes = f64::from(subject.header.page_size);
     for table in subject.user_tables() {
-        let indexes = table.indexes.iter().map(|index| (index.name.as_str(), index.root));
-        for (name, root) in indexes.chain([(table.name.as_str(), table.root)]) {
-            let Some(sample) = subject.sample_of(root) else { continue };
+        let indexes = table.indexes.iter().map(|index| &index.name);
+        for name in indexes.chain([&table.name]) {
+            let Some(sample) = subject.sample_of(name) else { continue };
             let size = sample.leaves() * page_bytes;
             if size >= BYTES_MIN && sample.fill() < FILL_MIN {
                 log.add(pages_half_empty(name, sample, size));
@@ -280,7 +281,7 @@ fn pages_half_empty(name: &str, sample: &TreeSample, size: f64) -> DoctorFinding
         .field("leaves_estimated", sample.leaves().round())
         .cost(format!(
             "About {} of {} read and cached for nothing",
-            format_bytes(round_to_u64(size * (1.0 - sample.fill()))),
-            format_bytes(round_to_u64(size))
+            DecimalBytes(round_to_u64(size * (1.0 - sample.fill()))),
+            DecimalBytes(round_to_u64(size))
         ))
 }

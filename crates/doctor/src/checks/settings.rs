@@ -1,10 +1,10 @@
 //! What was chosen, or left, when the file was made.
 
 use engine::Cipher;
+use indicatif::{DecimalBytes, HumanCount};
 
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
-use crate::format::{format_bytes, format_count};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -80,12 +80,12 @@ fn check_page_size(subject: &OpenedFile, log: &mut CheckResults) {
     if subject.header.is_wal {
         fix = format!("PRAGMA journal_mode = DELETE;\n{fix}\nPRAGMA journal_mode = WAL;");
     }
-    let pages = format_count(subject.pages_count());
+    let pages = HumanCount(subject.pages_count());
     let finding =
         DoctorFinding::new("page_size_small", format!("pages of {size} bytes"), Fix::Sql(fix))
             .evidence(format!(
                 "{pages} pages of {size} bytes, {}",
-                format_bytes(subject.pages_bytes())
+                DecimalBytes(subject.pages_bytes())
             ))
             .field("page_bytes", size)
             .cost("Deeper trees and more calls for the same rows.");

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use sqlite_schema::{IndexOrigin, IndexSchema, TableSchema};
+
 use super::{foreign_keys, indexes};
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
-use crate::file::schema::{IndexOrigin, IndexSchema, TableSchema, quote_identifier};
+use crate::file::schema::quote_if_needed;
 use crate::format::format_estimate;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
@@ -24,7 +26,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     let known = read_statistics(subject)?;
     let mut without = Vec::new();
     for table in subject.user_tables() {
-        let Some(sample) = subject.sample_of(table.root) else { continue };
+        let Some(sample) = subject.sample_of(&table.name) else { continue };
         let entries = sample.entries();
         let is_large = entries >= ROWS_MIN;
         let of_table = table.indexes.iter().find_map(|index| known.get(&index.name));
@@ -93,7 +95,7 @@ fn statistics_absent(tables: &[(&TableSchema, f64)]) -> DoctorFinding {
 }
 
 fn statistics_stale(table: &TableSchema, entries: f64, error: f64, rows: f64) -> DoctorFinding {
-    let fix = Fix::Sql(format!("ANALYZE {};", quote_identifier(&table.name)));
+    let fix = Fix::Sql(format!("ANALYZE {};", quote_if_needed(&table.name)));
     let what = format!("the statistics of {} are of another time", table.name);
     let margin = if error > 0.0 { format!(", ± {:.0} %", 200.0 * error) } else { String::new() };
     DoctorFinding::new("statistics_stale", what, fix)

@@ -11,10 +11,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use engine::{clock, side_file_path};
+
 use super::processes::{self, OpenProcesses};
 use super::sqlite_locks::{self, HeldLock, LockedInode, SqliteLock};
 use super::temp_dirs::TempDirVariables;
-use super::wal::{WalFileInfo, WalIndex, companion_path, read_prefix};
+use super::wal::{WalFileInfo, WalIndex, read_prefix};
 use crate::error::{Error, Result, io};
 use crate::file::database_header::{DatabaseHeader, HEADER_SIZE};
 use crate::time_limit::{self, ExaminationBudget};
@@ -125,7 +127,7 @@ impl FileEnvironment {
             stamp,
             header,
             wal: WalFileInfo::read(&path),
-            has_shm: companion_path(&path, "-shm").exists(),
+            has_shm: side_file_path(&path, "-shm").exists(),
             journal,
             users,
             watch,
@@ -186,14 +188,14 @@ fn other_names(path: &Path, metadata: &Metadata) -> Vec<OtherName> {
     let has_content = |path: &Path| path.metadata().is_ok_and(|it| it.is_file() && it.len() > 0);
     let name = |path: PathBuf| {
         let has_journal =
-            ["-journal", "-wal"].iter().any(|it| has_content(&companion_path(&path, it)));
+            ["-journal", "-wal"].iter().any(|it| has_content(&side_file_path(&path, it)));
         OtherName { path, has_journal }
     };
     others.map(name).collect()
 }
 
 fn irregular(path: &Path) -> Vec<PathBuf> {
-    let companions = ["-journal", "-wal", "-shm"].map(|suffix| companion_path(path, suffix));
+    let companions = ["-journal", "-wal", "-shm"].map(|suffix| side_file_path(path, suffix));
     let is_irregular = |path: &PathBuf| path.metadata().is_ok_and(|it| !it.is_file());
     companions.into_iter().filter(is_irregular).collect()
 }
@@ -208,7 +210,7 @@ impl FileStamp {
 impl RollbackJournal {
     /// SQLite takes a journal for alive whose first byte is not 0.
     fn read(database: &Path) -> Option<Self> {
-        let path = companion_path(database, "-journal");
+        let path = side_file_path(database, "-journal");
         let bytes = path.metadata().ok().filter(Metadata::is_file)?.len();
         let start = read_prefix(&path, 1).unwrap_or_default();
         Some(Self { bytes, has_header: start.first().is_some_and(|byte| *byte != 0) })
@@ -219,18 +221,18 @@ impl LockWatch {
     /// Looks once; where a lock is held, again and again, until it is let go or the time is over.
     fn observe(path: &Path, users: &OpenProcesses, time: Duration) -> Self {
         let Some(main) = LockedInode::from_path(path) else { return Self::default() };
-        let shm = || LockedInode::from_path(&companion_path(path, "-shm"));
+        let shm = || LockedInode::from_path(&side_file_path(path, "-shm"));
         let users: Vec<i32> = users.processes.iter().map(|process| process.pid).collect();
         let look = || sqlite_locks::held_locks(main, shm(), &users);
         let state = || (WalIndex::read(path), FileStamp::read(path).ok());
-        let (started, first) = (time_limit::now(), state());
+        let (started, first) = (clock::now(), state());
         let mut watch = Self {
             held: (0..READS_PER_LOOK).flat_map(|_| look()).collect(),
             observations_count: 1,
             nothing_committed: true,
             ..Self::default()
         };
-        while !watch.held.is_empty() && time_limit::now() - started < time {
+        while !watch.held.is_empty() && clock::now() - started < time {
             time_limit::pause(WATCH_INTERVAL);
             // The kernel gives the list in parts, and skips lines when it changes between them.
             let mut later = look();
@@ -243,7 +245,7 @@ impl LockWatch {
             watch.observations_count += 1;
         }
         let last = state();
-        watch.time = time_limit::now() - started;
+        watch.time = clock::now() - started;
         watch.nothing_committed = match (&first.0, &last.0) {
             (Some(first), Some(last)) => first.change == last.change,
             _ => first.1 == last.1,
@@ -261,7 +263,7 @@ impl LockWatch {
 }
 
 /// File systems on which locks go over a network, or through a layer that often has none.
-pub(crate) fn is_network(kind: &str) -> bool {
+fn is_network(kind: &str) -> bool {
     const NETWORKS: &[&str] = &[
         "9p",
         "afs",

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
+use engine::side_file_path;
 use serde::Serialize;
 
 use super::processes::{ProcessInfo, processes_with_open};
@@ -35,9 +36,7 @@ impl fmt::Display for FileHolder {
 /// All processes but this one that have the database or its `-shm` file open. Of other users', and of
 /// those that hide their memory (as `warren serve`), all but root see those that have locks.
 pub fn file_holders(database: &Path) -> Vec<FileHolder> {
-    let mut shm = database.as_os_str().to_owned();
-    shm.push("-shm");
-    let shm = Path::new(&shm);
+    let shm = &side_file_path(database, "-shm");
     let mut processes = processes_with_open(database).processes;
     processes.extend(processes_with_open(shm).processes);
     processes.sort_by_key(|process| process.pid);

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, process};
 
+use engine::side_file_path;
 use serde::Serialize;
 
 use crate::time_limit::pause;
@@ -98,10 +99,9 @@ pub(crate) fn processes_with_open(file: &Path) -> OpenProcesses {
 
 /// Linux adds a word to the name of what was deleted.
 fn deleted_wal(process: &ProcessInfo, file: &Path) -> Option<DeletedWal> {
-    let mut name = file.as_os_str().to_owned();
-    name.push("-wal (deleted)");
+    let name = side_file_path(file, "-wal (deleted)");
     let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).ok()?;
-    let is_it = |entry: &fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|it| it == *name);
+    let is_it = |entry: &fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|it| it == name);
     let found = descriptors.flatten().find(is_it)?;
     let descriptor = found.file_name().to_str()?.parse().ok()?;
     Some(DeletedWal { process: process.clone(), descriptor })

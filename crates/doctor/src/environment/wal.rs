@@ -9,15 +9,16 @@ use std::collections::HashSet;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
+use engine::side_file_path;
 use rustix::fs::OFlags;
 
 use crate::file::database_header::u32_at;
 
 /// Read marks in an index.
-pub(crate) const MARKS_COUNT: usize = 5;
+const MARKS_COUNT: usize = 5;
 /// A mark that nobody has set.
 const MARK_UNUSED: u32 = 0xffff_ffff;
 /// Two copies of the index's header, then what checkpoints and readers share.
@@ -34,7 +35,7 @@ pub(crate) struct WalFileInfo {
 
 impl WalFileInfo {
     pub(crate) fn read(database: &Path) -> Option<Self> {
-        let path = companion_path(database, "-wal");
+        let path = side_file_path(database, "-wal");
         let metadata = path.metadata().ok().filter(Metadata::is_file)?;
         let header = read_prefix(&path, 32).unwrap_or_default();
         let is_wal = u32_at(&header, 0).is_some_and(|magic| magic & !1 == 0x377f_0682);
@@ -52,7 +53,7 @@ const FRAME_HEADER_SIZE: usize = 24;
 /// What the WAL beside a database has committed: how many pages the database then had, and which of
 /// them are in the WAL. `None` if it has committed nothing.
 pub(crate) fn committed(database: &Path) -> Option<(u32, HashSet<u32>)> {
-    let file = open_regular(&companion_path(database, "-wal"))?;
+    let file = open_regular(&side_file_path(database, "-wal"))?;
     let read = |offset: u64| {
         let mut bytes = [0; FRAME_HEADER_SIZE];
         file.read_exact_at(&mut bytes, offset).ok()?;
@@ -92,7 +93,7 @@ pub(crate) struct WalIndex {
 
 impl WalIndex {
     pub(crate) fn read(database: &Path) -> Option<Self> {
-        Self::parse(&read_prefix(&companion_path(database, "-shm"), INDEX_SIZE)?)
+        Self::parse(&read_prefix(&side_file_path(database, "-shm"), INDEX_SIZE)?)
     }
 
     /// In the byte order of the machine that wrote it, which is this one.
@@ -117,13 +118,6 @@ impl WalIndex {
     pub(crate) fn mark(&self, index: u8) -> Option<u32> {
         self.marks.get(usize::from(index)).copied().filter(|mark| *mark != MARK_UNUSED)
     }
-}
-
-/// `a.db-wal` of `a.db`.
-pub(crate) fn companion_path(database: &Path, suffix: &str) -> PathBuf {
-    let mut path = database.as_os_str().to_owned();
-    path.push(suffix);
-    path.into()
 }
 
 /// Up to so many bytes from the start of a regular file. Of a pipe, whose opening would wait for a

@@ -13,11 +13,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use engine::{clock, side_file_path};
 use serde::Serialize;
 
 use super::processes::{ProcessInfo, processes_with_open};
 use super::sqlite_locks::{HeldLock, LockedInode, SqliteLock, held_locks};
-use super::wal::{WalIndex, companion_path, read_prefix};
+use super::wal::{WalIndex, read_prefix};
 use crate::error::{Result, io};
 use crate::file::database_header::{MAGIC, u32_at};
 use crate::format::{ratio, to_f64};
@@ -82,7 +83,7 @@ impl FileWatcher {
 
     /// Watches for so long.
     pub fn observe(&mut self, time: Duration) -> Result<WatchInterval> {
-        let started = time_limit::now();
+        let started = clock::now();
         let processes = processes_with_open(&self.path).processes;
         let pids: Vec<i32> = processes.iter().map(|process| process.pid).collect();
         let (mut looks, mut writing, mut seen) = (0_u64, 0_u64, BTreeMap::new());
@@ -107,7 +108,7 @@ impl FileWatcher {
             time_limit::pause(left.min(LOOK));
         }
         let metadata = fs::metadata(&self.path).map_err(io(&self.path))?;
-        let wal = fs::metadata(companion_path(&self.path, "-wal")).ok();
+        let wal = fs::metadata(side_file_path(&self.path, "-wal")).ok();
         let index = WalIndex::read(&self.path);
         let commits = commits(&self.path);
         let commits_count = commits.zip(self.commits).map(|(now, then)| now.wrapping_sub(then));
@@ -131,7 +132,7 @@ impl FileWatcher {
 
     /// The locks at this moment; notes since when snapshots are held.
     fn update_locks(&mut self, pids: &[i32]) -> BTreeSet<HeldLock> {
-        let shm = LockedInode::from_path(&companion_path(&self.path, "-shm"));
+        let shm = LockedInode::from_path(&side_file_path(&self.path, "-shm"));
         let locks = LockedInode::from_path(&self.path)
             .map(|main| held_locks(main, shm, pids))
             .unwrap_or_default();
@@ -141,7 +142,7 @@ impl FileWatcher {
             .map(|held| (held.pid, held.lock))
             .collect();
         self.reading.retain(|held, _| reading.contains(held));
-        let now = time_limit::now();
+        let now = clock::now();
         for held in reading {
             self.reading.entry(held).or_insert(now);
         }

@@ -125,7 +125,7 @@ impl BtreePage {
     }
 
     /// Bytes that hold nothing: between pointers and cells, in freed cells, in fragments.
-    pub(crate) fn free_size(&self) -> Result<usize, MalformedPage> {
+    fn free_size(&self) -> Result<usize, MalformedPage> {
         let wrong = || self.malformed("a wrong list of free blocks");
         let at = |offset| u16_at(&self.bytes, offset).map(usize::from).ok_or_else(wrong);
         let content = match at(self.start + 5)? {

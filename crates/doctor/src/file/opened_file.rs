@@ -21,13 +21,14 @@ use std::time::Duration;
 
 use engine::{Cipher, FileEncryption, ReadOnlyMode};
 use rusqlite::{Connection, OptionalExtension};
+use sqlite_schema::{ForeignKeySchema, TableSchema};
 
 use super::btree_page::{BtreePage, MalformedPage};
 use super::btree_sample::{SampleRng, TreeSample};
 use super::check_error::CheckError;
 use super::database_header::{DatabaseHeader, version_text};
 use super::opening::{how, open, why_closed};
-use super::schema::{self, DatabaseSchema, TableSchema};
+use super::schema::{self, DatabaseSchema};
 use super::unreadable;
 use crate::environment::file_environment::FileEnvironment;
 use crate::error::{Error, Result, sqlite};
@@ -218,11 +219,25 @@ impl OpenedFile {
 
     /// Tables of the user's own, not of SQLite's or of a virtual table's.
     pub(crate) fn user_tables(&self) -> impl Iterator<Item = &TableSchema> {
-        self.schema.tables.iter().filter(|table| !table.is_internal)
+        self.schema.tables.iter().filter(|table| !table.is_internal())
     }
 
-    /// What is known of a tree that a sample reached.
-    pub(crate) fn sample_of(&self, root: u32) -> Option<&TreeSample> {
+    /// The foreign keys of a table.
+    pub(crate) fn foreign_keys(
+        &self,
+        table: &TableSchema,
+    ) -> rusqlite::Result<Vec<ForeignKeySchema>> {
+        self.grant_time(Duration::MAX);
+        sqlite_schema::foreign_keys(&self.db, &table.name)
+    }
+
+    /// What is known of the tree of a table or an index, if a sample reached it.
+    pub(crate) fn sample_of(&self, name: &str) -> Option<&TreeSample> {
+        self.sample_at(self.schema.root_of(name)?)
+    }
+
+    /// The same, by its root page.
+    pub(crate) fn sample_at(&self, root: u32) -> Option<&TreeSample> {
         self.samples.get(&root).filter(|sample| sample.leaves_seen() > 0)
     }
 
@@ -253,7 +268,8 @@ impl OpenedFile {
 
     /// Trees in two rounds, so that none of many is left out for the sake of one.
     fn sample(&mut self, log: &mut CheckResults) {
-        let roots: Vec<u32> = self.schema.tables.iter().flat_map(TableSchema::roots).collect();
+        let tables = self.schema.tables.iter();
+        let roots: Vec<u32> = tables.flat_map(|table| self.schema.roots_of(table)).collect();
         let end = self.time_limit.elapsed() + self.time_limit.remaining() / SAMPLE_SHARE;
         let mut random = SampleRng::from_seed(0);
         for ways in [PATHS_FIRST, PATHS_MAX] {

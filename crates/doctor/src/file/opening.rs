@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use engine::{Cipher, FileEncryption, ReadOnlyMode};
+use indicatif::DecimalBytes;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::environment::file_environment::FileEnvironment;
 use crate::error::{Error, Result, sqlite};
-use crate::format::{format_bytes, round_to_u64};
+use crate::format::round_to_u64;
 use crate::time_limit::ExaminationBudget;
 
 /// How long we wait for somebody else's lock.
@@ -37,7 +38,7 @@ pub(crate) fn why_closed(
     let unread = environment.recovery_bytes();
     let is_long = !environment.may_be_in_use() && unread > readable;
     is_long.then(|| {
-        format!("{} of journal or WAL take too long to read, raise --budget", format_bytes(unread))
+        format!("{} of journal or WAL take too long to read, raise --budget", DecimalBytes(unread))
     })
 }
 

@@ -9,7 +9,8 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use crate::environment::wal::companion_path;
+use engine::{remove_if_there, side_file_path};
+
 use crate::error::{Error, Result, io};
 
 /// What belongs to a database. Its `-shm` file is made anew.
@@ -24,7 +25,7 @@ pub(crate) fn save(path: &Path) -> Result<PathBuf> {
     check_room(path)?;
     DirBuilder::new().mode(0o700).create(&folder).map_err(io(&folder))?;
     let copied = SUFFIXES.iter().try_for_each(|suffix| {
-        let (from, to) = (companion_path(path, suffix), in_folder(path, &folder, suffix));
+        let (from, to) = (side_file_path(path, suffix), in_folder(path, &folder, suffix));
         if from.exists() { copy(&from, &to).map_err(io(&from)) } else { Ok(()) }
     });
     if copied.is_err() {
@@ -36,16 +37,10 @@ pub(crate) fn save(path: &Path) -> Result<PathBuf> {
 /// Puts the copy in the file's place, and removes the folder.
 pub(crate) fn restore(path: &Path, folder: &Path) -> Result<()> {
     for suffix in ["-wal", "-journal", "-shm"] {
-        let companion = companion_path(path, suffix);
-        match fs::remove_file(&companion) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(io(&companion)(error));
-            }
-            _ => {}
-        }
+        remove_if_there(&side_file_path(path, suffix))?;
     }
     for suffix in SUFFIXES {
-        let (from, to) = (in_folder(path, folder, suffix), companion_path(path, suffix));
+        let (from, to) = (in_folder(path, folder, suffix), side_file_path(path, suffix));
         if from.exists() {
             copy(&from, &to).map_err(io(&to))?;
         }
@@ -61,18 +56,18 @@ pub(crate) fn newest(path: &Path) -> Result<PathBuf> {
 }
 
 fn folder(path: &Path, number: u32) -> PathBuf {
-    companion_path(path, &format!(".undo-{number}"))
+    side_file_path(path, &format!(".undo-{number}"))
 }
 
 fn in_folder(path: &Path, folder: &Path, suffix: &str) -> PathBuf {
-    let name = companion_path(path, suffix);
+    let name = side_file_path(path, suffix);
     folder.join(name.file_name().unwrap_or_default())
 }
 
 fn check_room(path: &Path) -> Result<()> {
     let sizes = SUFFIXES
         .iter()
-        .map(|suffix| companion_path(path, suffix).metadata().map_or(0, |it| it.len()));
+        .map(|suffix| side_file_path(path, suffix).metadata().map_or(0, |it| it.len()));
     let needed: u64 = sizes.sum();
     let stat = rustix::fs::statvfs(path).map_err(|error| io(path)(error.into()))?;
     let free = stat.f_bavail * stat.f_frsize;

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::{Error, Result, io};
-use crate::system::side_files::with_suffix;
+use crate::system::side_files::side_file_path;
 
 const WAL_HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
@@ -24,7 +24,7 @@ pub(super) fn read_wal_header(database: &Path, wal: &File) -> Result<Option<WalH
     match wal.read_exact_at(&mut header, 0) {
         Ok(()) => Ok(Some(header)),
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(io(&with_suffix(database, "-wal"))(error)),
+        Err(error) => Err(io(&side_file_path(database, "-wal"))(error)),
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn read_frames<E: From<Error>>(
     wal: &File,
     mut on_frame: impl FnMut(u64) -> Result<(), E>,
 ) -> Result<CommittedFrames, E> {
-    let path = with_suffix(database, "-wal");
+    let path = side_file_path(database, "-wal");
     let Some(header) = read_wal_header(database, wal)? else {
         return Ok(CommittedFrames::default());
     };

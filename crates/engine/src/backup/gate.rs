@@ -22,7 +22,7 @@ use super::heartbeat;
 use crate::error::{Result, io};
 use crate::system::clock;
 use crate::system::directory_lock::is_unsupported;
-use crate::system::side_files::with_suffix;
+use crate::system::side_files::side_file_path;
 
 /// A copy without a heartbeat for so long is ignored.
 const STALLED_AFTER: Duration = Duration::from_secs(30);
@@ -162,7 +162,7 @@ impl Drop for CheckpointGuard {
 /// Opens the WAL and closes its gate, until the file is dropped; waits for a checkpoint that is
 /// under way. `None` if there is no WAL.
 pub(super) fn lock_for_copy(database: &Path) -> Result<Option<File>> {
-    let path = with_suffix(database, "-wal");
+    let path = side_file_path(database, "-wal");
     let wal = match File::open(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         wal => wal.map_err(io(&path))?,
@@ -199,13 +199,13 @@ mod tests {
         fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             let database = directory.path().join("a.db");
-            fs::write(with_suffix(&database, "-wal"), "").unwrap();
+            fs::write(side_file_path(&database, "-wal"), "").unwrap();
             Self { _directory: directory, database }
         }
 
         fn wal_lock(&self, stalled_after: Duration) -> Arc<WalLock> {
             let wal =
-                File::options().read(true).write(true).open(with_suffix(&self.database, "-wal"));
+                File::options().read(true).write(true).open(side_file_path(&self.database, "-wal"));
             WalLock::with_patience(&self.database, Arc::new(wal.unwrap()), stalled_after)
         }
 
@@ -225,7 +225,9 @@ mod tests {
         drop(other);
         let passes =
             (gate.try_lock_for_checkpoint().unwrap(), gate.try_lock_for_checkpoint().unwrap());
-        assert!(File::open(with_suffix(&rig.database, "-wal")).unwrap().try_lock_shared().is_err());
+        assert!(
+            File::open(side_file_path(&rig.database, "-wal")).unwrap().try_lock_shared().is_err()
+        );
         drop(passes);
         drop(rig.begin_copy());
         assert_eq!(gate.stalled_copy(), None);
@@ -254,7 +256,7 @@ mod tests {
         let gate = rig.wal_lock(Duration::ZERO);
         let _copy = rig.begin_copy();
         let mut heartbeat = CopyHeartbeat::begin(&rig.database, "a test");
-        let file = with_suffix(&rig.database, HEARTBEAT_SUFFIX);
+        let file = side_file_path(&rig.database, HEARTBEAT_SUFFIX);
         for second in 1..5 {
             heartbeat.beat();
             // As if a second had passed.
@@ -273,7 +275,7 @@ mod tests {
     #[test]
     fn what_a_heartbeat_says_is_not_believed_blindly() {
         let rig = GateFixture::new();
-        let file = with_suffix(&rig.database, HEARTBEAT_SUFFIX);
+        let file = side_file_path(&rig.database, HEARTBEAT_SUFFIX);
         assert_eq!(&*heartbeat::copier_of(&rig.database), "an unknown process");
         for text in ["", "\n", "\u{1b}[2J\n", "\u{fffd}\0\n"] {
             fs::write(&file, text).unwrap();

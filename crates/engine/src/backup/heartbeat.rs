@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
-use crate::system::side_files::{HEARTBEAT_SUFFIX, open_regular, remove_if_there, with_suffix};
+use crate::system::side_files::{HEARTBEAT_SUFFIX, open_regular, remove_if_there, side_file_path};
 
 /// More of the file is not read.
 const TEXT_BYTES_MAX: u64 = 256;
@@ -46,7 +46,7 @@ impl<'a> CopyHeartbeat<'a> {
 
     fn write(&self) -> std::io::Result<()> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let path = with_suffix(self.database, HEARTBEAT_SUFFIX);
+        let path = side_file_path(self.database, HEARTBEAT_SUFFIX);
         let mut options = File::options();
         // By its name each time: another copy of the same database may have removed it.
         let options = options.write(true).create(true).truncate(true).mode(0o600);
@@ -65,20 +65,20 @@ impl Drop for CopyHeartbeat<'_> {
 
 /// Removes what a copy that was killed has left. One that goes on writes it again.
 pub(crate) fn remove_heartbeat(database: &Path) {
-    if let Err(error) = remove_if_there(&with_suffix(database, HEARTBEAT_SUFFIX)) {
+    if let Err(error) = remove_if_there(&side_file_path(database, HEARTBEAT_SUFFIX)) {
         tracing::debug!(%error, "removing a heartbeat");
     }
 }
 
 /// When a copy of this database was last seen to go on, by the clock of the file system.
 pub(super) fn time_of_last(database: &Path) -> Option<SystemTime> {
-    with_suffix(database, HEARTBEAT_SUFFIX).symlink_metadata().ok()?.modified().ok()
+    side_file_path(database, HEARTBEAT_SUFFIX).symlink_metadata().ok()?.modified().ok()
 }
 
 /// The command and the process that copy this database, as the last heartbeat says.
 pub(super) fn copier_of(database: &Path) -> Arc<str> {
     let mut text = String::new();
-    let read = open_regular(&with_suffix(database, HEARTBEAT_SUFFIX))
+    let read = open_regular(&side_file_path(database, HEARTBEAT_SUFFIX))
         .and_then(|file| file.take(TEXT_BYTES_MAX).read_to_string(&mut text));
     let line = text.lines().next().unwrap_or_default();
     let is_known = read.is_ok() && !line.is_empty() && !line.contains(char::is_control);

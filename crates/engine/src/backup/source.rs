@@ -11,7 +11,7 @@ use super::frames::{WalHeader, read_wal_header};
 use super::gate::lock_for_copy;
 use crate::error::{Result, io};
 use crate::system::clock;
-use crate::system::side_files::with_suffix;
+use crate::system::side_files::side_file_path;
 
 /// A file system's clock ticks a hundred times a second on Linux, or more often. A file that was
 /// left alone for two ticks gets another time with its next change.
@@ -53,7 +53,7 @@ impl<'a> CopySource<'a> {
     /// Whether all that was read since the beginning is of one state: neither file was replaced,
     /// and what was committed is still where it was.
     pub(super) fn is_unchanged(&self) -> Result<bool> {
-        let wal_path = with_suffix(self.path, "-wal");
+        let wal_path = side_file_path(self.path, "-wal");
         let (Some(file), wal) = (metadata(self.path)?, metadata(&wal_path)?) else {
             return Ok(false);
         };

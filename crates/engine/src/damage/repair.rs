@@ -24,8 +24,9 @@ use crate::open::profile::Profile;
 use crate::open::{self, FileEncryption};
 use crate::readers::SNAPSHOT_AGE_MAX;
 use crate::system::clock;
-use crate::system::directory_lock::{DirectoryLock, sync_directory};
-use crate::system::side_files::{DAMAGED_SUFFIX, remove_if_there, with_suffix};
+use crate::system::directory::{directory_of, sync_directory};
+use crate::system::directory_lock::DirectoryLock;
+use crate::system::side_files::{DAMAGED_SUFFIX, remove_if_there, side_file_path};
 
 /// How the file of a database is made anew.
 pub(crate) struct FileRepair<'a> {
@@ -51,7 +52,7 @@ impl FileRepair<'_> {
         self.quarantine()?;
         let made = copy.finish();
         fs::rename(&made, path).map_err(io(path))?;
-        sync_directory(path)?;
+        sync_directory(directory_of(path))?;
         let SalvageReport { rows_count, gaps_count } = salvaged;
         tracing::warn!(
             path = %path.display(), put_aside = %quarantine_path(path).display(), rows_count, gaps_count,
@@ -87,18 +88,18 @@ impl FileRepair<'_> {
             fs::copy(path, &aside).map_err(io(&aside))?;
             fs::File::open(&aside).and_then(|file| file.sync_all()).map_err(io(&aside))?;
         }
-        let wal = with_suffix(path, "-wal");
+        let wal = side_file_path(path, "-wal");
         if wal.exists() {
-            fs::rename(&wal, with_suffix(&aside, "-wal")).map_err(io(&wal))?;
+            fs::rename(&wal, side_file_path(&aside, "-wal")).map_err(io(&wal))?;
         }
-        remove_if_there(&with_suffix(path, "-shm"))?;
-        sync_directory(path)
+        remove_if_there(&side_file_path(path, "-shm"))?;
+        sync_directory(directory_of(path))
     }
 }
 
 /// Where a database's file is put when it is damaged.
 pub fn quarantine_path(path: &Path) -> PathBuf {
-    with_suffix(path, DAMAGED_SUFFIX)
+    side_file_path(path, DAMAGED_SUFFIX)
 }
 
 /// For a file that does not open. [`Error::AlreadyQuarantined`] if a damaged file was quarantined

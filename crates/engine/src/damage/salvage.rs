@@ -13,6 +13,9 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Row, Statement, params_from_iter};
+use sqlite_schema::{
+    ColumnKind, ColumnSchema, TableEntry, TableKind, is_sqlite_name, key_columns, quote_identifier,
+};
 
 use crate::error::{Result, is_damage, sqlite};
 
@@ -68,53 +71,39 @@ fn carry_tables(source: &Connection, target: &Connection) -> Result<SalvageRepor
 
 /// None, if the damaged file's schema cannot be read.
 fn shared_tables(source: &Connection, target: &Connection) -> rusqlite::Result<Vec<SharedTable>> {
-    let sql = "SELECT name, wr FROM pragma_table_list
-               WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
-    let mut statement = target.prepare(sql)?;
-    let tables = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let is_wanted =
+        |table: &TableEntry| table.kind == TableKind::Ordinary && !is_sqlite_name(&table.name);
     let mut shared = Vec::new();
-    for table in tables {
-        let (name, has_no_rowid): (String, bool) = table?;
-        let known = match columns(source, &name) {
+    for table in sqlite_schema::tables(target)?.into_iter().filter(is_wanted) {
+        let TableEntry { name, has_rowid, .. } = table;
+        let known = match stored_columns(source, &name) {
             Err(error) if is_damage(&error) => continue,
             known => known?,
         };
-        let mut columns = columns(target, &name)?;
+        let mut columns = stored_columns(target, &name)?;
         columns.retain(|column| known.iter().any(|known| known.name == column.name));
         if columns.is_empty() {
             continue;
         }
-        let mut key: Vec<_> = columns.iter().filter(|column| column.key_place > 0).collect();
-        key.sort_by_key(|column| column.key_place);
         shared.push(SharedTable {
-            name: quote(&name),
+            name: quote_identifier(&name),
             columns: list(columns.iter()),
             columns_count: columns.len(),
-            key: has_no_rowid.then(|| list(key.into_iter())),
+            key: (!has_rowid).then(|| list(key_columns(&columns).into_iter())),
         });
     }
     Ok(shared)
 }
 
-struct SalvageColumn {
-    name: String,
-    /// In the primary key, from 1; 0 outside of it.
-    key_place: u32,
+/// Those of a table that rows are written to; none, if there is no such table.
+fn stored_columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<ColumnSchema>> {
+    let mut columns = sqlite_schema::columns(db, table)?;
+    columns.retain(|column| column.kind == ColumnKind::Ordinary);
+    Ok(columns)
 }
 
-/// Those of a table that are stored; none, if there is no such table.
-fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<SalvageColumn>> {
-    let mut statement = db.prepare("SELECT name, pk FROM pragma_table_info(?1)")?;
-    let column = |row: &Row<'_>| Ok(SalvageColumn { name: row.get(0)?, key_place: row.get(1)? });
-    statement.query_map([table], column)?.collect()
-}
-
-fn list<'a>(columns: impl Iterator<Item = &'a SalvageColumn>) -> String {
-    columns.map(|column| quote(&column.name)).collect::<Vec<_>>().join(", ")
-}
-
-fn quote(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+fn list<'a>(columns: impl Iterator<Item = &'a ColumnSchema>) -> String {
+    columns.map(|column| quote_identifier(&column.name)).collect::<Vec<_>>().join(", ")
 }
 
 struct RowCopier<'a> {

@@ -22,7 +22,7 @@ use crate::maintenance::{MaintenanceRun, PageCounts, VacuumCapabilities, VacuumP
 use crate::open::profile;
 use crate::readers::SNAPSHOT_AGE_MAX;
 use crate::system::clock;
-use crate::system::side_files::with_suffix;
+use crate::system::side_files::wal_bytes;
 use crate::{checkpoint, open};
 
 /// `https://sqlite.org/lang_analyze.html`: values between 100 and 1000 work well; `optimize` with
@@ -240,7 +240,7 @@ impl Database {
     }
 
     fn truncate_wal(&self, db: &Connection) -> Result<bool> {
-        if with_suffix(&self.path, "-wal").metadata().map_or(0, |metadata| metadata.len()) == 0 {
+        if wal_bytes(&self.path) == 0 {
             return Ok(false);
         }
         let Some(_pass) = self.checkpoint_guard() else { return Ok(false) };

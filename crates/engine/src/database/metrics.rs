@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Database;
 use crate::stats::{DatabaseHealth, DatabaseStats, TransactionCounters};
 use crate::system::clock;
-use crate::system::side_files::with_suffix;
+use crate::system::side_files::wal_bytes;
 
 impl Database {
     /// What it has done so far.
@@ -59,7 +59,7 @@ impl Database {
             page_bytes: pages.bytes_each,
             pages: pages.all,
             free_pages: pages.free,
-            wal_bytes: with_suffix(&self.path, "-wal").metadata().map_or(0, |wal| wal.len()),
+            wal_bytes: wal_bytes(&self.path),
             longest_read: self.readers.longest_read(clock::now()),
             is_poisoned: self.poison.is_set(),
             is_damaged: self.damage.description().is_some(),

@@ -11,7 +11,7 @@
 //!   open, and moved into the file by a checkpoint with its fsyncs.
 //!
 //! # Not here
-//! - The same for what an earlier process has left → `open.rs`. When it is tried →
+//! - The same for what an earlier process has left → `open/writable.rs`. When it is tried →
 //!   `write/poison.rs`. What is done about damage, in the same moment → `repair.rs`.
 
 use std::sync::atomic::Ordering;

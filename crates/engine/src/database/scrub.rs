@@ -55,7 +55,7 @@ impl Database {
             self.repair_if_possible();
             return Ok(());
         }
-        let (pages_count, now_s) = (damage::count_pages(db)?, clock::unix_s());
+        let (pages_count, now_s) = (damage::count_pages(db)?, clock::now_ms() / 1_000);
         let Some(progress) = read_progress(db)? else {
             return self.write_progress(db, ScrubProgress { next_page: 1, time_s: now_s });
         };
@@ -159,7 +159,7 @@ impl Database {
 
     fn pages_due(&self, progress: ScrubProgress, pages_count: u32) -> u32 {
         let period = self.context.scrub_time;
-        damage::pages_due(progress, pages_count, clock::unix_s(), period)
+        damage::pages_due(progress, pages_count, clock::now_ms() / 1_000, period)
     }
 
     /// Left out when a write has come: then more is due the next time.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::system::clock;
-use crate::system::side_files::with_suffix;
+use crate::system::side_files::side_file_path;
 use crate::{
     Database, DatabaseOptions, Databases, Durability, EngineLimits, Error, FileEncryption,
     Migration, WriteFuture,
@@ -110,7 +110,7 @@ fn a_wal_that_was_left_is_moved_into_the_file_before_anything_is_written() {
     // As a killed process leaves them.
     let killed = directory.path().join("killed.db");
     for suffix in ["", "-wal"] {
-        let file = |path: &std::path::Path| with_suffix(path, suffix);
+        let file = |path: &std::path::Path| side_file_path(path, suffix);
         std::fs::copy(file(&path), file(&killed)).unwrap();
     }
     let wal = directory.path().join("killed.db-wal");

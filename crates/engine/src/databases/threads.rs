@@ -37,7 +37,7 @@ pub(super) fn spawn_threads(
     let (timers, scheduler, idle_watcher) =
         (Arc::clone(scheduler), Arc::clone(scheduler), Arc::clone(idle_watcher));
     let timers = spawn("timers".to_owned(), move || run_timers(&timers));
-    let scheduler = spawn("upkeep".to_owned(), move || run_slow_tasks(&scheduler));
+    let scheduler = spawn("maintenance".to_owned(), move || run_slow_tasks(&scheduler));
     let idle_watcher = spawn("idle".to_owned(), move || run_idle(&idle_watcher));
     let workers = (0..workers_count).map(|index| {
         let run_queue = Arc::clone(run_queue);

@@ -25,12 +25,12 @@ use crate::error::{Error, Result, io, sqlite};
 use crate::open::cipher::Cipher;
 use crate::open::profile::{self, Profile};
 use crate::open::{self, FileEncryption};
-use crate::system::directory_lock::directory_of;
+use crate::system::directory::directory_of;
 use crate::system::fs_type::free_bytes;
 use crate::system::scratch;
 use crate::system::side_files::{
     COPY_FILES, COPY_SUFFIX, bytes_with_wal, open_regular, remove_copy, remove_if_there,
-    with_suffix,
+    side_file_path,
 };
 
 /// So many times the size of the file and its WAL must be free on the disk.
@@ -120,7 +120,7 @@ impl CompactCopy {
 
     /// An empty file with the original's owner and permissions.
     fn create(original: &Path, metadata: &Metadata) -> Result<Self> {
-        let path = with_suffix(original, COPY_SUFFIX);
+        let path = side_file_path(original, COPY_SUFFIX);
         let mut options = OpenOptions::new();
         // Kept until the copy is in the list, so that a signal finds it there.
         let mut temporary = scratch::temporary();
@@ -169,7 +169,7 @@ pub(crate) fn remove_abandoned_copy(original: &Path) -> Result<()> {
         tracing::warn!(%error, "no compact copy can be made");
         return Ok(());
     }
-    let path = with_suffix(original, COPY_SUFFIX);
+    let path = side_file_path(original, COPY_SUFFIX);
     let file = match open_regular(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         file => file.map_err(io(&path))?,
@@ -177,7 +177,7 @@ pub(crate) fn remove_abandoned_copy(original: &Path) -> Result<()> {
     if file.try_lock().is_ok() {
         tracing::info!(path = %path.display(), "removing what a killed process has left");
         for suffix in COPY_FILES {
-            remove_if_there(&with_suffix(&path, suffix))?;
+            remove_if_there(&side_file_path(&path, suffix))?;
         }
     }
     Ok(())
@@ -186,8 +186,8 @@ pub(crate) fn remove_abandoned_copy(original: &Path) -> Result<()> {
 /// [`Error::Io`] if something that is not a regular file has a name that a copy would take: a link,
 /// a FIFO, a folder. Warren makes none of these, so somebody else has to remove it.
 pub(crate) fn check_names(original: &Path) -> Result<()> {
-    let copy = with_suffix(original, COPY_SUFFIX);
-    for path in COPY_FILES.map(|suffix| with_suffix(&copy, suffix)) {
+    let copy = side_file_path(original, COPY_SUFFIX);
+    for path in COPY_FILES.map(|suffix| side_file_path(&copy, suffix)) {
         let is_free = match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
             found => found.map_err(io(&path))?.is_file(),

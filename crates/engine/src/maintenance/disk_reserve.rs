@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::error::{Error, Result, io};
-use crate::system::directory_lock::directory_of;
+use crate::system::directory::directory_of;
 use crate::system::fs_type::free_bytes;
 use crate::system::side_files::remove_if_there;
 

@@ -32,8 +32,9 @@ use crate::checkpoint::truncate_wal;
 use crate::error::{Error, Result, io, is_busy, sqlite};
 use crate::open::profile;
 use crate::system::clock;
-use crate::system::directory_lock::{DirectoryLock, sync_directory};
-use crate::system::side_files::{remove_if_there, with_suffix};
+use crate::system::directory::{directory_of, sync_directory};
+use crate::system::directory_lock::DirectoryLock;
+use crate::system::side_files::{remove_if_there, side_file_path};
 
 /// A connection that has its file for itself: no other, in any process, can read it, and in WAL
 /// mode none has it open. Given back when dropped.
@@ -88,13 +89,13 @@ impl<'a> ExclusiveLock<'a> {
         // It has no locks to give back that anybody waits for, and no files that still have names.
         std::mem::forget(self);
         for suffix in ["-wal", "-shm"] {
-            remove_if_there(&with_suffix(&original, suffix))?;
+            remove_if_there(&side_file_path(&original, suffix))?;
         }
         // Before the name changes: the new file must never stand beside the old WAL.
-        sync_directory(&original)?;
+        sync_directory(directory_of(&original))?;
         let made = copy.finish();
         fs::rename(&made, &original).map_err(io(&original))?;
-        sync_directory(&original)
+        sync_directory(directory_of(&original))
     }
 }
 

@@ -208,7 +208,7 @@ impl<'c> DerefMut for StatementGuard<'_, 'c> {
 
 impl std::fmt::Debug for StatementGuard<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Held").field("place", &self.index).finish_non_exhaustive()
+        f.debug_struct("StatementGuard").field("index", &self.index).finish_non_exhaustive()
     }
 }
 

@@ -14,14 +14,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, MAIN_DB};
 
-use super::{
-    FileEncryption, NamedFile, connect_named, find_cipher, has_wal, open_exclusive, unlock,
-};
+use super::{FileEncryption, NamedFile, connect_named, find_cipher, open_exclusive, unlock};
 use crate::checkpoint::truncate_wal;
 use crate::error::{Error, Result, is_busy, sqlite};
 use crate::open::cipher::Cipher;
 use crate::open::profile::{self, Profile};
-use crate::system::directory_lock::sync_directory;
+use crate::system::directory::{directory_of, sync_directory};
+use crate::system::side_files::wal_bytes;
 
 /// A connection that writes, and has shown that it can.
 pub(crate) struct WritableConnection {
@@ -59,7 +58,7 @@ pub(crate) fn open_writable(
     }
     check_writable(path, &connection)?;
     if is_empty {
-        sync_directory(path)?;
+        sync_directory(directory_of(path))?;
     }
     Ok(WritableConnection { connection, cipher, wal_failure })
 }
@@ -82,7 +81,7 @@ pub(crate) fn recover_abandoned_wal(
     encryption: &FileEncryption,
     cipher: Option<Cipher>,
 ) -> Result<WalRecovery> {
-    if !has_wal(path) {
+    if wal_bytes(path) == 0 {
         return Ok(WalRecovery::Recovered);
     }
     let db = open_exclusive(path)?;

@@ -1,17 +1,19 @@
-//! The one place of the engine that reads the time: of the monotonic clock, but for times that are
-//! kept in files.
+//! The clock: the one place of the server's side, of the doctor and of the programs that reads the
+//! time. Crates that must not know it, as `crdt` and `replica`, take it as an argument.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The monotonic clock, for durations.
 #[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
-pub(crate) fn now() -> Instant {
+pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Seconds since 1970, as the system has it; 0 before.
+/// Milliseconds since 1970, as the system has it; 0 before.
 #[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
-pub(crate) fn unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How long ago that was, as the system has it; `None` if it is yet to come.

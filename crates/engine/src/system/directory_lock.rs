@@ -1,5 +1,4 @@
-//! The lock of a directory, against databases that change their files while one is opened; and what
-//! else is asked of a directory.
+//! The lock of a directory, against databases that change their files while one is opened.
 //!
 //! # Not here
 //! - What is done under the lock → `maintenance/replace_file.rs`, `open.rs`.
@@ -10,7 +9,9 @@ use std::thread;
 use std::time::Instant;
 
 use super::clock;
+use super::directory::directory_of;
 use crate::error::{Error, Result, io};
+
 /// The directory of a database, locked with `flock` against swaps, or for one. SQLite's own locks
 /// are of another kind and lie on the files. Unlocked when dropped, and by the end of the process.
 pub(crate) struct DirectoryLock(#[expect(dead_code, reason = "held for its lock")] File);
@@ -41,18 +42,6 @@ impl DirectoryLock {
                 Err(TryLockError::WouldBlock) => thread::yield_now(),
             }
         }
-    }
-}
-
-pub(crate) fn sync_directory(database: &Path) -> Result<()> {
-    let directory = directory_of(database);
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(io(directory))
-}
-
-pub(crate) fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
     }
 }
 

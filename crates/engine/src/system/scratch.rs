@@ -27,7 +27,7 @@ use std::sync::{Mutex, MutexGuard};
 use rustix::process::geteuid;
 
 use super::directory_lock::is_unsupported;
-use super::side_files::{open_regular, remove_copy, with_suffix};
+use super::side_files::{open_regular, remove_copy, side_file_path};
 use crate::error::{Result, io};
 
 const PREFIX: &str = "warren-";
@@ -102,7 +102,7 @@ pub fn remove_temporary_files() -> Result<()> {
     let mut removed = copies.fold(Ok(()), Result::and);
     for path in &temporary.folders {
         // Under another name nobody finds it: threads that still work make nothing new in it.
-        let renamed = with_suffix(path, ".ending");
+        let renamed = side_file_path(path, ".ending");
         let path = if fs::rename(path, &renamed).is_ok() { &renamed } else { path };
         removed = removed.and(remove(path).map_err(io(path)));
     }

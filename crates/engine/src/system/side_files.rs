@@ -38,22 +38,26 @@ pub(crate) const COPY_SUFFIX: &str = ".compacting";
 /// What SQLite puts beside a copy that is being made, and the copy itself.
 pub(crate) const COPY_FILES: [&str; 4] = ["-journal", "-wal", "-shm", ""];
 
-/// The same name with something behind it.
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+/// The path of a side file: `a.db-wal` for `a.db` and `-wal`.
+pub fn side_file_path(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
+/// The size of a database's WAL; 0 if there is none.
+pub fn wal_bytes(database: &Path) -> u64 {
+    side_file_path(database, "-wal").metadata().map_or(0, |metadata| metadata.len())
+}
+
 /// The size of the file with its WAL.
 pub(crate) fn bytes_with_wal(path: &Path) -> Result<u64> {
-    let wal = with_suffix(path, "-wal").metadata().map_or(0, |metadata| metadata.len());
-    Ok(path.metadata().map_err(io(path))?.len() + wal)
+    Ok(path.metadata().map_err(io(path))?.len() + wal_bytes(path))
 }
 
 /// Removes a copy that is being made, with what SQLite puts next to it.
 pub(crate) fn remove_copy(path: &Path) -> Result<()> {
-    let removed = COPY_FILES.map(|suffix| remove_if_there(&with_suffix(path, suffix)));
+    let removed = COPY_FILES.map(|suffix| remove_if_there(&side_file_path(path, suffix)));
     removed.into_iter().collect()
 }
 
@@ -65,7 +69,8 @@ pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
     if is_regular { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
 }
 
-pub(crate) fn remove_if_there(path: &Path) -> Result<()> {
+/// Removes a file. One that is not there is no error.
+pub fn remove_if_there(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(path)(error)),
         _ => Ok(()),

@@ -122,9 +122,9 @@ impl BatchExecutor {
         let mut budget = BatchTimeBudget::new(time_max);
         while progress.ran_count < jobs.len() && !budget.is_spent() {
             let first = progress.ran_count;
-            let stretch = self.group_size();
+            let size = self.group_size();
             // A batch of one has its undo point already.
-            if stretch == 1 && jobs.len() > 1 {
+            if size == 1 && jobs.len() > 1 {
                 progress.ran_count += 1;
                 let left = self.run_isolated(&jobs[first])?;
                 progress.ok_count += usize::from(left == TransactionOutcome::Success);
@@ -132,7 +132,7 @@ impl BatchExecutor {
                 budget.step();
                 continue;
             }
-            let last = first.saturating_add(stretch).min(jobs.len());
+            let last = first.saturating_add(size).min(jobs.len());
             if first > 0 {
                 self.session.run(&SAVEPOINT)?;
             }
@@ -155,13 +155,13 @@ impl BatchExecutor {
     fn run_group(
         &mut self,
         jobs: &[WriteJob],
-        stretch: Range<usize>,
+        group: Range<usize>,
         progress: &mut BatchProgress,
         budget: &mut BatchTimeBudget,
     ) -> Result<(), BatchFailure> {
-        let first = stretch.start;
+        let first = group.start;
         let ok_count_before = progress.ok_count;
-        for index in stretch {
+        for index in group {
             progress.ran_count = index + 1;
             let left = self.run_in_group(&jobs[index])?;
             self.failures.observe(left == TransactionOutcome::FailedDirty);

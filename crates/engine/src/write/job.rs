@@ -74,7 +74,7 @@ impl<T, E> Future for WriteFuture<T, E> {
 
 impl<T, E> std::fmt::Debug for WriteFuture<T, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Pending")
+        f.write_str("WriteFuture")
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct BoundedQueue<J> {
 
 struct BoundedQueueState<J> {
     waiting: VecDeque<J>,
-    /// In the ready queue, or with a worker.
+    /// In the run queue, or with a worker.
     is_scheduled: bool,
     is_closed: bool,
     count_max_seen: usize,

@@ -32,8 +32,8 @@ impl FailureRate {
             clippy::cast_sign_loss,
             reason = "positive, and `as` stops at the largest"
         )]
-        let stretch = (2.0 * SAVEPOINT_COST / self.0).sqrt() as usize;
-        stretch.max(1)
+        let size = (2.0 * SAVEPOINT_COST / self.0).sqrt() as usize;
+        size.max(1)
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stretch_follows_the_rate() {
+    fn the_size_of_a_group_follows_the_rate() {
         assert_eq!(FailureRate::default().group_size(), usize::MAX);
         assert!((25..50).contains(&after(10_000, 1_000)), "{}", after(10_000, 1_000));
         assert!((9..14).contains(&after(10_000, 100)), "{}", after(10_000, 100));

@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::backup::{CheckpointGuard, WalLock};
 use crate::error::{Result, io};
-use crate::system::directory_lock::directory_of;
-use crate::system::side_files::with_suffix;
+use crate::system::directory::directory_of;
+use crate::system::side_files::side_file_path;
 
 /// Proof that the WAL, as it was when the flush began, is on the disk.
 pub(crate) struct FlushProof(());
@@ -47,7 +47,7 @@ struct WalDescriptors {
 impl WalFile {
     /// The WAL of an open database in WAL mode: SQLite makes the file with the first read.
     pub(crate) fn open(database: &Path) -> Result<Self> {
-        let path = with_suffix(database, "-wal");
+        let path = side_file_path(database, "-wal");
         let files = Mutex::new(WalDescriptors::open(database, &path)?);
         Ok(Self { database: database.to_owned(), path, files })
     }

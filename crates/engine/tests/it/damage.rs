@@ -1,18 +1,18 @@
 //! Pages of a file that do not read back as they were written: who notices, what is carried over.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
-use crate::{EngineFixture, encryption, fixture_with};
 use engine::{
     DamagePolicy, Database, Durability, EngineLimits, Error, FileEncryption, MaintenanceRun,
     Migration,
 };
+
+use crate::{EngineFixture, encryption, fixture_with};
 
 const ROWS: i64 = 400;
 const PAGE_BYTES: usize = 4_096;
@@ -114,9 +114,7 @@ fn pages_count(path: &Path) -> usize {
 }
 
 fn damaged(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".damaged");
-    name.into()
+    engine::quarantine_path(path)
 }
 
 /// Waits until a damaged file was quarantined and the database takes writes.

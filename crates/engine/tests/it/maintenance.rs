@@ -9,7 +9,7 @@ use std::thread;
 
 use engine::{
     Database, DatabaseOptions, Durability, EngineLimits, Error, MaintenanceRun, PragmaScope,
-    PragmaSetting, Profile, open_connection,
+    PragmaSetting, Profile, open_connection, side_file_path,
 };
 use rusqlite::Connection;
 
@@ -81,12 +81,6 @@ fn content(database: &Database) -> (Vec<(i64, String)>, String) {
     read.unwrap()
 }
 
-fn beside(database: &Path, suffix: &str) -> PathBuf {
-    let mut name = database.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
 fn bytes(path: &Path) -> u64 {
     path.metadata().unwrap().len()
 }
@@ -106,7 +100,7 @@ fn maintain(database: &Database) -> MaintenanceRun {
     assert_eq!(before.1, "ok");
     let done = maintain_in_turn(database).unwrap();
     assert!(before == content(database));
-    assert_eq!(bytes(&beside(database.path(), "-wal")), 0);
+    assert_eq!(bytes(&side_file_path(database.path(), "-wal")), 0);
     done
 }
 
@@ -169,7 +163,7 @@ fn above_twenty_five_percent_it_is_written_anew() {
     drop(database);
     let reopened = fixture.open("a.db");
     assert!(rows == content(&reopened));
-    assert!(!beside(reopened.path(), ".compacting").exists());
+    assert!(!side_file_path(reopened.path(), ".compacting").exists());
 }
 
 #[test]

@@ -140,9 +140,7 @@ fn crashed_copy(directory: &Path, cipher: Cipher) -> PathBuf {
 }
 
 fn wal(path: &Path) -> PathBuf {
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
-    wal.into()
+    engine::side_file_path(path, "-wal")
 }
 
 #[test]

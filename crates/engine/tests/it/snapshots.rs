@@ -1,7 +1,5 @@
 //! What readers see and how long they hold on to it: kept snapshots, other writers, the WAL.
 
-use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -36,12 +34,6 @@ fn soon(mut is_so: impl FnMut() -> bool) -> Duration {
 /// Another connection, as another program would have it.
 fn other_connection(database: &Database) -> Connection {
     open_connection(database.path(), &encryption(), SMALL_WAL, false, false).unwrap().0
-}
-
-fn wal_bytes(database: &Database) -> u64 {
-    let mut path = database.path().as_os_str().to_owned();
-    path.push("-wal");
-    fs::metadata(Path::new(&path)).unwrap().len()
 }
 
 #[test]
@@ -150,7 +142,7 @@ fn the_snapshot_of_a_reader_that_rests_is_ended() {
             other.execute("INSERT INTO t (x) VALUES (?1)", [x]).unwrap();
             // Nobody reads or writes through the engine from here on.
             soon(|| number(&other, "PRAGMA wal_checkpoint(TRUNCATE)") == 0);
-            assert_eq!(wal_bytes(&database), 0);
+            assert_eq!(engine::wal_bytes(database.path()), 0);
         }
     });
 }
@@ -263,12 +255,12 @@ fn a_long_read_lets_the_wal_grow_only_while_it_lasts() {
             frames() < WAL_LIMIT
         });
         // From here on it is written over from its beginning, for half of its length.
-        let bytes = wal_bytes(&database);
+        let bytes = engine::wal_bytes(database.path());
         for _ in 0..WAL_LIMIT * 10 {
             write();
         }
         let all = write();
-        assert_eq!(wal_bytes(&database), bytes);
+        assert_eq!(engine::wal_bytes(database.path()), bytes);
         assert_eq!(sum(&database), all * (all + 1) / 2);
     });
 }

@@ -38,7 +38,7 @@ use crate::schema::schema_conflict::{SchemaConflict, SchemaConflictKind};
 use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value::read;
 
-/// Unsettled rows that are looked at together: bounds memory.
+/// Dirty rows that are looked at together: bounds memory.
 const CHUNK_COUNT_MAX: usize = 10_000;
 
 /// What materializing found.
@@ -67,7 +67,7 @@ pub(crate) fn materialize(
     // The user's own triggers fire for what they keep outside the tracked tables (a search index,
     // a cache); what they do to tracked tables came as messages already, and is undone below.
     let fire = own_effects.collect::<Result<Vec<_>>>()?.contains(&true);
-    let mut settler = Materializer {
+    let mut materializer = Materializer {
         db,
         tables: &tables,
         names: NameResolver::new(db)?,
@@ -77,20 +77,20 @@ pub(crate) fn materialize(
         largest_keys: HashMap::new(),
         equal: Vec::new(),
     };
-    settler.remove_resurrected()?;
+    materializer.remove_resurrected()?;
     set_triggers(db, fire)?;
-    settler.hide_others()?;
-    settler.apply_dirty_rows(progress)?;
+    materializer.hide_others()?;
+    materializer.apply_dirty_rows(progress)?;
     set_triggers(db, false)?;
-    settler.retry_hiding()?;
+    materializer.retry_hiding()?;
     if fire {
-        settler.undo_trigger_effects()?;
+        materializer.undo_trigger_effects()?;
     }
-    settler.decide_hidden_rows()?;
-    settler.resurrect_parents()?;
-    settler.clear_dirty_rows()?;
-    settler.raise_sequences()?;
-    Ok(MaterializeOutcome { unwritable, equal: settler.equal })
+    materializer.decide_hidden_rows()?;
+    materializer.resurrect_parents()?;
+    materializer.clear_dirty_rows()?;
+    materializer.raise_sequences()?;
+    Ok(MaterializeOutcome { unwritable, equal: materializer.equal })
 }
 
 /// The tables that rows can be put into and taken out of, and the others.
@@ -137,9 +137,11 @@ impl<'a> Materializer<'a> {
 
     /// Takes out rows that stand in a table under the keys of others.
     fn hide_others(&mut self) -> Result<()> {
-        self.for_each_dirty_row(UNDER_OTHER, |settler, id| match settler.table(id.table) {
-            Some(table) => settler.hide(table, id),
-            None => Ok(()),
+        self.for_each_dirty_row(UNDER_OTHER, |materializer, id| {
+            match materializer.table(id.table) {
+                Some(table) => materializer.hide(table, id),
+                None => Ok(()),
+            }
         })?;
         let sql = "UPDATE warren_unsettled SET remote = 1 WHERE remote = ?1 AND table_id = ?2";
         let mut statement = self.db.prepare_cached(sql)?;
@@ -151,9 +153,9 @@ impl<'a> Materializer<'a> {
 
     fn apply_dirty_rows(&mut self, mut progress: impl FnMut(u64)) -> Result<()> {
         let mut done = 0_usize;
-        self.for_each_dirty_row(1, |settler, id| {
-            settler.apply_row_state(id)?;
-            settler.note_key(id)?;
+        self.for_each_dirty_row(1, |materializer, id| {
+            materializer.apply_row_state(id)?;
+            materializer.note_key(id)?;
             done += 1;
             if done.is_multiple_of(PROGRESS_EVERY) {
                 progress(done as u64);

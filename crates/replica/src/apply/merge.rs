@@ -1,7 +1,7 @@
 //! The merge: takes messages that the server sent into the rows' state.
 //!
 //! Only state changes here; every touched row is noted as dirty, and the tables follow later
-//! (`settle`). So a merge cannot fail for what a table looks like, and knows nothing of
+//! (`materialize`). So a merge cannot fail for what a table looks like, and knows nothing of
 //! constraints.
 
 use std::collections::{BTreeSet, HashSet};

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use crdt::{ColumnId, RowState, Value};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use sqlite_schema::quote_identifier;
 
 use super::row_state::{self, NameResolver};
 use super::visibility_override::{VisibilityOverride, VisibilityOverrideKind};
@@ -16,7 +17,6 @@ use crate::log::value_chunks;
 use crate::row_id::RowId;
 use crate::schema::schema_conflict;
 use crate::schema::tracked_table::{TrackedTable, is_exactly, row_exists};
-use crate::sql_text::quote;
 use crate::sql_value::{BoundValue, read};
 
 /// Whether SQLite did what it was asked for.
@@ -100,10 +100,11 @@ impl<'a> RowValues<'a> {
 /// `INSERT` of the values into their columns. What the table's declaration says of conflicts (`ON
 /// CONFLICT REPLACE`) does not hold: nothing else is to change.
 fn insert(table: &TrackedTable, values: &RowValues<'_>) -> String {
-    let names = values.key.iter().chain(&values.cells).map(|(name, _)| quote(name));
+    let names = values.key.iter().chain(&values.cells).map(|(name, _)| quote_identifier(name));
     let columns = names.collect::<Vec<_>>();
     let places: Vec<_> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
-    let (name, columns, places) = (quote(&table.name), columns.join(", "), places.join(", "));
+    let (name, columns, places) =
+        (quote_identifier(&table.name), columns.join(", "), places.join(", "));
     format!("INSERT OR ABORT INTO {name} ({columns}) VALUES ({places})")
 }
 
@@ -114,10 +115,11 @@ pub(crate) fn upsert_row(
     values: &RowValues<'_>,
 ) -> Result<WriteOutcome> {
     let insert = insert(table, values);
-    let key: Vec<_> = table.key.iter().map(|name| quote(name)).collect();
+    let key: Vec<_> = table.key.iter().map(|name| quote_identifier(name)).collect();
     // A row that is nothing but its key is updated to what it is: thereby it counts as shown.
     let updates = if values.cells.is_empty() { &values.key[..1] } else { &values.cells };
-    let updates = updates.iter().map(|(name, _)| format!("{0} = excluded.{0}", quote(name)));
+    let updates =
+        updates.iter().map(|(name, _)| format!("{0} = excluded.{0}", quote_identifier(name)));
     let updates = updates.collect::<Vec<_>>().join(", ");
     // The key's index may take another row for this one.
     let same = table.has_key(|place| format!("excluded.{}", key[place]));
@@ -139,7 +141,7 @@ pub(crate) fn insert_row(
     table: &TrackedTable,
     values: &RowValues<'_>,
 ) -> Result<InsertOutcome> {
-    let key: Vec<_> = table.key.iter().map(|name| quote(name)).collect();
+    let key: Vec<_> = table.key.iter().map(|name| quote_identifier(name)).collect();
     // Without a target it is about every UNIQUE index, also those of conditions and expressions. The
     // row in the way is updated to what it is, and thereby told.
     let sql = format!(
@@ -194,9 +196,9 @@ fn attempt<T>(
 /// Why rows can neither be put into the table nor taken out of it, if that is so.
 pub(crate) fn why_not_writable(db: &Connection, table: &TrackedTable) -> Result<Option<String>> {
     let columns = table.key.iter().chain(table.columns.iter().map(|column| &column.name));
-    let columns: Vec<_> = columns.map(|name| quote(name)).collect();
+    let columns: Vec<_> = columns.map(|name| quote_identifier(name)).collect();
     let places = vec!["NULL"; columns.len()].join(", ");
-    let name = quote(&table.name);
+    let name = quote_identifier(&table.name);
     let insert = format!("INSERT INTO {name} ({}) VALUES ({places})", columns.join(", "));
     for sql in [insert, format!("DELETE FROM {name} WHERE {}", table.key_condition())] {
         if let Err(reason) = attempt(db, || db.prepare_cached(&sql).map(drop))? {
@@ -213,7 +215,8 @@ pub(crate) fn delete_row(
     id: &RowId,
 ) -> Result<WriteOutcome> {
     let Some(key) = table.key_of(id)? else { return Ok(WriteOutcome::Written) };
-    let sql = format!("DELETE FROM {} WHERE {}", quote(&table.name), table.key_condition());
+    let sql =
+        format!("DELETE FROM {} WHERE {}", quote_identifier(&table.name), table.key_condition());
     let run = || db.prepare_cached(&sql)?.execute(params_from_iter(key.iter().map(BoundValue)));
     Ok(attempt(db, run)?.map_or_else(WriteOutcome::Rejected, |_| WriteOutcome::Written))
 }
@@ -226,9 +229,11 @@ pub(crate) fn rekey(
     new: &[Value],
 ) -> Result<WriteOutcome> {
     let Some(key) = table.key_of(old)? else { return Ok(WriteOutcome::Written) };
-    let set = |(place, name): (usize, &String)| format!("{} = ?{}", quote(name), place + 1);
+    let set =
+        |(place, name): (usize, &String)| format!("{} = ?{}", quote_identifier(name), place + 1);
     let set = table.key.iter().enumerate().map(set).collect::<Vec<_>>().join(", ");
-    let (name, condition) = (quote(&table.name), table.key_condition_from(new.len() + 1));
+    let (name, condition) =
+        (quote_identifier(&table.name), table.key_condition_from(new.len() + 1));
     let sql = format!("UPDATE OR ABORT {name} SET {set} WHERE {condition}");
     let values = || params_from_iter(new.iter().chain(&key).map(BoundValue));
     if let Err(reason) = attempt(db, || db.prepare_cached(&sql)?.execute(values()))? {
@@ -251,7 +256,7 @@ pub(crate) fn write_cell(
     (column, value): (&str, &Value),
 ) -> Result<WriteOutcome> {
     let Some(key) = table.key_of(id)? else { return Ok(WriteOutcome::Written) };
-    let (name, column) = (quote(&table.name), quote(column));
+    let (name, column) = (quote_identifier(&table.name), quote_identifier(column));
     let condition = table.key_condition_from(2);
     let sql = format!("UPDATE {name} SET {column} = ?1 WHERE {condition}");
     let values = || params_from_iter(std::iter::once(value).chain(&key).map(BoundValue));
@@ -267,7 +272,7 @@ pub(crate) fn cell(
     column: &str,
 ) -> Result<Option<Value>> {
     let Some(key) = table.key_of(id)? else { return Ok(None) };
-    let (name, column) = (quote(&table.name), quote(column));
+    let (name, column) = (quote_identifier(&table.name), quote_identifier(column));
     let sql = format!("SELECT {column} FROM {name} WHERE {}", table.key_condition());
     let mut statement = db.prepare_cached(&sql)?;
     let found =
@@ -282,7 +287,11 @@ pub(crate) fn exists(
     columns: &[String],
     tuple: &[Value],
 ) -> Result<bool> {
-    let sql = format!("SELECT 1 FROM {} WHERE {} LIMIT 1", quote(&table.name), has_values(columns));
+    let sql = format!(
+        "SELECT 1 FROM {} WHERE {} LIMIT 1",
+        quote_identifier(&table.name),
+        has_values(columns)
+    );
     Ok(db.prepare_cached(&sql)?.exists(params_from_iter(tuple.iter().map(BoundValue)))?)
 }
 
@@ -293,8 +302,9 @@ pub(crate) fn rows_with(
     columns: &[String],
     tuple: &[Value],
 ) -> Result<Vec<RowId>> {
-    let key: Vec<_> = table.key.iter().map(|name| quote(name)).collect();
-    let (key, name, named) = (key.join(", "), quote(&table.name), table.key_not_null_sql(""));
+    let key: Vec<_> = table.key.iter().map(|name| quote_identifier(name)).collect();
+    let (key, name, named) =
+        (key.join(", "), quote_identifier(&table.name), table.key_not_null_sql(""));
     let sql = format!("SELECT {key} FROM {name} WHERE {} AND {named}", has_values(columns));
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params_from_iter(tuple.iter().map(BoundValue)), |row| {
@@ -306,7 +316,7 @@ pub(crate) fn rows_with(
 /// A condition: the columns hold exactly the parameters.
 fn has_values(columns: &[String]) -> String {
     let one = |(place, column): (usize, &String)| {
-        let (column, value) = (quote(column), format!("?{}", place + 1));
+        let (column, value) = (quote_identifier(column), format!("?{}", place + 1));
         // The first comparison can use an index.
         format!("{column} = {value} AND {}", is_exactly(&column, &value))
     };

@@ -7,11 +7,11 @@
 
 use crdt::{Timestamp, Value};
 use rusqlite::{Connection, OptionalExtension};
+use sqlite_schema::quote_identifier;
 
 use crate::error::Result;
 use crate::row_id::RowId;
 use crate::schema::tracked_table::TrackedTable;
-use crate::sql_text::quote;
 use crate::sql_value;
 
 pub(crate) fn record(db: &Connection, id: &RowId, timestamp: Timestamp) -> Result<()> {
@@ -82,7 +82,11 @@ pub(crate) struct FreeKeys {
 impl FreeKeys {
     /// Those above `at_least` and everything that the table has and the state knows.
     pub(crate) fn above_all(db: &Connection, table: &TrackedTable, at_least: i64) -> Result<Self> {
-        let sql = format!("SELECT max({}) FROM {}", quote(&table.key[0]), quote(&table.name));
+        let sql = format!(
+            "SELECT max({}) FROM {}",
+            quote_identifier(&table.key[0]),
+            quote_identifier(&table.name)
+        );
         let shown: Option<i64> = db.query_row(&sql, [], |row| row.get(0))?;
         let mut last = at_least.max(shown.unwrap_or(at_least));
         let mut statement = db.prepare("SELECT key FROM warren_row WHERE table_id = ?1")?;

@@ -1,4 +1,4 @@
-//! The stamp: turns what the triggers noted into messages.
+//! Timestamping: turns what the triggers recorded into messages.
 //!
 //! Each noted change becomes a message with the time when it was made and the values that its cells
 //! have now. A cell that changed several times is sent once, with its last change; a row that is
@@ -17,6 +17,7 @@ use std::collections::HashMap;
 
 use crdt::{Change, ColumnId, Fingerprint, HybridLogicalClock, RowState, Timestamp, Value};
 use rusqlite::{CachedStatement, Connection};
+use sqlite_schema::quote_identifier;
 
 use self::last_changes::LastChanges;
 pub(crate) use self::new_rows::move_from_known_keys;
@@ -34,7 +35,6 @@ use crate::meta;
 use crate::row_id::RowId;
 use crate::schema::declaration;
 use crate::schema::tracked_table::{DeclaredTable, TrackedTable};
-use crate::sql_text::quote;
 use crate::sql_value::{BoundValue, read};
 
 /// What this device's clock shows, and how far it is off.
@@ -47,7 +47,7 @@ pub(crate) struct CorrectedClock {
 }
 
 impl CorrectedClock {
-    pub(crate) fn ms(self) -> u64 {
+    fn ms(self) -> u64 {
         self.correct(self.device_ms)
     }
 
@@ -125,10 +125,10 @@ impl<'a> Timestamper<'a> {
         for table in tables {
             // A constant first, so that a table that is nothing but its key has something to
             // select.
-            let columns = table.columns.iter().map(|column| quote(&column.name));
+            let columns = table.columns.iter().map(|column| quote_identifier(&column.name));
             let columns: Vec<_> = std::iter::once("1".to_owned()).chain(columns).collect();
             let columns = columns.join(", ");
-            let (name, key) = (quote(&table.name), table.key_condition());
+            let (name, key) = (quote_identifier(&table.name), table.key_condition());
             let select = db.prepare_cached(&format!("SELECT {columns} FROM {name} WHERE {key}"))?;
             captures.insert(table.id, CapturedTable { table, select });
         }
@@ -282,7 +282,7 @@ impl<'a> Timestamper<'a> {
         }
     }
 
-    /// Sends the declarations of tables that were tracked, or got columns, since the last stamp.
+    /// Sends the declarations of tables that were tracked, or got columns, since timestamping ran last.
     fn append_declarations(&mut self) -> Result<()> {
         let sql = "SELECT id, name FROM warren_table WHERE tracked = 1 AND announce = 1";
         let mut statement = self.db.prepare_cached(sql)?;

@@ -1,7 +1,7 @@
 //! The triggers: how any SQLite program's changes are noted, with nothing but SQLite itself.
 //!
 //! A trigger writes one row to the outbox for each changed row of the table: when (SQLite's clock),
-//! the key, and which columns changed. Values are not copied: the stamp reads them from the table.
+//! the key, and which columns changed. Values are not copied: timestamping reads them from the table.
 //!
 //! ```text
 //! changed   written by                        meaning
@@ -25,12 +25,11 @@
 //! - Comparison is by bytes and storage class, whatever the column's collation and affinity.
 
 use crdt::Value;
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
+use sqlite_schema::{ROWID_NAMES, SchemaObjectKind, quote_identifier};
 
 use crate::error::Result;
 use crate::schema::tracked_table::TrackedTable;
-use crate::schema::unique::ROWIDS;
-use crate::sql_text::quote;
 use crate::sql_value::BoundValue;
 
 /// SQLite's clock in milliseconds since 1970. `julianday` holds whole milliseconds; rounding gets
@@ -71,7 +70,7 @@ pub(crate) fn install(db: &Connection, table: &TrackedTable) -> Result<()> {
 /// Takes the triggers of a table away.
 pub(crate) fn remove(db: &Connection, table: &str) -> Result<()> {
     for kind in TRIGGER_KINDS {
-        let name = quote(&trigger_name(kind, table));
+        let name = quote_identifier(&trigger_name(kind, table));
         db.execute_batch(&format!("DROP TRIGGER IF EXISTS {name}"))?;
     }
     Ok(())
@@ -79,10 +78,8 @@ pub(crate) fn remove(db: &Connection, table: &str) -> Result<()> {
 
 /// Whether all of the table's triggers are there as this version writes them.
 pub(crate) fn is_installed(db: &Connection, table: &TrackedTable) -> Result<bool> {
-    let sql = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?1 COLLATE NOCASE";
-    let mut statement = db.prepare_cached(sql)?;
     for (name, expected) in triggers(table) {
-        let found: Option<String> = statement.query_row([name], |row| row.get(0)).optional()?;
+        let found = sqlite_schema::object_sql(db, SchemaObjectKind::Trigger, &name)?;
         if found.as_ref() != Some(&expected) {
             return Ok(false);
         }
@@ -206,10 +203,10 @@ fn widen_outbox(db: &Connection, key_length: usize) -> Result<()> {
 
 /// Name and text of each trigger that the table needs.
 fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
-    let on = quote(&table.name);
+    let on = quote_identifier(&table.name);
     let trigger = |kind: &str, when: &str, body: &str| {
         let name = trigger_name(kind, &table.name);
-        let sql = format!("CREATE TRIGGER {} {when} BEGIN {body} END", quote(&name));
+        let sql = format!("CREATE TRIGGER {} {when} BEGIN {body} END", quote_identifier(&name));
         (name, sql)
     };
     let same_key = all_equal_sql(table.key.iter());
@@ -230,7 +227,7 @@ fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
         all.push(trigger("update", &when, &outbox_insert(table, &mask.join("||"), "new")));
     }
     if table.has_auto_key {
-        let key = quote(&table.key[0]);
+        let key = quote_identifier(&table.key[0]);
         let when = format!("BEFORE INSERT ON {on} WHEN new.{key} = -1");
         let next = format!(
             "INSERT INTO warren_outbox (at,table_id,changed,k1) VALUES ({NOW_MS},{},'{NEXT_KEY_AUTO_ASSIGNED}',{}); ",
@@ -243,8 +240,8 @@ fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
     if !uniques.conditions.is_empty() {
         let insert = outbox_insert_collisions(table, "new", &uniques.conditions);
         all.push(trigger("replace_insert", &format!("BEFORE INSERT ON {on}"), &insert));
-        let columns = uniques.columns.iter().map(String::as_str).chain(ROWIDS);
-        let columns = columns.map(quote).collect::<Vec<_>>().join(",");
+        let columns = uniques.columns.iter().map(String::as_str).chain(ROWID_NAMES);
+        let columns = columns.map(quote_identifier).collect::<Vec<_>>().join(",");
         let mut update = outbox_insert_collisions(table, "old", &uniques.conditions);
         update.insert_str(0, uniques.before_update.as_deref().unwrap_or_default());
         let when = format!("BEFORE UPDATE OF {columns} ON {on}");
@@ -254,7 +251,7 @@ fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
         let same = [format!("{rowid} = new.{rowid}")];
         let when = format!("BEFORE INSERT ON {on} WHEN new.{rowid} <> -1");
         all.push(trigger("rowid_insert", &when, &outbox_insert_collisions(table, "new", &same)));
-        let rowids = ROWIDS.join(",");
+        let rowids = ROWID_NAMES.join(",");
         let when = format!("BEFORE UPDATE OF {rowids} ON {on} WHEN new.{rowid} <> old.{rowid}");
         all.push(trigger("rowid_update", &when, &outbox_insert_collisions(table, "old", &same)));
     }
@@ -264,7 +261,7 @@ fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
 /// The key that SQLite gives to the next row that comes without one
 /// (<https://sqlite.org/autoinc.html>).
 fn next_key(table: &TrackedTable) -> String {
-    let (key, name) = (quote(&table.key[0]), quote(&table.name));
+    let (key, name) = (quote_identifier(&table.key[0]), quote_identifier(&table.name));
     let largest = format!("coalesce((SELECT max({key}) FROM {name}),0)");
     if !table.autoincrement {
         return format!("{largest}+1");
@@ -277,7 +274,7 @@ fn next_key(table: &TrackedTable) -> String {
 /// Bytes and storage class: `IS` alone goes by collation, and takes 1 for 1.0. Each of both is a row
 /// (`new.`, or nothing).
 fn is_distinct_sql(one: &str, other: &str, column: &str) -> String {
-    let c = quote(column);
+    let c = quote_identifier(column);
     format!("{one}{c} IS NOT {other}{c} COLLATE BINARY OR typeof({one}{c}) <> typeof({other}{c})")
 }
 
@@ -289,7 +286,8 @@ fn all_equal_sql<'a>(columns: impl Iterator<Item = &'a String>) -> String {
 /// One outbox row for the row that `row` (`new` or `old`) names. Where SQLite lets a primary key be
 /// NULL, such a row has no name, and stays on this device.
 fn outbox_insert(table: &TrackedTable, changed: &str, row: &str) -> String {
-    let key: Vec<_> = table.key.iter().map(|column| format!("{row}.{}", quote(column))).collect();
+    let key: Vec<_> =
+        table.key.iter().map(|column| format!("{row}.{}", quote_identifier(column))).collect();
     let (places, key, id) = (outbox_places(table), key.join(","), table.id);
     let values = format!("{NOW_MS},{id},{changed},{key}");
     let values = if table.nullable.is_empty() {
@@ -303,7 +301,7 @@ fn outbox_insert(table: &TrackedTable, changed: &str, row: &str) -> String {
 /// One outbox row for each row that any of the conditions is true of, but for the one that has the
 /// key of `own` (`new` or `old`), which is noted in any case.
 fn outbox_insert_collisions(table: &TrackedTable, own: &str, conditions: &[String]) -> String {
-    let key: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
+    let key: Vec<_> = table.key.iter().map(|column| quote_identifier(column)).collect();
     let is_other = |column: &String| is_distinct_sql(&format!("{own}."), "", column);
     let is_other: Vec<_> = table.key.iter().map(is_other).collect();
     let collides: Vec<_> = conditions.iter().map(|condition| format!("({condition})")).collect();
@@ -312,7 +310,7 @@ fn outbox_insert_collisions(table: &TrackedTable, own: &str, conditions: &[Strin
         outbox_places(table),
         table.id,
         key.join(","),
-        quote(&table.name),
+        quote_identifier(&table.name),
         collides.join(" OR "),
         is_other.join(" OR "),
         table.key_not_null_sql(""),

@@ -15,6 +15,7 @@ use crdt::{Change, LostEdit, NodeId, RowChanges, Timestamp, Value, lost_edits};
 use rusqlite::Connection;
 
 use super::devices::DeviceNames;
+use super::short_id;
 use crate::apply::row_state::{self, NameResolver};
 use crate::apply::row_writer::{self, RowValues, WriteOutcome};
 use crate::apply::unseen;
@@ -84,7 +85,7 @@ impl Replica {
         // It is a user's write, so the table's rules are the user's.
         self.transaction_with_flags(ConnectionFlags { triggers: false, foreign_keys: true }, |db| {
             schema_change::follow_schema_changes(db, now_ms)?;
-            let found = resolve_conflict_id(find(db)?, id)?;
+            let found = short_id::resolve(find(db)?, id, |one| &one.digest)?;
             set_triggers(db, true)?;
             let written = write(db, &found);
             set_triggers(db, false)?;
@@ -102,7 +103,7 @@ impl Replica {
             schema_change::follow_schema_changes(db, now_ms)?;
             let now = CorrectedClock { device_ms: now_ms, offset_ms: 0 };
             timestamping::timestamp_pending(db, &TrackedTable::all(db)?, now)?;
-            let found = resolve_conflict_id(find(db)?, id)?;
+            let found = short_id::resolve(find(db)?, id, |one| &one.digest)?;
             timestamping::append_change(db, now, &dismissal_change(db, &found)?)?;
             Ok(found.conflict)
         })
@@ -320,16 +321,6 @@ fn shorten_ids(found: &mut [RestorableConflict]) {
     }
     for one in found {
         one.conflict.id = one.digest[..digits].to_owned();
-    }
-}
-
-fn resolve_conflict_id(found: Vec<RestorableConflict>, id: &str) -> Result<RestorableConflict> {
-    let id = id.to_ascii_lowercase();
-    let mut fitting = found.into_iter().filter(|one| !id.is_empty() && one.digest.starts_with(&id));
-    match (fitting.next(), fitting.next()) {
-        (Some(one), None) => Ok(one),
-        (Some(_), Some(_)) => Err(Error::AmbiguousConflict { id }),
-        (None, _) => Err(Error::ConflictNotFound { id }),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::replica::Replica;
 use crate::tracking::schema_change;
 
 impl Replica {
-    /// Remembers what people call the devices that stamp changes: `warren_device`. Devices that are
+    /// Remembers what people call the devices that make changes: `warren_device`. Devices that are
     /// gone keep their names, as their changes stay.
     pub fn store_device_names(&self, list: &DeviceList) -> Result<()> {
         let devices: Vec<_> = list.clients.iter().filter_map(name).collect();
@@ -58,7 +58,7 @@ impl Replica {
     }
 }
 
-/// A device that has synced says under which name it stamps.
+/// A device that has synced says under which name it makes changes.
 fn name(client: &DeviceInfo) -> Option<(NodeId, String)> {
     let node = u64::from_str_radix(&client.node, 16).ok()?;
     Some((NodeId(node), client.name.clone()))

@@ -93,7 +93,7 @@ impl Replica {
     }
 }
 
-/// How often another program may write between the stamp and the edit.
+/// How often another program may write between timestamping and the edit.
 const TRIES_COUNT_MAX: u32 = 50;
 
 /// The author saw the row under the key that it had until now.

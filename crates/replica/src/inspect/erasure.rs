@@ -23,7 +23,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use crdt::{Change, ChunkDigest, Fingerprint, Message, Timestamp, Value};
 use protocol::{EraseRequest, WireErasure};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
+use sqlite_schema::{TableEntry, TableKind};
 
 use super::history::{self, NewestWrites};
 use crate::apply::row_state::{self, NameResolver};
@@ -35,6 +36,7 @@ use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::{BUSY_TIMEOUT, Replica};
 use crate::row_id::RowId;
 use crate::schema::declaration;
+use crate::schema::tracked_table::is_internal;
 use crate::sql_value::{self, key_to_literals};
 use crate::sync::account_encryption;
 
@@ -282,15 +284,18 @@ const SCRUB_WAIT_MAX: Duration = Duration::from_secs(2);
 /// A table whose rowids VACUUM may change: it has neither an INTEGER PRIMARY KEY nor an index
 /// (`https://sqlite.org/lang_vacuum.html`), and something may refer to them.
 fn table_with_loose_rowids(db: &Connection) -> Result<Option<String>> {
-    let sql = "SELECT t.name FROM pragma_table_list t
-               WHERE t.schema = 'main' AND t.type = 'table' AND t.wr = 0
-                 AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-                 AND t.name NOT LIKE 'warren\\_%' ESCAPE '\\'
-                 AND NOT EXISTS (SELECT 1 FROM pragma_table_info(t.name) c
-                                 WHERE c.pk = 1 AND upper(c.type) = 'INTEGER')
-                 AND NOT EXISTS (SELECT 1 FROM pragma_index_list(t.name))
-                 AND EXISTS (SELECT 1 FROM sqlite_schema v
-                             WHERE v.type = 'table' AND v.rootpage = 0)
-               LIMIT 1";
-    Ok(db.query_row(sql, [], |row| row.get(0)).optional()?)
+    let tables = sqlite_schema::tables(db)?;
+    if !tables.iter().any(|table| table.kind == TableKind::Virtual) {
+        return Ok(None);
+    }
+    let is_candidate = |table: &TableEntry| {
+        table.kind == TableKind::Ordinary && table.has_rowid && !is_internal(&table.name)
+    };
+    for table in tables.into_iter().filter(is_candidate) {
+        let table = table.read(db)?;
+        if table.rowid_alias().is_none() && table.indexes.is_empty() {
+            return Ok(Some(table.name));
+        }
+    }
+    Ok(None)
 }

@@ -10,6 +10,7 @@ use crdt::{Change, RowState, Value};
 use rusqlite::Connection;
 
 pub use self::join::JoinedRow;
+use super::short_id;
 use crate::apply::row_state::{self, NameResolver};
 use crate::apply::row_writer::{self, InsertOutcome, RowValues};
 use crate::apply::visibility_override::{self, VisibilityOverrideKind};
@@ -74,7 +75,7 @@ impl Replica {
         // It is a user's write, so the table's rules are the user's.
         self.transaction_with_flags(ConnectionFlags { triggers: false, foreign_keys: true }, |db| {
             schema_change::follow_schema_changes(db, now_ms)?;
-            let found = resolve_hidden_id(find(db)?, id)?;
+            let found = short_id::resolve(find(db)?, id, |one| &one.digest)?;
             set_triggers(db, true)?;
             let shown = insert_with_value(db, &found, column, value);
             set_triggers(db, false)?;
@@ -151,16 +152,6 @@ fn find(db: &Connection) -> Result<Vec<HiddenRowMatch>> {
     Ok(found)
 }
 
-fn resolve_hidden_id(found: Vec<HiddenRowMatch>, id: &str) -> Result<HiddenRowMatch> {
-    let id = id.to_ascii_lowercase();
-    let mut fitting = found.into_iter().filter(|one| !id.is_empty() && one.digest.starts_with(&id));
-    match (fitting.next(), fitting.next()) {
-        (Some(one), None) => Ok(one),
-        (Some(_), Some(_)) => Err(Error::AmbiguousConflict { id }),
-        (None, _) => Err(Error::ConflictNotFound { id }),
-    }
-}
-
 /// A row that somebody decides about, and when.
 struct SelectedHiddenRow {
     found: HiddenRowMatch,
@@ -174,7 +165,11 @@ fn select_after_changes(db: &Connection, id: &str, now_ms: u64) -> Result<Select
     let now = CorrectedClock { device_ms: now_ms, offset_ms: 0 };
     let tables = TrackedTable::all(db)?;
     timestamping::timestamp_pending(db, &tables, now)?;
-    Ok(SelectedHiddenRow { found: resolve_hidden_id(find(db)?, id)?, tables, now })
+    Ok(SelectedHiddenRow {
+        found: short_id::resolve(find(db)?, id, |one| &one.digest)?,
+        tables,
+        now,
+    })
 }
 
 /// Deletes a live row on all devices, as one who has seen all of it.

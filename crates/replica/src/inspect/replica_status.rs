@@ -3,6 +3,7 @@
 use crdt::{Fingerprint, NodeId};
 use protocol::ServerLoss;
 use rusqlite::Connection;
+use sqlite_schema::quote_identifier;
 
 use crate::capture::triggers;
 use crate::error::{Error, Result};
@@ -13,7 +14,6 @@ use crate::row_id::RowId;
 use crate::schema::missing_constraints::{self, MissingConstraint};
 use crate::schema::schema_conflict::{self, SchemaConflict};
 use crate::schema::tracked_table::{DeclaredTable, TrackedTable};
-use crate::sql_text::quote;
 use crate::sql_value::key_to_literals;
 use crate::sync::recovery_phrase;
 use crate::tracking::schema_change;
@@ -116,7 +116,7 @@ impl Replica {
             {
                 return Err(Error::SchemaChanged { table: table.name.clone(), what });
             }
-            let rows = count(&format!("SELECT count(*) FROM {}", quote(&table.name)))?;
+            let rows = count(&format!("SELECT count(*) FROM {}", quote_identifier(&table.name)))?;
             tables.push(TableStatus { name: table.name.clone(), rows_count: rows });
         }
         Ok(ReplicaStatus {

@@ -3,13 +3,13 @@
 
 use crdt::Value;
 use rusqlite::Connection;
+use sqlite_schema::quote_identifier;
 
 use crate::capture::timestamping::{self, CorrectedClock};
 use crate::capture::triggers::{self, NEXT_KEY_AUTO_ASSIGNED};
 use crate::error::Result;
 use crate::replica::Replica;
 use crate::schema::tracked_table::TrackedTable;
-use crate::sql_text::quote;
 use crate::sql_value::{key_to_literals, read};
 use crate::tracking::{comparison, schema_change};
 
@@ -74,7 +74,7 @@ impl Replica {
             let mut found = TablesVerification::default();
             for table in pending_changed_tables(db, now_ms)? {
                 progress(&table.name);
-                let sql = format!("SELECT count(*) FROM {}", quote(&table.name));
+                let sql = format!("SELECT count(*) FROM {}", quote_identifier(&table.name));
                 let rows: i64 = db.query_row(&sql, [], |row| row.get(0))?;
                 found.rows += rows.cast_unsigned();
                 comparison::insert_pending_differences(db, &table, now_ms)?;

@@ -5,7 +5,7 @@ use crdt::{Timestamp, UnsealError};
 use super::content_codec::RejectionReason;
 
 /// Enough to look for them; a server that changes everything would else fill the screen.
-pub(crate) const TIMESTAMPS_COUNT_MAX: usize = 5;
+const TIMESTAMPS_COUNT_MAX: usize = 5;
 
 /// Received messages that are no changes here. They stay in the log, where nothing can take their
 /// timestamps, and are never shown.

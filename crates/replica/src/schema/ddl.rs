@@ -11,10 +11,10 @@ use crdt::{
     Collation, ColumnDeclaration, ColumnDefault, ForeignKeyDeclaration, IndexDeclaration,
     TableDeclaration, Value,
 };
+use sqlite_schema::quote_identifier;
 
 use super::affinity::Affinity;
 use super::tracked_table::is_internal;
-use crate::sql_text::quote;
 use crate::sql_value::to_literal;
 
 /// Bytes of a type's name; the longest in use are some thirty.
@@ -72,7 +72,12 @@ pub(crate) fn create_table(table: &str, declaration: &TableDeclaration) -> Strin
         [(declaration.is_strict, "STRICT"), (declaration.is_without_rowid, "WITHOUT ROWID")];
     let options: Vec<_> =
         options.iter().filter(|(is_set, _)| *is_set).map(|(_, option)| *option).collect();
-    format!("CREATE TABLE {} ({}) {}", quote(table), parts.join(", "), options.join(", "))
+    format!(
+        "CREATE TABLE {} ({}) {}",
+        quote_identifier(table),
+        parts.join(", "),
+        options.join(", ")
+    )
 }
 
 /// `CREATE INDEX`, once for each index that has a name.
@@ -83,8 +88,8 @@ pub(crate) fn create_indexes(
     let indexes = declaration.indexes.iter().filter(|index| !index.name.is_empty());
     indexes.map(move |index| {
         let unique = if index.is_unique { "UNIQUE " } else { "" };
-        let (name, columns) = (quote(&index.name), index_columns(declaration, index));
-        format!("CREATE {unique}INDEX {name} ON {} ({columns})", quote(table))
+        let (name, columns) = (quote_identifier(&index.name), index_columns(declaration, index));
+        format!("CREATE {unique}INDEX {name} ON {} ({columns})", quote_identifier(table))
     })
 }
 
@@ -104,7 +109,7 @@ pub(crate) fn add_column(
     let reference = reference.unwrap_or_default();
     format!(
         "ALTER TABLE {} ADD COLUMN {}{rules}{reference}",
-        quote(table),
+        quote_identifier(table),
         column_definition(column)
     )
 }
@@ -113,13 +118,13 @@ pub(crate) fn add_column(
 fn column_definition(column: &ColumnDeclaration) -> String {
     let declared_type = match type_name(&column.declared_type) {
         "" => String::new(),
-        declared_type => format!(" {}", quote(declared_type)),
+        declared_type => format!(" {}", quote_identifier(declared_type)),
     };
     let collation = match column.collation {
         Collation::Binary => String::new(),
         other => format!(" COLLATE {}", other.name()),
     };
-    format!("{}{declared_type}{collation}", quote(&column.name))
+    format!("{}{declared_type}{collation}", quote_identifier(&column.name))
 }
 
 /// NOT NULL and DEFAULT. Where the default stays with other devices, rows come without a value.
@@ -137,19 +142,20 @@ fn column_constraints(column: &ColumnDeclaration) -> String {
 }
 
 fn references_clause(reference: &ForeignKeyDeclaration) -> String {
-    let columns: Vec<_> = reference.parent_columns.iter().map(|name| quote(name)).collect();
+    let columns: Vec<_> =
+        reference.parent_columns.iter().map(|name| quote_identifier(name)).collect();
     let columns =
         if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
     format!(
         "REFERENCES {}{columns} ON DELETE {} ON UPDATE {} DEFERRABLE INITIALLY DEFERRED",
-        quote(&reference.parent),
+        quote_identifier(&reference.parent),
         reference.on_delete.name(),
         reference.on_update.name(),
     )
 }
 
 fn names(declaration: &TableDeclaration, places: &[usize]) -> String {
-    let names = places.iter().map(|place| quote(&declaration.columns[*place].name));
+    let names = places.iter().map(|place| quote_identifier(&declaration.columns[*place].name));
     names.collect::<Vec<_>>().join(", ")
 }
 
@@ -157,9 +163,9 @@ fn index_columns(declaration: &TableDeclaration, index: &IndexDeclaration) -> St
     let columns = index.columns.iter().map(|(place, collation)| {
         let column = &declaration.columns[*place];
         if *collation == column.collation {
-            return quote(&column.name);
+            return quote_identifier(&column.name);
         }
-        format!("{} COLLATE {}", quote(&column.name), collation.name())
+        format!("{} COLLATE {}", quote_identifier(&column.name), collation.name())
     });
     columns.collect::<Vec<_>>().join(", ")
 }

@@ -11,15 +11,15 @@ use crdt::{
     IndexDeclaration, NodeId, TableDeclaration, Timestamp, Value,
 };
 use rusqlite::Connection;
+use sqlite_schema::{IndexKeyColumn, IndexOrigin, SchemaObjectKind, words};
 
 use super::affinity::Affinity;
-use super::tracked_table::{DeclaredTable, foreign_keys};
+use super::tracked_table::DeclaredTable;
 use super::{column_default, left_out};
 use crate::apply::row_state::NameResolver;
 use crate::error::Result;
 use crate::log::message_log::MessageLog;
 use crate::row_id::RowId;
-use crate::sql_text::words;
 use crate::sql_value::timestamp;
 
 /// The declaration of a table of this file.
@@ -31,23 +31,25 @@ pub(crate) fn read(db: &Connection, declared: &DeclaredTable) -> Result<TableDec
         columns.push(ColumnDeclaration {
             name: column.name.clone(),
             declared_type: column.declared_type.clone(),
-            is_not_null: column.not_null,
+            is_not_null: column.is_not_null,
             collation: collation(db, &declared.name, &column.name)?,
             default: column.default.as_deref().map(column_default::parse),
         });
     }
     // SQLite tells the last one first.
-    let references = foreign_keys(db, &declared.name)?.into_iter().rev().map(|key| {
-        let columns = key.columns.iter().filter_map(|name| column_index(declared, name)).collect();
-        let action = |text: &str| ForeignKeyAction::from_name(text).unwrap_or_default();
-        ForeignKeyDeclaration {
-            columns,
-            parent: key.parent,
-            parent_columns: key.parent_columns,
-            on_delete: action(&key.on_delete),
-            on_update: action(&key.on_update),
-        }
-    });
+    let references =
+        sqlite_schema::foreign_keys(db, &declared.name)?.into_iter().rev().map(|key| {
+            let columns =
+                key.columns.iter().filter_map(|name| column_index(declared, name)).collect();
+            let action = |text: &str| ForeignKeyAction::from_name(text).unwrap_or_default();
+            ForeignKeyDeclaration {
+                columns,
+                parent: key.parent,
+                parent_columns: key.parent_columns,
+                on_delete: action(&key.on_delete),
+                on_update: action(&key.on_update),
+            }
+        });
     Ok(TableDeclaration {
         columns,
         key: declared
@@ -77,14 +79,14 @@ struct TableOptions {
 
 impl TableOptions {
     fn read(db: &Connection, table: &str) -> Result<Self> {
-        let sql = "SELECT strict, wr FROM pragma_table_list(?1) WHERE schema = 'main'";
-        let (is_strict, is_without_rowid) =
-            db.prepare_cached(sql)?.query_row([table], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-        let sql: String = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
-        let words = words(&sql);
-        let has = |word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
-        Ok(Self { is_autoincrement: has("AUTOINCREMENT"), is_strict, is_without_rowid })
+        let entry = sqlite_schema::table(db, table)?;
+        let sql = sqlite_schema::object_sql(db, SchemaObjectKind::Table, table)?;
+        let words = sql.as_deref().map(words).unwrap_or_default();
+        Ok(Self {
+            is_autoincrement: words.iter().any(|word| word.eq_ignore_ascii_case("AUTOINCREMENT")),
+            is_strict: entry.as_ref().is_some_and(|entry| entry.is_strict),
+            is_without_rowid: entry.as_ref().is_some_and(|entry| !entry.has_rowid),
+        })
     }
 }
 
@@ -100,41 +102,33 @@ fn indexes(
     db: &Connection,
     declared: &DeclaredTable,
 ) -> Result<(Vec<IndexDeclaration>, Vec<String>)> {
-    let sql = "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?1)
-               WHERE origin <> 'pk' ORDER BY name";
-    let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query([&declared.name])?;
     let (mut indexes, mut others) = (Vec::new(), Vec::new());
-    while let Some(row) = rows.next()? {
-        let name: String = row.get(0)?;
-        let columns = if row.get(3)? { None } else { index_columns(db, declared, &name)? };
-        let is_unique = row.get(1)?;
+    for index in sqlite_schema::indexes(db, &declared.name)? {
+        if index.origin == IndexOrigin::PrimaryKey {
+            continue;
+        }
+        let columns = index_columns(declared, &index.columns).filter(|_| !index.is_partial);
         let Some(columns) = columns else {
-            others.extend(Some(name).filter(|_| is_unique));
+            others.extend(Some(index.name).filter(|_| index.is_unique));
             continue;
         };
-        let is_constraint = row.get_ref(2)?.as_str().is_ok_and(|origin| origin == "u");
-        let name = if is_constraint { String::new() } else { name };
-        indexes.push(IndexDeclaration { name, is_unique, columns });
+        let is_constraint = index.origin == IndexOrigin::UniqueConstraint;
+        let name = if is_constraint { String::new() } else { index.name };
+        indexes.push(IndexDeclaration { name, is_unique: index.is_unique, columns });
     }
     Ok((indexes, others))
 }
 
 /// `None` if one is an expression, or compared as SQLite alone does not.
 fn index_columns(
-    db: &Connection,
     declared: &DeclaredTable,
-    index: &str,
-) -> Result<Option<Vec<(usize, Collation)>>> {
-    let sql = "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1 ORDER BY seqno";
-    let mut statement = db.prepare_cached(sql)?;
-    let columns = statement.query_map([index], |row| {
-        let name: Option<String> = row.get(0)?;
-        let collation: Option<String> = row.get(1)?;
-        let place = name.and_then(|name| column_index(declared, &name));
-        Ok(place.zip(collation.as_deref().and_then(Collation::from_name)))
-    })?;
-    Ok(columns.collect::<rusqlite::Result<_>>()?)
+    columns: &[IndexKeyColumn],
+) -> Option<Vec<(usize, Collation)>> {
+    let column = |key: &IndexKeyColumn| {
+        let place = column_index(declared, key.column.as_deref()?)?;
+        Some((place, Collation::from_name(&key.collation)?))
+    };
+    columns.iter().map(column).collect()
 }
 
 /// Takes note of a declaration that is in the log.

@@ -4,9 +4,9 @@
 
 use crdt::{LeftOut, LeftOutKind};
 use rusqlite::Connection;
+use sqlite_schema::{ColumnSchema, SchemaObjectKind, is_blank, tokens, unquote};
 
 use crate::error::Result;
-use crate::sql_text::tokens;
 
 /// Names that are sent of one table, or listed: fewer than a list of Format 2 may have.
 pub(crate) const NAMES_COUNT_MAX: usize = 1_000;
@@ -20,9 +20,8 @@ pub(crate) fn read(db: &Connection, table: &str, indexes: Vec<String>) -> Result
     let mut add = |kind, names: Vec<String>| {
         left_out.extend(names.into_iter().map(|name| LeftOut { kind, name }));
     };
-    let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-    let sql: String = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
-    add(LeftOutKind::Check, checks(&sql));
+    let sql = sqlite_schema::object_sql(db, SchemaObjectKind::Table, table)?;
+    add(LeftOutKind::Check, checks(&sql.unwrap_or_default()));
     add(LeftOutKind::GeneratedColumn, generated_columns(db, table)?);
     add(LeftOutKind::UniqueIndex, indexes);
     left_out.truncate(NAMES_COUNT_MAX);
@@ -51,16 +50,13 @@ fn triggers_and_views(db: &Connection, table: &str) -> Result<Vec<LeftOut>> {
 
 /// What may be a table's name in a statement, without its quotes.
 fn names(sql: &str) -> Vec<&str> {
-    let quotes = ['"', '`', '[', ']', '\''];
-    tokens(sql).into_iter().map(|token| token.trim_matches(quotes)).collect()
+    tokens(sql).into_iter().map(unquote).collect()
 }
 
 /// The expressions of a table's CHECKs, with one space where there was any, and no comments.
 fn checks(sql: &str) -> Vec<String> {
-    let is_space =
-        |token: &str| token.trim().is_empty() || token.starts_with("--") || token.starts_with("/*");
     let tokens: Vec<_> =
-        tokens(sql).into_iter().map(|token| if is_space(token) { " " } else { token }).collect();
+        tokens(sql).into_iter().map(|token| if is_blank(token) { " " } else { token }).collect();
     let mut checks = Vec::new();
     let mut rest = tokens.into_iter();
     while rest.by_ref().any(|token| token.eq_ignore_ascii_case("CHECK")) {
@@ -87,10 +83,8 @@ fn checks(sql: &str) -> Vec<String> {
 }
 
 fn generated_columns(db: &Connection, table: &str) -> Result<Vec<String>> {
-    let sql = "SELECT name FROM pragma_table_xinfo(?1) WHERE hidden IN (2, 3) ORDER BY cid";
-    let mut statement = db.prepare_cached(sql)?;
-    let names = statement.query_map([table], |row| row.get(0))?;
-    Ok(names.collect::<rusqlite::Result<_>>()?)
+    let columns = sqlite_schema::columns(db, table)?.into_iter();
+    Ok(columns.filter(ColumnSchema::is_generated).map(|column| column.name).collect())
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::Connection;
+use sqlite_schema::{ForeignKeySchema, quote_identifier};
 
-use super::tracked_table::{self, ForeignKey, TrackedTable};
+use super::tracked_table::{self, TrackedTable};
 use crate::error::Result;
-use crate::sql_text::quote;
 
 /// The keys that rows get, by table and old key.
 pub(crate) type NewKeys = HashMap<i64, BTreeMap<i64, i64>>;
@@ -29,7 +29,7 @@ impl KeyReferences {
     /// Whether one was found that was not known.
     fn add(&mut self, table: &TrackedTable, tables: &[TrackedTable]) -> bool {
         let before = self.targets.len();
-        for ForeignKey { columns, parent, parent_columns, .. } in &table.foreign_keys {
+        for ForeignKeySchema { columns, parent, parent_columns, .. } in &table.foreign_keys {
             let parent = tables.iter().find(|table| table.name.eq_ignore_ascii_case(parent));
             let Some(parent) = parent else { continue };
             for (column, parent_column) in columns.iter().zip(parent_columns) {
@@ -56,20 +56,19 @@ pub(crate) fn update_untracked_tables(
     tables: &[TrackedTable],
     new_keys: &NewKeys,
 ) -> Result<()> {
-    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
-    let mut statement = db.prepare_cached(sql)?;
-    let names = statement.query_map([], |row| row.get(0))?;
-    let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
-    let is_tracked =
-        |name: &String| tables.iter().any(|table| table.name.eq_ignore_ascii_case(name));
-    for name in names.iter().filter(|name| !tracked_table::is_internal(name) && !is_tracked(name)) {
-        for key in tracked_table::foreign_keys(db, name)? {
+    let is_tracked = |name: &str| tables.iter().any(|table| table.name.eq_ignore_ascii_case(name));
+    for table in sqlite_schema::tables(db)?.iter().filter(|table| table.is_stored()) {
+        let name = &table.name;
+        if tracked_table::is_internal(name) || is_tracked(name) {
+            continue;
+        }
+        for key in sqlite_schema::foreign_keys(db, name)? {
             let parent = tables.iter().find(|t| t.name.eq_ignore_ascii_case(&key.parent));
             let Some(moved) = parent.and_then(|parent| new_keys.get(&parent.id)) else { continue };
             let parent = &parent.expect("it has moves").key[0];
             let pairs = key.columns.iter().zip(&key.parent_columns);
             for (column, _) in pairs.filter(|(_, target)| target.eq_ignore_ascii_case(parent)) {
-                let (name, column) = (quote(name), quote(column));
+                let (name, column) = (quote_identifier(name), quote_identifier(column));
                 let sql = format!("UPDATE OR IGNORE {name} SET {column} = ?2 WHERE {column} = ?1");
                 let mut update = db.prepare(&sql)?;
                 for pair in in_order(moved) {

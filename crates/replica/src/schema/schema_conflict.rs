@@ -1,12 +1,12 @@
 //! Tables that cannot be as other devices have them, each with the reason: `warren_obstacle`.
 
 use rusqlite::{Connection, ErrorCode};
+use sqlite_schema::quote_identifier;
 
 use super::declaration;
 use super::tracked_table::TrackedTable;
 use crate::error::{Error, Result};
 use crate::log::message_log::MessageLog;
-use crate::sql_text::quote;
 
 /// What is in a table's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub(crate) fn tables_with_null_keys(
 ) -> Result<Vec<SchemaConflict>> {
     let mut conflicts = Vec::new();
     for table in tables.iter().filter(|table| !table.nullable.is_empty()) {
-        let (name, is_nameless) = (quote(&table.name), table.key_null_sql());
+        let (name, is_nameless) = (quote_identifier(&table.name), table.key_null_sql());
         let sql = format!("SELECT count(*) FROM {name} WHERE {is_nameless}");
         let count: i64 = db.prepare_cached(&sql)?.query_row([], |row| row.get(0))?;
         if count > 0 {

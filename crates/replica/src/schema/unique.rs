@@ -8,12 +8,15 @@
 //! (<https://sqlite.org/lang_conflict.html>).
 
 use crdt::{ColumnDefault, Value};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
+use sqlite_schema::{
+    ColumnKind, ColumnSchema, IndexKeyColumn, IndexOrigin, SchemaObjectKind, TableSchema,
+    quote_identifier,
+};
 
 use super::affinity::Affinity;
 use super::column_default;
 use crate::error::Result;
-use crate::sql_text::{self, quote};
 use crate::sql_value::to_literal;
 
 /// Where rows of a table with different names can collide, in the words of a BEFORE trigger.
@@ -30,13 +33,10 @@ pub(crate) struct UniqueIndexes {
     pub(crate) rowid: Option<&'static str>,
 }
 
-/// The names of the rowid, but for those that a column has.
-pub(crate) const ROWIDS: [&str; 3] = ["rowid", "_rowid_", "oid"];
-
 impl UniqueIndexes {
     /// `key`: the affinities of the key's columns.
-    pub(crate) fn read(db: &Connection, table: &str, key: &[Affinity]) -> Result<Self> {
-        let all = UniqueColumn::all(db, table)?;
+    pub(crate) fn read(db: &Connection, table: &TableSchema, key: &[Affinity]) -> Result<Self> {
+        let all: Vec<_> = table.columns.iter().map(UniqueColumn::new).collect();
         let indexes = UniqueIndex::all(db, table)?;
         let indexes = indexes.iter().filter(|index| !index.distinguishes_row_ids(key));
         let conditions = indexes.clone().map(|index| index.condition(db, &all)).collect();
@@ -46,11 +46,14 @@ impl UniqueIndexes {
         if columns.iter().any(|column| column.is_generated) {
             // From any of the others.
             columns = all.iter().filter(|column| !column.is_generated).collect();
-            let new: Vec<_> = columns.iter().map(|c| format!("new.{}", quote(&c.name))).collect();
+            let new: Vec<_> =
+                columns.iter().map(|c| format!("new.{}", quote_identifier(&c.name))).collect();
             before_update = Some(format!("SELECT {}; ", new.join(",")));
         }
         let columns = columns.into_iter().map(|column| column.name.clone()).collect();
-        Ok(Self { conditions, columns, before_update, rowid: rowid_name(db, table, &all)? })
+        // What the rowid is called that the table has next to its key, if a program can name it.
+        let rowid = table.rowid_name().filter(|_| table.rowid_alias().is_none());
+        Ok(Self { conditions, columns, before_update, rowid })
     }
 }
 
@@ -72,18 +75,14 @@ struct IndexTerm {
 }
 
 impl UniqueIndex {
-    fn all(db: &Connection, table: &str) -> Result<Vec<Self>> {
-        let sql = "SELECT i.name, i.origin = 'pk', s.sql FROM pragma_index_list(?1) i
-                   LEFT JOIN sqlite_schema s ON s.type = 'index' AND s.name = i.name
-                   WHERE i.\"unique\" = 1";
-        let mut statement = db.prepare_cached(sql)?;
-        let mut rows = statement.query([table])?;
+    fn all(db: &Connection, table: &TableSchema) -> Result<Vec<Self>> {
         let mut indexes = Vec::new();
-        while let Some(row) = rows.next()? {
-            let (name, is_key, sql): (String, _, Option<String>) =
-                (row.get(0)?, row.get(1)?, row.get(2)?);
+        for index in table.indexes.iter().filter(|index| index.is_unique) {
+            let sql = sqlite_schema::object_sql(db, SchemaObjectKind::Index, &index.name)?;
             let (texts, condition) = sql.as_deref().map(split_index_sql).unwrap_or_default();
-            let terms = IndexTerm::all(db, &name, &texts)?;
+            let terms = index.columns.iter().enumerate();
+            let terms = terms.map(|(place, key)| IndexTerm::new(key, texts.get(place).copied()));
+            let (is_key, terms) = (index.origin == IndexOrigin::PrimaryKey, terms.collect());
             indexes.push(Self { is_key, terms, condition: condition.map(str::to_owned) });
         }
         Ok(indexes)
@@ -110,25 +109,16 @@ impl UniqueIndex {
 }
 
 impl IndexTerm {
-    /// `texts`: the terms as they are written, if a statement made the index.
-    fn all(db: &Connection, index: &str, texts: &[&str]) -> Result<Vec<Self>> {
-        let sql =
-            "SELECT name, coll, \"desc\" FROM pragma_index_xinfo(?1) WHERE key = 1 ORDER BY seqno";
-        let mut statement = db.prepare_cached(sql)?;
-        let mut rows = statement.query([index])?;
-        let mut terms = Vec::new();
-        while let Some(row) = rows.next()? {
-            let (column, collation): (Option<String>, String) = (row.get(0)?, row.get(1)?);
-            let text = if let Some(column) = &column {
-                quote(column)
-            } else {
-                // Only a statement makes an index of expressions. A comment may stand at its end.
-                let text = texts.get(terms.len()).copied().unwrap_or_default();
-                format!("({}\n)", without_order(text, row.get(2)?))
-            };
-            terms.push(Self { text, column, collation });
-        }
-        Ok(terms)
+    /// `written`: the term as it is written, if a statement made the index.
+    fn new(key: &IndexKeyColumn, written: Option<&str>) -> Self {
+        let IndexKeyColumn { column, collation, is_descending } = key.clone();
+        let text = if let Some(column) = &column {
+            quote_identifier(column)
+        } else {
+            // Only a statement makes an index of expressions. A comment may stand at its end.
+            format!("({}\n)", without_order(written.unwrap_or_default(), is_descending))
+        };
+        Self { text, column, collation }
     }
 
     /// A row of the table has the same value here as `new`.
@@ -137,7 +127,7 @@ impl IndexTerm {
             "{} = {} COLLATE {}",
             self.text,
             self.new_value_sql(db, columns),
-            quote(&self.collation)
+            quote_identifier(&self.collation)
         )
     }
 
@@ -149,8 +139,9 @@ impl IndexTerm {
         }
         // The expression as it is, of a row whose values have the columns' names.
         let named = columns.iter().filter(|column| column.may_be_in(&self.text));
-        let value =
-            |column: &UniqueColumn| format!("{} AS {}", column.new_value(db), quote(&column.name));
+        let value = |column: &UniqueColumn| {
+            format!("{} AS {}", column.new_value(db), quote_identifier(&column.name))
+        };
         let row = named.map(value).collect::<Vec<_>>().join(",");
         let row = if row.is_empty() { "1" } else { &row };
         format!("(SELECT {} FROM (SELECT {row}))", self.text)
@@ -166,14 +157,10 @@ struct UniqueColumn {
 }
 
 impl UniqueColumn {
-    fn all(db: &Connection, table: &str) -> Result<Vec<Self>> {
-        let sql = "SELECT name, iif(\"notnull\", dflt_value, NULL), hidden <> 0
-                   FROM pragma_table_xinfo(?1) ORDER BY cid";
-        let mut statement = db.prepare_cached(sql)?;
-        let columns = statement.query_map([table], |row| {
-            Ok(Self { name: row.get(0)?, default: row.get(1)?, is_generated: row.get(2)? })
-        })?;
-        Ok(columns.collect::<rusqlite::Result<_>>()?)
+    fn new(column: &ColumnSchema) -> Self {
+        let default = column.default.clone().filter(|_| column.is_not_null);
+        let is_generated = column.kind != ColumnKind::Ordinary;
+        Self { name: column.name.clone(), default, is_generated }
     }
 
     /// Whether an expression names it; `true` also where its name is a part of another word.
@@ -186,7 +173,7 @@ impl UniqueColumn {
     /// What a new row has here: where NULL cannot be, REPLACE puts the default, but only after the
     /// BEFORE triggers.
     fn new_value(&self, db: &Connection) -> String {
-        let new = format!("new.{}", quote(&self.name));
+        let new = format!("new.{}", quote_identifier(&self.name));
         let default = self.default.as_deref().map(column_default::parse);
         let default = match default {
             Some(ColumnDefault::Literal(Value::Null)) | None => None,
@@ -201,28 +188,11 @@ impl UniqueColumn {
     }
 }
 
-/// What the rowid is called that the table has next to its key, if a program can name it.
-fn rowid_name(
-    db: &Connection,
-    table: &str,
-    columns: &[UniqueColumn],
-) -> Result<Option<&'static str>> {
-    let sql = "SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main'";
-    let is_without: Option<bool> =
-        db.prepare_cached(sql)?.query_row([table], |row| row.get(0)).optional()?;
-    if is_without.unwrap_or(true) || is_rowid_alias(db, table)? {
-        return Ok(None);
-    }
-    let is_free =
-        |name: &&str| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
-    Ok(ROWIDS.into_iter().find(is_free))
-}
-
 /// What stands between an index's parentheses, and after its WHERE. It has no other WHERE: its
 /// expressions have no queries.
 fn split_index_sql(sql: &str) -> (Vec<&str>, Option<&str>) {
     let (mut terms, mut depth, mut start) = (Vec::new(), 0_u32, 0);
-    for token in sql_text::tokens(sql) {
+    for token in sqlite_schema::tokens(sql) {
         let at = token.as_ptr().addr() - sql.as_ptr().addr();
         let after = at + token.len();
         match token {
@@ -248,19 +218,7 @@ fn split_index_sql(sql: &str) -> (Vec<&str>, Option<&str>) {
 /// A term of an index without its ASC or DESC.
 fn without_order(term: &str, is_descending: bool) -> &str {
     let order = if is_descending { "DESC" } else { "ASC" };
-    let last = sql_text::words(term).into_iter().next_back();
+    let last = sqlite_schema::words(term).into_iter().next_back();
     let last = last.filter(|word| word.eq_ignore_ascii_case(order));
     last.map_or(term, |word| &term[..word.as_ptr().addr() - term.as_ptr().addr()])
-}
-
-/// Whether the key is the rowid under another name
-/// (<https://sqlite.org/lang_createtable.html#rowid>). `INTEGER PRIMARY KEY DESC` is not: it has an
-/// index of its own.
-pub(crate) fn is_rowid_alias(db: &Connection, table: &str) -> Result<bool> {
-    let sql = "SELECT count(*) = 1 AND min(type) = 'INTEGER' COLLATE NOCASE
-                   AND NOT (SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main')
-                   AND NOT EXISTS (SELECT 1 FROM pragma_index_list(?1) WHERE origin = 'pk')
-               FROM pragma_table_info(?1) WHERE pk > 0";
-    let counts: Option<bool> = db.prepare_cached(sql)?.query_row([table], |row| row.get(0))?;
-    Ok(counts.unwrap_or(false))
 }

@@ -50,15 +50,15 @@ impl SyncDriver<'_, '_> {
             let tables = TrackedTable::all(db)?;
             report.schema_conflicts.extend(schema_conflict::key_mismatches(db, &tables)?);
             report.schema_conflicts.extend(schema_conflict::tables_with_null_keys(db, &tables)?);
-            let mut settle = || {
+            let mut materialize_once = || {
                 materialize::materialize(db, tables.clone(), |done| {
                     progress(SyncProgress::Applied(done));
                 })
             };
-            let mut outcome = settle()?;
+            let mut outcome = materialize_once()?;
             while !outcome.equal.is_empty() {
                 report.add_joined(renumber::join(db, &tables, &outcome.equal)?);
-                outcome = settle()?;
+                outcome = materialize_once()?;
             }
             report.schema_conflicts.extend(outcome.unwritable);
             schema_conflict::replace(db, &report.schema_conflicts)?;

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use crdt::{ColumnId, Value};
 use rusqlite::{Connection, OptionalExtension};
+use sqlite_schema::{ColumnSchema, quote_identifier};
 
 use super::{BaselineWriter, find, record_column};
 use crate::apply::row_state;
@@ -19,8 +20,7 @@ use crate::capture::triggers::{self, UNSEEN};
 use crate::error::Result;
 use crate::log::value_chunks;
 use crate::row_id::RowId;
-use crate::schema::tracked_table::{CapturedColumn, DeclaredColumn, TrackedTable};
-use crate::sql_text::quote;
+use crate::schema::tracked_table::{CapturedColumn, TrackedTable};
 use crate::sql_value::{BoundValue, read};
 
 /// Bytes of different values among which the most common one is looked for: a value that a migration
@@ -31,7 +31,7 @@ const COUNTED_BYTES_MAX: usize = 16 << 20;
 pub(crate) fn capture_added(
     db: &Connection,
     table: &TrackedTable,
-    added: &[DeclaredColumn],
+    added: &[ColumnSchema],
     at_ms: u64,
 ) -> Result<()> {
     let columns_count = find(db, table.id)?.columns.len();
@@ -53,7 +53,7 @@ fn insert_pending_values(
     db: &Connection,
     table: &TrackedTable,
     column: &CapturedColumn,
-    declared: &DeclaredColumn,
+    declared: &ColumnSchema,
     at_ms: u64,
 ) -> Result<()> {
     let fill = migration_value(db, table, declared)?;
@@ -62,9 +62,10 @@ fn insert_pending_values(
         db.prepare_cached(sql)?.execute((column.id, BoundValue(fill)))?;
     }
     let mut baseline = BaselineWriter::open(db)?;
-    let (name, default) = (quote(&table.name), declared.default_expression());
-    let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
-    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.key_not_null_sql(""));
+    let (name, default) = (quote_identifier(&table.name), declared.default_sql());
+    let keys: Vec<_> = table.key.iter().map(|column| quote_identifier(column)).collect();
+    let (keys, value, named) =
+        (keys.join(", "), quote_identifier(&declared.name), table.key_not_null_sql(""));
     let sql =
         format!("SELECT {value}, {keys} FROM {name} WHERE {value} IS NOT ({default}) AND {named}");
     let mut statement = db.prepare(&sql)?;
@@ -94,11 +95,12 @@ fn insert_pending_values(
 fn migration_value(
     db: &Connection,
     table: &TrackedTable,
-    declared: &DeclaredColumn,
+    declared: &ColumnSchema,
 ) -> Result<Option<Value>> {
-    let (name, default) = (quote(&table.name), declared.default_expression());
-    let keys: Vec<_> = table.key.iter().map(|column| quote(column)).collect();
-    let (keys, value, named) = (keys.join(", "), quote(&declared.name), table.key_not_null_sql(""));
+    let (name, default) = (quote_identifier(&table.name), declared.default_sql());
+    let keys: Vec<_> = table.key.iter().map(|column| quote_identifier(column)).collect();
+    let (keys, value, named) =
+        (keys.join(", "), quote_identifier(&declared.name), table.key_not_null_sql(""));
     let sql = format!("SELECT {value}, {value} IS ({default}), {keys} FROM {name} WHERE {named}");
     let mut statement = db.prepare(&sql)?;
     let mut rows = statement.query([])?;

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crdt::{Change, RowState, Value};
 use rusqlite::Connection;
+use sqlite_schema::quote_identifier;
 
 use super::for_each_row;
 use crate::apply::row_state::{self, NameResolver};
@@ -22,7 +23,6 @@ use crate::log::message_log::MessageLog;
 use crate::log::value_chunks;
 use crate::row_id::RowId;
 use crate::schema::tracked_table::{self, CapturedColumn, DeclaredTable, TrackedTable};
-use crate::sql_text::quote;
 
 /// Notes what differs in a table of which nothing went away, with this time (milliseconds since 1970).
 pub(crate) fn insert_pending_differences(
@@ -64,7 +64,7 @@ fn at_default(db: &Connection, table: &TrackedTable) -> Result<Vec<String>> {
     let of = |column: &CapturedColumn| {
         let found = declared.iter().find(|declared| declared.name == column.name);
         let found = found.expect("no column went away");
-        format!("{} IS ({})", quote(&column.name), found.default_expression())
+        format!("{} IS ({})", quote_identifier(&column.name), found.default_sql())
     };
     Ok(table.columns.iter().map(of).collect())
 }

@@ -10,11 +10,12 @@
 //! - A column that went away stops the sync with an error; nothing is guessed from names.
 
 use rusqlite::Connection;
+use sqlite_schema::ColumnSchema;
 
 use super::{added_columns, comparison, find};
 use crate::capture::triggers;
 use crate::error::{Error, Result};
-use crate::schema::tracked_table::{CapturedColumn, DeclaredColumn, DeclaredTable, TrackedTable};
+use crate::schema::tracked_table::{CapturedColumn, DeclaredTable, TrackedTable};
 
 /// Compares every tracked table with what was noted, and takes note of what was added.
 ///
@@ -88,8 +89,8 @@ pub(crate) fn incompatible_change(db: &Connection, table: &TrackedTable) -> Resu
     Ok(gone.map(|column| format!("column {} was renamed or dropped", column.name)))
 }
 
-fn added_columns(db: &Connection, table: &TrackedTable) -> Result<Vec<DeclaredColumn>> {
-    let is_new = |d: &&DeclaredColumn| !table.columns.iter().any(|c| c.name == d.name);
+fn added_columns(db: &Connection, table: &TrackedTable) -> Result<Vec<ColumnSchema>> {
+    let is_new = |d: &&ColumnSchema| !table.columns.iter().any(|c| c.name == d.name);
     let declared = DeclaredTable::read(db, &table.name)?;
     let declared = declared.iter().flat_map(DeclaredTable::captured);
     Ok(declared.filter(is_new).cloned().collect())

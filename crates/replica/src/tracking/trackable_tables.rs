@@ -1,23 +1,20 @@
 //! The tables of a file that can be tracked, and why others cannot.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
+use sqlite_schema::{TableEntry, TableKind, virtual_table_module};
 
 use crate::error::{Error, Result};
 use crate::schema::tracked_table::{DeclaredTable, is_internal};
-use crate::sql_text;
 
 /// Whether the name can be tracked at all, and how it is declared.
 pub(crate) fn check_trackable(db: &Connection, name: &str) -> Result<DeclaredTable> {
     let no =
         |reason: &str| Error::Untrackable { table: name.to_owned(), reason: reason.to_owned() };
-    let sql = "SELECT type FROM pragma_table_list(?1) WHERE schema = 'main'";
-    let kind: Option<String> =
-        db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?;
-    match kind.as_deref() {
-        Some("table" | "shadow") => {}
-        Some("view") => return Err(no("it is a view: track the tables that it shows")),
-        Some("virtual") => return Err(no("virtual tables cannot have triggers")),
-        _ => return Err(no("there is no such table")),
+    match sqlite_schema::table(db, name)?.map(|table| table.kind) {
+        Some(TableKind::Ordinary | TableKind::Shadow) => {}
+        Some(TableKind::View) => return Err(no("it is a view: track the tables that it shows")),
+        Some(TableKind::Virtual) => return Err(no("virtual tables cannot have triggers")),
+        None => return Err(no("there is no such table")),
     }
     if is_internal(name) {
         return Err(no("this name belongs to SQLite or Warren"));
@@ -42,14 +39,12 @@ const COLUMNS_COUNT_MAX: usize = 500;
 
 /// The tables of a file that can be tracked, and the ones that cannot, each with the reason.
 pub(crate) fn all(db: &Connection) -> Result<(Vec<String>, Vec<Error>)> {
-    let sql = "SELECT name FROM pragma_table_list
-               WHERE schema = 'main' AND type IN ('table', 'virtual') ORDER BY name";
-    let mut statement = db.prepare_cached(sql)?;
-    let names = statement.query_map([], |row| row.get(0))?;
-    let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
+    let is_candidate = |table: &TableEntry| {
+        matches!(table.kind, TableKind::Ordinary | TableKind::Virtual) && !is_internal(&table.name)
+    };
     let (mut can, mut cannot) = (Vec::new(), Vec::new());
-    for name in names.into_iter().filter(|name| !is_internal(name)) {
-        match check_trackable(db, &name) {
+    for table in sqlite_schema::tables(db)?.into_iter().filter(is_candidate) {
+        match check_trackable(db, &table.name) {
             Ok(declared) => can.push(declared.name),
             Err(error @ Error::Untrackable { .. }) => cannot.push(error),
             Err(error) => return Err(error),
@@ -81,8 +76,7 @@ fn shadow_table_owner(db: &Connection, name: &str) -> Result<Option<String>> {
     let owner = all.into_iter().find(|(owner, sql)| {
         let ending =
             name.strip_prefix(&owner.to_ascii_lowercase()).and_then(|n| n.strip_prefix('_'));
-        let mut words = sql_text::words(sql).into_iter();
-        let module = words.find(|word| word.eq_ignore_ascii_case("USING")).and(words.next());
+        let module = virtual_table_module(sql);
         let known = SHADOW_TABLE_SUFFIXES
             .iter()
             .find(|(m, _)| module.is_some_and(|n| n.eq_ignore_ascii_case(m)));

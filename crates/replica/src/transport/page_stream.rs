@@ -64,9 +64,7 @@ impl PageDecoder {
     }
 }
 
-pub(crate) fn broken_stream_error(
-    reason: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> Error {
+fn broken_stream_error(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::Unreachable(format!("the stream broke off: {}", reason.into()))
 }
 

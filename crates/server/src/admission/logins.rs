@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use accounts::Login;
+use engine::clock;
 
 use crate::admission::fair_semaphore::permit_request::{
     AttemptDigest, PermitRequest, RequestClass,
@@ -12,7 +13,6 @@ use crate::admission::fair_semaphore::permit_request::{
 use crate::admission::fair_semaphore::{FairPermit, FairSemaphore};
 use crate::admission::peer_network::PeerNetwork;
 use crate::admission::rate_limiter::{LoginAttempt, RateLimit, RateLimiter, TooManyAttempts};
-use crate::clock;
 use crate::error::{ApiError, OverloadError};
 
 /// Who may prove that they are somebody, and when.

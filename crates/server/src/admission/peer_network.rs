@@ -14,7 +14,7 @@ pub(crate) enum PeerNetwork {
 }
 
 /// How many networks an address is in, one within the other.
-pub(crate) const LEVELS: usize = 3;
+const LEVELS: usize = 3;
 
 /// What a site, a home and a subnet have of IPv6, in bits of their prefix.
 const LENGTHS: [u8; LEVELS] = [48, 56, 64];

@@ -114,7 +114,7 @@ struct FailureCounts {
 /// account does not know the network.
 #[must_use]
 pub(crate) struct LoginAttempt {
-    throttle: Arc<RateLimiter>,
+    limiter: Arc<RateLimiter>,
     pub(crate) origin: AttemptKey,
     begun_ms: u64,
     /// Whether the account has been used from this network before.
@@ -164,9 +164,9 @@ impl RateLimiter {
         // Who has failed before waits for others like them, and for nobody's first attempt.
         let elsewhere = login.filter(|_| !is_known && failures_count > 0);
         lanes.extend(elsewhere.cloned().map(AttemptLane::Elsewhere));
-        let (throttle, begun_ms, is_over) = (Arc::clone(self), now_ms, false);
+        let (limiter, begun_ms, is_over) = (Arc::clone(self), now_ms, false);
         LoginAttempt {
-            throttle,
+            limiter,
             origin,
             begun_ms,
             is_known,
@@ -264,7 +264,7 @@ impl LoginAttempt {
     /// this attempt, or a password of one's own would be a licence to guess others'.
     pub(crate) fn succeed(mut self) {
         self.is_over = true;
-        let mut counts = self.throttle.counts();
+        let mut counts = self.limiter.counts();
         counts.by_login.pop(&self.origin);
         self.take_back_network(&mut counts);
         counts.known.put(self.origin.clone(), ());
@@ -272,7 +272,7 @@ impl LoginAttempt {
 
     /// It could not be tried, and that is the server's fault: nothing is counted.
     pub(crate) fn cancel(self) {
-        self.take_back_network(&mut self.throttle.counts());
+        self.take_back_network(&mut self.limiter.counts());
     }
 
     /// It was wrong: what was not counted when it began is counted now. Returns the lanes in which
@@ -280,8 +280,8 @@ impl LoginAttempt {
     pub(crate) fn fail(mut self) -> Vec<(AttemptLane, Duration)> {
         self.is_over = true;
         let (_, network) = &self.origin;
-        let (per_network, now_ms) = (self.throttle.per_network, self.begun_ms);
-        let mut counts = self.throttle.counts();
+        let (per_network, now_ms) = (self.limiter.per_network, self.begun_ms);
+        let mut counts = self.limiter.counts();
         if self.is_known || self.is_slowed {
             counts.add_to_network(*network, per_network, now_ms);
         }
@@ -302,7 +302,7 @@ impl LoginAttempt {
         let (_, network) = &self.origin;
         for (group, clients_count) in network.distinct_groups() {
             if let Some(failures) = counts.by_network.get_mut(&group) {
-                failures.take_one_back(self.throttle.per_network.times(clients_count));
+                failures.take_one_back(self.limiter.per_network.times(clients_count));
             }
         }
     }
@@ -313,7 +313,7 @@ impl Drop for LoginAttempt {
         if self.is_over || self.is_slowed {
             return;
         }
-        if let Some(of_login) = self.throttle.counts().by_login.get_mut(&self.origin) {
+        if let Some(of_login) = self.limiter.counts().by_login.get_mut(&self.origin) {
             of_login.take_one_back(RateLimit::PER_LOGIN);
         }
     }

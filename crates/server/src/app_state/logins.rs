@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use accounts::{Login, Password, UnlockedAccount};
+use engine::clock;
 
 use crate::admission::fair_semaphore::permit_request::{PermitRequest, RequestClass};
 use crate::admission::logins::LoginError;
 use crate::admission::peer_network::PeerNetwork;
 use crate::app_state::AppState;
 use crate::blocking::run_low_priority;
-use crate::clock;
 use crate::error::{ApiError, OverloadError};
 
 /// Named in operators' fail2ban filters (`docs/operating/access.md`), wherever the code is.

@@ -7,13 +7,13 @@ use accounts::{DeviceId, Login, Password};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
+use engine::clock;
 use protocol::{AccountRequest, AccountResponse, ErrorCode, PasswordRequest};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app_state::AppState;
 use crate::blocking::blocking;
-use crate::clock;
 use crate::error::ApiError;
 use crate::http::extract::{BearerToken, BodyEncoding, RequestBody};
 use crate::http::openapi::{BODY, error_responses};

@@ -11,6 +11,7 @@ use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State as Shared};
 use axum::http::StatusCode;
+use engine::clock;
 use protocol::{
     DeviceInfo, DeviceList, ErrorCode, RegisterDeviceRequest, RegisterDeviceResponse,
     WireEncryptionMode,
@@ -21,7 +22,6 @@ use utoipa_axum::routes;
 
 use crate::app_state::AppState;
 use crate::blocking::blocking;
-use crate::clock;
 use crate::config::NAME_CHARACTERS_MAX;
 use crate::error::ApiError;
 use crate::handlers::encryption;

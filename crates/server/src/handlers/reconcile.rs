@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use axum::extract::State;
+use engine::clock;
 use protocol::{ErrorCode, ReconcileRequest, ReconcileResponse, WireMessage, WireRangeBucket};
 use sync_store::{RangeClaim, RangeDiff, RangeSummary};
 use utoipa_axum::router::OpenApiRouter;
@@ -15,7 +16,6 @@ use utoipa_axum::routes;
 use crate::admission::memory::{MemoryReservation, page_bytes};
 use crate::app_state::AppState;
 use crate::blocking::blocking;
-use crate::clock;
 use crate::error::ApiError;
 use crate::handlers::sync::PAGE_BYTES_MIN;
 use crate::http::extract::{AuthenticatedDevice, BodyEncoding, RawBody, check_count};

@@ -16,6 +16,7 @@ use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, 
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use engine::clock;
 use protocol::{ErrorCode, ErrorResponse};
 use serde::Serialize;
 
@@ -27,7 +28,6 @@ use crate::admission::hosts::AllowedHosts;
 use crate::admission::memory::MemoryReservation;
 use crate::admission::unread_body::UnreadBody;
 use crate::app_state::AppState;
-use crate::clock;
 use crate::error::ApiError;
 
 /// An answer's body, encoded.

@@ -10,7 +10,7 @@ use axum::{Extension, Router};
 use protocol::ErrorCode;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{cors, openapi, response, router};
+use super::{cors, openapi, response};
 use crate::admission::hosts::AllowedHosts;
 use crate::app_state::AppState;
 use crate::error::ApiError;
@@ -45,7 +45,7 @@ pub(crate) fn router(
     let document = openapi::OpenApiDocument::new(&document, &app.config);
     let router = calls
         .merge(operation)
-        .fallback(router::answer)
+        .fallback(answer)
         .method_not_allowed_fallback(response::method_not_allowed)
         .layer(Extension(document))
         .with_state(Arc::clone(app));

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 use std::{fs, io};
 
+use engine::clock;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -16,7 +17,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use crate::blocking::run_blocking;
-use crate::clock;
 use crate::error::{TlsError, TlsFiles};
 
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);

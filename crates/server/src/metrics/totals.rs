@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::clock;
+use engine::clock;
 
 /// Bounds of durations, in seconds. From a cached read to a password hash that waited for its turn.
 pub(crate) const DURATION_BOUNDS_S: [f64; 15] =

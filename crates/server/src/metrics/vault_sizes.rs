@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use accounts::VaultId;
+use engine::clock;
 use sync_store::{VaultFileSizes, Vaults};
 
-use crate::clock;
 use crate::error::ApiError;
 
 /// How many times longer a look is told than it took.

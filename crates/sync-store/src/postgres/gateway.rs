@@ -22,7 +22,7 @@ use crate::postgres::columns::MessageColumns;
 use crate::postgres::pool;
 use crate::postgres::rows::{self, SqlBytes, bigint};
 use crate::postgres::sealing::VaultSealKeys;
-use crate::postgres::store::{PostgresStore, blocking};
+use crate::postgres::store::PostgresStore;
 use crate::vault::batch::{BatchEntry, MessageBatch};
 use crate::vault::gateway::{
     BlobChunkId, BlobId, CompleteBlob, ExchangeOutcome, GatewaySnapshot, GatewayStore,
@@ -147,7 +147,8 @@ impl PostgresStore {
             let (version, mut cursor) = (read.version, read.cursor);
             let (of, update, keys) =
                 (Arc::clone(&change), Arc::clone(&update), Arc::clone(&self.keys));
-            let computed = blocking(move || of.compute(&read, &update, &keys)).await??;
+            let computed =
+                engine::run_blocking(move || of.compute(&read, &update, &keys)).await??;
             let ComputedChange { columns, record, sealed } = computed;
             if let Some(sealed) = sealed {
                 match self.write(&change, &columns, version, &sealed).await {
@@ -209,7 +210,7 @@ impl GatewayStore for PostgresStore {
         let sql = "SELECT * FROM warren.since($1, $2, $3, $4, $5)";
         let row = self.postgres.query_one(sql, &parameters).await?;
         let keys = Arc::clone(&self.keys);
-        blocking(move || {
+        engine::run_blocking(move || {
             let (stamps, contents): (Vec<&[u8]>, Vec<&[u8]>) = (row.try_get(0)?, row.try_get(1)?);
             let open = |(stamp, content)| {
                 let timestamp = rows::timestamp(stamp);
@@ -226,7 +227,8 @@ impl GatewayStore for PostgresStore {
 
     async fn put_chunk(&self, chunk: BlobChunkId, content: Bytes) -> Result<()> {
         let keys = Arc::clone(&self.keys);
-        let sealed = SqlBytes(blocking(move || keys.seal_chunk(chunk, &content)).await?);
+        let sealed =
+            SqlBytes(engine::run_blocking(move || keys.seal_chunk(chunk, &content)).await?);
         let (blob, number) = columns(chunk);
         let place = [(&blob as _, Type::INT8), (&number as _, Type::INT4)];
         let rest = [&place[..], &[(&sealed as _, Type::BYTEA)]].concat();
@@ -238,7 +240,7 @@ impl GatewayStore for PostgresStore {
         let place = [(&blob as _, Type::INT8), (&number as _, Type::INT4)];
         let rows = self.call("SELECT warren.piece($1, $2, $3)", &place).await?;
         let keys = Arc::clone(&self.keys);
-        blocking(move || {
+        engine::run_blocking(move || {
             let sealed = rows.first().map(|row| row.try_get::<_, Option<&[u8]>>(0)).transpose()?;
             sealed.flatten().map(|sealed| keys.open_chunk(chunk, sealed)).transpose()
         })

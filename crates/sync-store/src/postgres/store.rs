@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use accounts::VaultId;
 use engine::DatabaseKey;
-use tokio::task::spawn_blocking;
 use tokio_postgres::types::Type;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::postgres::columns::MessageColumns;
 use crate::postgres::pool::PostgresDatabase;
 use crate::postgres::rows::{SqlUuid, bigint, bounds, state};
@@ -37,18 +36,6 @@ impl PostgresDatabase {
     pub(crate) async fn remove(&self, vault: &VaultId) -> Result<()> {
         let vault = (&SqlUuid::from(vault) as _, Type::UUID);
         self.query_all("SELECT warren.remove($1)", &[vault]).await.map(drop)
-    }
-}
-
-/// Runs work that seals or opens contents: milliseconds for a full page.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T> {
-    match spawn_blocking(work).await {
-        Ok(value) => Ok(value),
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is being shut down.
-        Err(_cancelled) => Err(Error::Engine(engine::Error::Closed)),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::postgres::rows::SqlUuid;
 
 /// Vaults that change at one time. A mutex has some 50 bytes; vaults that share one by chance wait
 /// for each other.
-pub(crate) const TURNS_COUNT: usize = 1_024;
+const TURNS_COUNT: usize = 1_024;
 
 /// Who may change a vault's record now.
 #[derive(Clone)]

@@ -16,7 +16,7 @@ use crate::postgres::columns::MessageColumns;
 use crate::postgres::pool::PostgresParameter;
 use crate::postgres::rows::{bigint, halves, hash_of, state, stored_error, timestamp};
 use crate::postgres::sealing::VaultSealKeys;
-use crate::postgres::store::{PostgresStore, blocking, slices};
+use crate::postgres::store::{PostgresStore, slices};
 use crate::vault::batch::MessageBatch;
 use crate::vault::{FingerprintCheck, MessageErasure, Quota, StoreOutcome};
 
@@ -94,7 +94,7 @@ pub(super) async fn erase(
         batch.timestamps().map(|timestamp| halves(hashes[&timestamp])).unzip();
     let keys = Arc::clone(&store.keys);
     let seal = move || MessageColumns::new(&batch.entries.iter().collect::<Vec<_>>(), &keys);
-    let columns = blocking(seal).await?;
+    let columns = engine::run_blocking(seal).await?;
     let bytes_max = bigint(quota.bytes_max);
     let rest: [PostgresParameter<'_>; 3] =
         [(&old_highs, Type::INT8_ARRAY), (&old_lows, Type::INT8_ARRAY), (&bytes_max, Type::INT8)];
@@ -121,7 +121,7 @@ async fn scan(store: &PostgresStore) -> Result<Vec<MessageMismatch>> {
         let sql = "SELECT * FROM warren.scan($1, $2, $3, $4)";
         let row = store.postgres.query_one(sql, &parameters).await?;
         let keys = Arc::clone(&store.keys);
-        let (last, found) = blocking(move || compare(&row, &keys)).await??;
+        let (last, found) = engine::run_blocking(move || compare(&row, &keys)).await??;
         wrong.extend(found);
         match last {
             Some(last) => after = last.to_bytes().into(),

@@ -7,7 +7,7 @@
 //! # Not here
 //! - Which vaults are open, and for how long → `engine::Databases`.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use accounts::{UnlockedAccount, VaultId};
 use engine::{
     DamagePolicy, Database, DatabaseKey, DatabaseOptions, Databases, FileEncryption, SIDE_FILES,
-    quarantine_path,
+    directory_of, quarantine_path, remove_if_there, run_blocking, side_file_path, sync_directory,
 };
 
 use crate::error::{Error, Result};
 use crate::sqlite::schema::MIGRATIONS;
-use crate::sqlite::{SqliteStore, VaultDamage, blocking, repair};
+use crate::sqlite::{SqliteStore, VaultDamage, repair};
 use crate::vault::Vault;
 use crate::vault::gateway::RepairStateFn;
 
@@ -108,7 +108,7 @@ impl VaultFiles {
     /// Closes a vault and deletes its files. One that is not there is no error.
     pub(crate) async fn remove(&self, vault: &VaultId) -> Result<()> {
         let (files, path) = (self.clone(), vault.path(&self.data));
-        blocking(move || files.remove_file(&path)).await
+        run_blocking(move || files.remove_file(&path)).await?
     }
 
     fn remove_file(&self, path: &Path) -> Result<()> {
@@ -116,18 +116,12 @@ impl VaultFiles {
             return Ok(());
         }
         self.databases.close(path)?;
-        remove_file(path)?;
+        remove_if_there(path)?;
         for suffix in SIDE_FILES {
-            let mut file = path.as_os_str().to_owned();
-            file.push(suffix);
-            remove_file(Path::new(&file))?;
+            remove_if_there(&side_file_path(path, suffix))?;
         }
-        sync_directory(directory_of(path))
+        Ok(sync_directory(directory_of(path))?)
     }
-}
-
-fn directory_of(path: &Path) -> &Path {
-    path.parent().expect("a vault's path has a directory")
 }
 
 /// Makes a directory, and those above it, and sees to it that their names are on the disk.
@@ -138,24 +132,9 @@ fn create_directory(path: &Path) -> Result<()> {
     let parent = directory_of(path);
     create_directory(parent)?;
     match fs::create_dir(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(io(path)(error)),
-        _ => {}
+        Err(source) if source.kind() != ErrorKind::AlreadyExists => {
+            Err(Error::Io { path: path.to_owned(), source })
+        }
+        _ => Ok(sync_directory(parent)?),
     }
-    sync_directory(parent)
-}
-
-fn remove_file(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(io(path)(error)),
-        _ => Ok(()),
-    }
-}
-
-fn sync_directory(path: &Path) -> Result<()> {
-    File::open(path).and_then(|directory| directory.sync_all()).map_err(io(path))
-}
-
-fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Io { path, source }
 }

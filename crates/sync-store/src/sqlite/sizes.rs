@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use accounts::VaultId;
+use accounts::{VAULTS_DIRECTORY, VaultId};
+use engine::side_file_path;
 
 use crate::error::{Error, Result};
 use crate::sqlite::VaultFiles;
@@ -30,7 +31,7 @@ impl VaultFiles {
     /// The files of all vaults. Looks at each of them: a second for some hundred thousand.
     pub(crate) fn sizes(&self) -> Result<Vec<(VaultId, VaultFileSizes)>> {
         let mut all = Vec::new();
-        for folder in entries(&self.data.join("vaults"))? {
+        for folder in entries(&self.data.join(VAULTS_DIRECTORY))? {
             for file in entries(&folder.path())? {
                 let name = file.file_name();
                 let vault = name.to_str().and_then(|name| name.strip_suffix(".sqlite"));
@@ -56,9 +57,7 @@ fn entries(path: &Path) -> Result<Vec<DirEntry>> {
 
 fn sizes(path: &Path) -> Option<VaultFileSizes> {
     let file = path.metadata().ok()?;
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
-    let wal = fs::metadata(wal).ok();
+    let wal = side_file_path(path, "-wal").metadata().ok();
     Some(VaultFileSizes {
         file_bytes: file.len(),
         wal_bytes: wal.as_ref().map_or(0, Metadata::len),

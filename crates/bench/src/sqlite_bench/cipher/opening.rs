@@ -6,9 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::ensure;
+use engine::clock::now;
 use rusqlite::Connection;
 
-use crate::measure::{RoundSample, now};
+use crate::measure::RoundSample;
 use crate::sqlite_bench::execute_plan::choose;
 use crate::suite::{BenchCase, BenchSection};
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Callers of a driver, as published.
-pub(crate) const CONCURRENCY: usize = 1_000;
+const CONCURRENCY: usize = 1_000;
 
 /// Enough for statements to be prepared and the hot pages to be read.
-pub(crate) const WARMUP_SECONDS: f64 = 0.3;
+const WARMUP_SECONDS: f64 = 0.3;
 
 /// One run of a driver.
 #[derive(Clone, Debug, Serialize)]

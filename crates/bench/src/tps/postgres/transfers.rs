@@ -19,13 +19,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use deadpool_postgres::{ClientWrapper, Manager, Pool};
+use engine::clock::now;
 use tokio::task::JoinSet;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Error, NoTls, Statement};
 
 use super::setting::{PostgresSetting, on_off};
-use crate::measure::{LatencyRecorder, RoundSample, now};
+use crate::measure::{LatencyRecorder, RoundSample};
 use crate::tps::accounts::{AMOUNT, TransferPair};
 
 const DEBIT_SQL: &str = "UPDATE account SET balance = balance - $1 WHERE id = $2";

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use indicatif::{DecimalBytes, HumanBytes};
+use indicatif::DecimalBytes;
 
 use super::{
     PhaseComparison, RecommendationReason, SettingRecommendation, TrialOutcome, TriedSetting,
@@ -191,7 +191,7 @@ impl TriedSetting {
         let cost = match self.memory_bytes {
             0 if self.cost.is_empty() => "nothing".to_owned(),
             0 => self.cost.to_owned(),
-            bytes => format!("up to {} of memory for each connection", HumanBytes(bytes)),
+            bytes => format!("up to {} of memory for each connection", DecimalBytes(bytes)),
         };
         format!("{}: {cost}", self.name())
     }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use rusqlite::types::Null;
+use sqlite_schema::{ColumnSchema, IndexOrigin, IndexSchema, quote_identifier};
 
-use super::schema::{LoadColumn, LoadTable, ROWID_MAX, quoted};
+use super::schema::{LoadTable, ROWID_MAX};
 use super::values::ValueSample;
 use crate::sqlite_bench::{LabStatement, SampleValue};
 use crate::tune::tune_load::statement;
@@ -85,24 +86,26 @@ pub(super) fn candidate_operations(
 
 /// The columns whose values are bound to find rows by an index.
 fn lookups(table: &LoadTable) -> impl Iterator<Item = (&str, Option<&str>)> {
-    let all = table.indexes.iter().filter(|index| !index.is_primary);
+    let all = table.indexes.iter().filter(|index| index.origin != IndexOrigin::PrimaryKey);
     all.map(|index| {
-        let first = index.columns.first().and_then(Option::as_deref);
+        let first = index.columns.first().and_then(|key| key.column.as_deref());
         (index.name.as_str(), first.filter(|_| !index.is_partial))
     })
 }
 
 /// Columns that may get another row's value: first those that no index and no other table knows.
-fn changeable(table: &LoadTable) -> impl Iterator<Item = &LoadColumn> {
-    let is_in = |column: &LoadColumn, unique: bool| {
+fn changeable(table: &LoadTable) -> impl Iterator<Item = &ColumnSchema> {
+    let is_in = |column: &ColumnSchema, unique: bool| {
         let of_kind = table.indexes.iter().filter(move |index| !unique || index.is_unique);
-        of_kind.flat_map(|index| &index.columns).flatten().any(|name| *name == column.name)
+        of_kind
+            .flat_map(|index| &index.columns)
+            .any(|key| key.column.as_ref() == Some(&column.name))
     };
-    let free = move |column: &&LoadColumn| {
-        !column.is_generated && !table.key.contains(&column.name) && !is_in(column, true)
+    let free = move |column: &&ColumnSchema| {
+        !column.is_generated() && !table.key.contains(&column.name) && !is_in(column, true)
     };
-    let mut all: Vec<&LoadColumn> = table.columns.iter().filter(free).collect();
-    all.sort_by_key(|column| (column.is_foreign, is_in(column, false)));
+    let mut all: Vec<&ColumnSchema> = table.columns.iter().filter(free).collect();
+    all.sort_by_key(|column| (table.is_foreign(column), is_in(column, false)));
     all.into_iter()
 }
 
@@ -133,8 +136,9 @@ impl LoadShaper<'_> {
     }
 
     fn by_key(&self, key: &[String]) -> Vec<TableOperation> {
-        let table = quoted(&self.table.name);
-        let columns: Vec<String> = self.table.key.iter().map(|name| quoted(name)).collect();
+        let table = quote_identifier(&self.table.name);
+        let columns: Vec<String> =
+            self.table.key.iter().map(|name| quote_identifier(name)).collect();
         let (columns, key) = (columns.join(", "), key.join(", "));
         let point = format!("SELECT * FROM {table} WHERE ({columns}) = ({key})");
         let scan = format!(
@@ -168,9 +172,9 @@ impl LoadShaper<'_> {
             let Some(bound) = self.sample.column(column) else { continue };
             let sql = format!(
                 "SELECT * FROM {} INDEXED BY {} WHERE {} = {} LIMIT {ROWS_MAX}",
-                quoted(table),
-                quoted(index),
-                quoted(column),
+                quote_identifier(table),
+                quote_identifier(index),
+                quote_identifier(column),
                 bound.parameter(1)
             );
             // One of another collation would be read from end to end.
@@ -201,11 +205,12 @@ impl LoadShaper<'_> {
         });
         let (column, bound) = found?;
         let (_, key) = self.sample.keys(2)?;
-        let columns: Vec<String> = self.table.key.iter().map(|name| quoted(name)).collect();
+        let columns: Vec<String> =
+            self.table.key.iter().map(|name| quote_identifier(name)).collect();
         let sql = format!(
             "UPDATE OR IGNORE {} SET {} = {} WHERE ({}) = ({})",
-            quoted(table),
-            quoted(column),
+            quote_identifier(table),
+            quote_identifier(column),
             bound.parameter(1),
             columns.join(", "),
             key.join(", ")
@@ -218,10 +223,10 @@ impl LoadShaper<'_> {
 
     /// Copies of rows with new values wherever they must be unique; or why not.
     fn insert(&self, db: &Connection) -> anyhow::Result<Result<TableOperation, String>> {
-        let table = quoted(&self.table.name);
+        let table = quote_identifier(&self.table.name);
         let mut fresh: Vec<(String, FreshValue)> = Vec::new();
         if let Some(rowid) = &self.table.rowid {
-            let sql = format!("SELECT max({}) FROM {table}", quoted(rowid));
+            let sql = format!("SELECT max({}) FROM {table}", quote_identifier(rowid));
             let max: i64 = db.query_row(&sql, [], |row| row.get(0))?;
             if max >= ROWID_MAX {
                 return Ok(Err("its rowids go up to the end of numbers".to_owned()));
@@ -240,7 +245,7 @@ impl LoadShaper<'_> {
             }
             let column = columns.iter().find_map(|name| {
                 self.table.columns.iter().find(|column| {
-                    column.name == *name && !column.is_foreign && !column.is_generated
+                    column.name == *name && !self.table.is_foreign(column) && !column.is_generated()
                 })
             });
             let Some(column) = column else {
@@ -252,16 +257,17 @@ impl LoadShaper<'_> {
     }
 
     fn copies(&self, fresh: &[(String, FreshValue)]) -> TableOperation {
-        let table = quoted(&self.table.name);
+        let table = quote_identifier(&self.table.name);
         let others = self.table.columns.iter().filter(|column| {
-            !column.is_generated && fresh.iter().all(|(name, _)| *name != column.name)
+            !column.is_generated() && fresh.iter().all(|(name, _)| *name != column.name)
         });
-        let others: Vec<String> = others.map(|column| quoted(&column.name)).collect();
-        let mut columns: Vec<String> = fresh.iter().map(|(name, _)| quoted(name)).collect();
+        let others: Vec<String> = others.map(|column| quote_identifier(&column.name)).collect();
+        let mut columns: Vec<String> =
+            fresh.iter().map(|(name, _)| quote_identifier(name)).collect();
         let mut values: Vec<String> = fresh.iter().map(|(_, of)| of.expression()).collect();
         columns.extend(others.iter().cloned());
         values.extend(others);
-        let key: Vec<String> = self.table.key.iter().map(|name| quoted(name)).collect();
+        let key: Vec<String> = self.table.key.iter().map(|name| quote_identifier(name)).collect();
         let (_, of_key) = self.sample.keys(2).unwrap_or_default();
         let insert = format!(
             "INSERT OR IGNORE INTO {table} ({}) SELECT {} FROM {table} WHERE ({}) = ({})",
@@ -271,7 +277,7 @@ impl LoadShaper<'_> {
             of_key.join(", ")
         );
         let (first, fresh) = &fresh[0];
-        let first = quoted(first);
+        let first = quote_identifier(first);
         let delete = format!("DELETE FROM {table} WHERE {first} = {}", fresh.expression());
         let is_inserted = fresh.condition(&first);
         let name = |what: &str| format!("{} {what}", self.table.name);
@@ -289,9 +295,9 @@ impl LoadShaper<'_> {
     }
 }
 
-fn named(index: &super::schema::LoadIndex) -> Option<Vec<String>> {
+fn named(index: &IndexSchema) -> Option<Vec<String>> {
     // A partial index, or one of an expression, may refuse a row: then it is not inserted.
-    let columns: Option<Vec<String>> = index.columns.iter().cloned().collect();
+    let columns: Option<Vec<String>> = index.columns.iter().map(|key| key.column.clone()).collect();
     columns.filter(|_| !index.is_partial)
 }
 
@@ -311,7 +317,7 @@ const MARK: &str = "warren ";
 
 impl FreshValue {
     fn of(db: &Connection, table: &str, column: &str) -> anyhow::Result<Self> {
-        let column = quoted(column);
+        let column = quote_identifier(column);
         let sql =
             format!("SELECT typeof({column}) FROM {table} WHERE {column} IS NOT NULL LIMIT 1");
         let kind = db.query_row(&sql, [], |row| row.get::<_, String>(0));

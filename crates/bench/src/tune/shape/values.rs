@@ -7,8 +7,9 @@
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 use serde_json::json;
+use sqlite_schema::quote_identifier;
 
-use super::schema::{LoadTable, quoted};
+use super::schema::LoadTable;
 use crate::sqlite_bench::{PortableRng, SampleValue};
 
 /// Of a table. A working set of some MB, which is warm after some tenths of a second.
@@ -47,7 +48,7 @@ impl ValueSample {
     /// Random rows where a rowid finds them, else evenly spread ones of the first.
     pub(super) fn of(db: &Connection, table: &LoadTable, columns: &[&str]) -> anyhow::Result<Self> {
         let short = |name: &&str| {
-            let name = quoted(name);
+            let name = quote_identifier(name);
             format!("iif(octet_length({name}) <= {BYTES_MAX}, {name}, NULL)")
         };
         let names: Vec<String> = table
@@ -56,15 +57,17 @@ impl ValueSample {
             .cloned()
             .chain(columns.iter().map(|name| (*name).to_owned()))
             .collect();
-        let key = table.key.iter().map(|name| quoted(name));
+        let key = table.key.iter().map(|name| quote_identifier(name));
         let all: Vec<String> = key.chain(columns.iter().map(short)).collect();
-        let select = format!("SELECT {} FROM {}", all.join(", "), quoted(&table.name));
+        let select = format!("SELECT {} FROM {}", all.join(", "), quote_identifier(&table.name));
         let mut rows = Vec::new();
         match &table.rowid {
             Some(rowid) if table.rows > SCANNED_MAX => {
-                let rowid = quoted(rowid);
-                let ends =
-                    format!("SELECT min({rowid}), max({rowid}) FROM {}", quoted(&table.name));
+                let rowid = quote_identifier(rowid);
+                let ends = format!(
+                    "SELECT min({rowid}), max({rowid}) FROM {}",
+                    quote_identifier(&table.name)
+                );
                 let (min, max) = db.query_row(&ends, [], |row| {
                     Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
                 })?;

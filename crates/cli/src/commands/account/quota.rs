@@ -2,11 +2,11 @@
 
 use accounts::{AccountLimits, DEVICES_COUNT_MAX, Login};
 use clap::Args;
+use indicatif::HumanCount;
 use serde_json::{Value, json};
 
 use crate::args::data_dir::{DataDir, DataDirArgs};
 use crate::output::Printer;
-use crate::output::time_span::group_thousands;
 
 /// Limit what an account may hold, or give it more than others; without a limit, show them.
 ///
@@ -85,8 +85,9 @@ pub(crate) fn run(arguments: &AccountQuotaArgs, output: Printer) -> anyhow::Resu
 
 /// For people.
 pub(crate) fn describe(limits: AccountLimits) -> String {
-    let text =
-        |limit: Option<u64>| limit.map_or("the server's default".to_owned(), group_thousands);
+    let text = |limit: Option<u64>| {
+        limit.map_or("the server's default".to_owned(), |max| HumanCount(max).to_string())
+    };
     let (messages, bytes) = (text(limits.messages_max), text(limits.bytes_max));
     let devices = text(limits.devices_max.map(u64::from));
     format!("limits: messages {messages}, bytes {bytes}, devices {devices}")

@@ -4,15 +4,17 @@ use std::path::Path;
 
 use accounts::{AccountSummary, Login, Password, VaultId};
 use clap::Args;
+use engine::clock::now_ms;
+use engine::wal_bytes;
+use indicatif::HumanCount;
 use serde_json::{Value, json};
 use sync_store::Vaults;
 
 use super::quota;
 use crate::args::data_dir::{DataDir, StorageArgs};
 use crate::args::password::PasswordSource;
-use crate::clock::now_ms;
 use crate::commands::device;
-use crate::output::time_span::{ago, group_thousands};
+use crate::output::time_span::ago;
 use crate::output::{Printer, format_time};
 
 /// Show an account: limits, devices, size; with its password also what its vault holds.
@@ -62,14 +64,11 @@ pub(crate) fn run(arguments: &AccountShowArgs, output: Printer) -> anyhow::Resul
 /// The vault's file with its WAL; none before the first device is there, and none in PostgreSQL.
 fn file_bytes(vault: &VaultId, data: &Path) -> anyhow::Result<Option<u64>> {
     let path = vault.path(data);
-    let size = |path: &Path| match std::fs::metadata(path) {
-        Ok(file) => Ok(Some(file.len())),
+    match path.metadata() {
+        Ok(file) => Ok(Some(file.len() + wal_bytes(&path))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    };
-    let wal = path.with_extension("sqlite-wal");
-    let Some(bytes) = size(&path)? else { return Ok(None) };
-    Ok(Some(bytes + size(&wal)?.unwrap_or(0)))
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn describe(account: &AccountSummary, file_bytes: Option<u64>, output: Printer) {
@@ -79,10 +78,8 @@ fn describe(account: &AccountSummary, file_bytes: Option<u64>, output: Printer) 
     let devices = account.devices_count;
     match file_bytes {
         Some(bytes) => {
-            output.line(format_args!(
-                "{devices} devices; the file has {} bytes",
-                group_thousands(bytes)
-            ));
+            output
+                .line(format_args!("{devices} devices; the file has {} bytes", HumanCount(bytes)));
         }
         None => output.line(format_args!("{devices} devices; no file")),
     }
@@ -100,14 +97,13 @@ fn describe_vault(
     let vault = data_dir.vaults.open(&unlocked)?;
     let state = data_dir.wait(vault.summary())?;
     let clients = device::list_from_data_dir(data_dir, &unlocked)?;
-    let (messages, bytes) =
-        (group_thousands(state.fingerprint.count), group_thousands(state.bytes));
+    let (messages, bytes) = (HumanCount(state.fingerprint.count), HumanCount(state.bytes));
     output.line(format_args!("{messages} messages, {bytes} bytes, cursor {}", state.cursor));
     let now_ms = now_ms();
     for client in &clients.clients {
         let seen = ago(client.seen_ms, now_ms);
         let (id, name) = (&client.client_id, &client.name);
-        let (unsent, behind) = (group_thousands(client.unsent), group_thousands(client.behind));
+        let (unsent, behind) = (HumanCount(client.unsent), HumanCount(client.behind));
         output
             .line(format_args!("{id}  {name:24} seen {seen}, {unsent} unsent, {behind} to fetch"));
     }

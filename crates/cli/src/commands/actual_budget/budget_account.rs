@@ -3,10 +3,10 @@
 use accounts::UnlockedAccount;
 use actual::inventory::{BudgetInventory, InventoryError};
 use clap::Args;
+use indicatif::DecimalBytes;
 
 use crate::args::data_dir::{DataDir, StorageArgs};
 use crate::args::password::PasswordSource;
-use crate::output::format_bytes;
 
 /// The account whose budgets they are, on the data directory.
 #[derive(Args)]
@@ -60,7 +60,7 @@ impl BudgetLine<'_> {
     pub(crate) fn line(&self) -> String {
         let name = self.name.unwrap_or(self.file_id);
         let file = match self.file_bytes {
-            Some(bytes) => format!("file of {}", format_bytes(bytes)),
+            Some(bytes) => format!("file of {}", DecimalBytes(bytes)),
             None => "no file".to_owned(),
         };
         let marks = [

@@ -10,12 +10,13 @@ use actual::export::{ExportError, ExportedBudget};
 use actual::inventory::StoredBudget;
 use anyhow::Context;
 use clap::Args;
+use indicatif::DecimalBytes;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::budget_account::{BudgetAccountArgs, inventory, with_code};
 use crate::args::password::first_line;
-use crate::output::{Printer, format_bytes};
+use crate::output::Printer;
 
 /// A file's name has 255 bytes at most; the id and the ending follow.
 const STEM_BYTES_MAX: usize = 180;
@@ -125,7 +126,7 @@ fn export(
     let (bytes, path) = (archive.len() as u64, path.display());
     output.line(format_args!(
         "{name}: {path}, {}, with {messages_count} messages since its last upload",
-        format_bytes(bytes)
+        DecimalBytes(bytes)
     ));
     Ok(json!({
         "file_id": stored.budget.file_id,

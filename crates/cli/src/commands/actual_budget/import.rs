@@ -9,12 +9,12 @@ use actual::import::{
 use anyhow::Context;
 use clap::Args;
 use doctor::{FileHolder, file_holders};
+use engine::clock::now_ms;
 use serde_json::json;
 
 use super::budget_account::BudgetLine;
 use crate::args::data_dir::{DataDir, StorageArgs};
 use crate::args::password::PasswordSource;
-use crate::clock::now_ms;
 use crate::output::Printer;
 use crate::signals;
 

@@ -6,16 +6,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::{fs, io};
 
+use accounts::{ACCOUNTS_FILE, VAULTS_DIRECTORY};
 use anyhow::{Context, ensure};
 use engine::{FileEncryption, ReadOnlyMode};
 
-pub(crate) const ACCOUNTS: &str = "accounts.sqlite";
-
-pub(crate) const VAULTS: &str = "vaults";
-
 /// The accounts' file is plain, so SQLite itself can look through it.
 pub(crate) fn check_accounts(folder: &Path) -> anyhow::Result<()> {
-    let path = folder.join(ACCOUNTS);
+    let path = folder.join(ACCOUNTS_FILE);
     let (db, _) = engine::open_read_only(&path, &FileEncryption::None, ReadOnlyMode::Overlay)?;
     let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     ensure!(found == "ok", "{} is damaged: {found}", path.display());
@@ -40,17 +37,17 @@ pub(crate) fn write_new(path: &Path, mut content: impl Read) -> anyhow::Result<(
 /// has then, its vault was there to be copied, or is made anew when one of its devices comes.
 pub(crate) fn names(data: &Path) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
-    let vaults = data.join(VAULTS);
+    let vaults = data.join(VAULTS_DIRECTORY);
     let folders = if vaults.is_dir() { entries(&vaults)? } else { Vec::new() };
     for folder in folders {
         for file in entries(&vaults.join(&folder))? {
             let is_database = Path::new(&file).extension().is_some_and(|ending| ending == "sqlite");
             if is_database {
-                names.push(format!("{VAULTS}/{folder}/{file}"));
+                names.push(format!("{VAULTS_DIRECTORY}/{folder}/{file}"));
             }
         }
     }
-    names.push(ACCOUNTS.to_owned());
+    names.push(ACCOUNTS_FILE.to_owned());
     Ok(names)
 }
 

@@ -9,11 +9,12 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use accounts::REVOCATIONS_FILE;
+use accounts::{ACCOUNTS_FILE, REVOCATIONS_FILE, VAULTS_DIRECTORY};
 use anyhow::{Context, bail, ensure};
+use engine::sync_directory;
 
-use super::files::{ACCOUNTS, VAULTS, entries};
-use super::target::{remove, sync_folder};
+use super::files::entries;
+use super::target::remove;
 
 const UNFINISHED: &str = "unfinished";
 /// The root of a file system has it.
@@ -39,8 +40,8 @@ impl BackupFolder {
         let found = entries(path)?;
         let has_begun = found.iter().any(|name| name == UNFINISHED);
         let is_ours = |name: &String| {
-            let is_copy =
-                name.starts_with(ACCOUNTS) || [VAULTS, REVOCATIONS_FILE].contains(&&**name);
+            let is_copy = name.starts_with(ACCOUNTS_FILE)
+                || [VAULTS_DIRECTORY, REVOCATIONS_FILE].contains(&&**name);
             has_begun && (is_copy || name == UNFINISHED)
         };
         let is_fresh = found.iter().all(|name| name == LOST_AND_FOUND || is_ours(name));
@@ -49,14 +50,14 @@ impl BackupFolder {
         for name in found.iter().filter(|name| is_ours(name) && *name != UNFINISHED) {
             remove(&path.join(name))?;
         }
-        sync_folder(path)?;
+        sync_directory(path)?;
         Ok(Self { path: path.to_owned(), _unfinished: unfinished })
     }
 
     /// The backup is complete: its manifest is there.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         remove(&self.path.join(UNFINISHED))?;
-        sync_folder(&self.path)
+        Ok(sync_directory(&self.path)?)
     }
 }
 
@@ -94,7 +95,7 @@ mod tests {
     fn a_folder_in_the_data_directory_is_refused_whatever_leads_there() {
         let place = tempfile::tempdir().unwrap();
         let data = place.path().join("data");
-        fs::create_dir_all(data.join(VAULTS)).unwrap();
+        fs::create_dir_all(data.join(VAULTS_DIRECTORY)).unwrap();
         std::os::unix::fs::symlink(&data, place.path().join("link")).unwrap();
         for folder in ["data", "data/monday", "data/vaults/../a/b", "link", "link/monday"] {
             let refused = BackupFolder::begin(&place.path().join(folder), &data).map(drop);
@@ -109,8 +110,8 @@ mod tests {
         let (data, folder) = (place.path().join("data"), place.path().join("monday"));
         let begin = || BackupFolder::begin(&folder, &data);
         let begun = begin().unwrap();
-        fs::create_dir(folder.join(VAULTS)).unwrap();
-        fs::write(folder.join(ACCOUNTS), "half").unwrap();
+        fs::create_dir(folder.join(VAULTS_DIRECTORY)).unwrap();
+        fs::write(folder.join(ACCOUNTS_FILE), "half").unwrap();
         let busy = begin().map(drop).unwrap_err().to_string();
         assert!(busy.contains("another backup"), "{busy}");
         drop(begun);
@@ -125,8 +126,8 @@ mod tests {
         // What a data directory has, without the sign of a backup.
         fs::remove_file(folder.join(manifest::NAME)).unwrap();
         fs::remove_file(folder.join(UNFINISHED)).unwrap();
-        fs::write(folder.join(ACCOUNTS), "of a server").unwrap();
+        fs::write(folder.join(ACCOUNTS_FILE), "of a server").unwrap();
         assert!(begin().map(drop).is_err());
-        assert_eq!(fs::read(folder.join(ACCOUNTS)).unwrap(), b"of a server");
+        assert_eq!(fs::read(folder.join(ACCOUNTS_FILE)).unwrap(), b"of a server");
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::{Component, Path};
 
 use anyhow::{Context, ensure};
+use engine::sync_directory;
 use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "manifest.json";
@@ -40,7 +41,7 @@ impl BackupManifest {
         let text = serde_json::to_string_pretty(self)? + "\n";
         fs::write(&path, text).with_context(|| path.display().to_string())?;
         File::open(&path)?.sync_all()?;
-        Ok(File::open(folder)?.sync_all()?)
+        Ok(sync_directory(folder)?)
     }
 
     pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {

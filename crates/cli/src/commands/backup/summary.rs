@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use accounts::VAULTS_DIRECTORY;
+use indicatif::DecimalBytes;
 use serde_json::json;
 
-use super::files::VAULTS;
 use super::manifest::{BackedUpFile, BackupManifest};
 use super::revocation_lists::ListFile;
-use crate::output::{Printer, format_bytes};
+use crate::output::Printer;
 
 /// What was done with a backup, and in what state it is.
 pub(crate) struct BackupSummary<'b> {
@@ -24,9 +25,9 @@ impl BackupSummary<'_> {
     pub(crate) fn print(self, output: Printer) -> anyhow::Result<()> {
         let Self { verdict, manifest, folder, lists, applied_count } = self;
         let bytes = manifest.files.iter().map(|file| file.bytes).sum();
-        let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS);
+        let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS_DIRECTORY);
         let vaults = manifest.files.iter().filter(is_vault).count();
-        let (folder, total) = (folder.display(), format_bytes(bytes));
+        let (folder, total) = (folder.display(), DecimalBytes(bytes));
         output.line(format_args!("{verdict} the accounts and {vaults} vaults, {total}: {folder}"));
         if let Some(count @ 1..) = applied_count {
             output.line(format_args!("  applied {count} revocations and password changes"));

@@ -8,20 +8,21 @@
 //! The folder is not next to the directory, because that may be the root of a file system, or in a
 //! directory that belongs to somebody else.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use accounts::{RESTORING, REVOCATIONS_FILE};
+use accounts::{ACCOUNTS_FILE, RESTORING, REVOCATIONS_FILE, VAULTS_DIRECTORY};
 use anyhow::{Context, ensure};
+use engine::{directory_of, sync_directory};
 use sync_store::DataDirLock;
 
-use super::files::{ACCOUNTS, VAULTS, entries};
+use super::files::entries;
 
 /// What may be in a directory that is as good as empty: a lock, and what a file system brings.
 const EMPTY: [&str; 2] = ["lock", "lost+found"];
 /// What an interrupted restore may have moved to its place, and what a server makes before it finds
 /// that it may not open the directory.
-const UNFINISHED: [&str; 4] = [RESTORING, VAULTS, REVOCATIONS_FILE, "reserve"];
+const UNFINISHED: [&str; 4] = [RESTORING, VAULTS_DIRECTORY, REVOCATIONS_FILE, "reserve"];
 
 pub(super) struct RestoreTarget {
     data: PathBuf,
@@ -42,7 +43,7 @@ impl RestoreTarget {
         let found = entries(data)?;
         let mut rest = found.iter().filter(|name| !EMPTY.contains(&name.as_str()));
         let is_ours = |name: &String| {
-            let is_accounts = name.starts_with(ACCOUNTS);
+            let is_accounts = name.starts_with(ACCOUNTS_FILE);
             is_unfinished && (is_accounts || UNFINISHED.contains(&name.as_str()))
         };
         let is_fresh = rest.all(is_ours);
@@ -53,7 +54,7 @@ impl RestoreTarget {
             remove(&data.join(name))?;
         }
         accounts::make_data_directory(&folder)?;
-        sync_folder(data)?;
+        sync_directory(data)?;
         Ok(Self { data: data.to_owned(), folder, may_be_undone: true, _lock: lock })
     }
 
@@ -76,14 +77,11 @@ impl RestoreTarget {
             let to = self.data.join(&name);
             fs::rename(self.folder.join(&name), &to).with_context(|| to.display().to_string())?;
         }
-        sync_folder(&self.data)?;
+        sync_directory(&self.data)?;
         // From here on it is a data directory.
         fs::remove_dir(&self.folder).with_context(|| self.folder.display().to_string())?;
-        sync_folder(&self.data)?;
-        match self.data.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent),
-            _ => sync_folder(Path::new(".")),
-        }
+        sync_directory(&self.data)?;
+        Ok(sync_directory(directory_of(&self.data))?)
     }
 }
 
@@ -110,10 +108,5 @@ fn sync_tree(folder: &Path) -> anyhow::Result<()> {
             sync_tree(&path)?;
         }
     }
-    sync_folder(folder)
-}
-
-pub(super) fn sync_folder(folder: &Path) -> anyhow::Result<()> {
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.with_context(|| folder.display().to_string())
+    Ok(sync_directory(folder)?)
 }

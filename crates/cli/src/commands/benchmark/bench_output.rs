@@ -22,7 +22,7 @@ pub(crate) struct BenchOutputArgs {
 
 /// `TMPDIR`, or the folder for temporary files that stay over a restart (FHS 3.0, 5.15): it is on a
 /// disk, and `/tmp` often is not.
-pub(crate) fn temporary_folder() -> PathBuf {
+fn temporary_folder() -> PathBuf {
     std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn finish_in_short(
 }
 
 /// Says where it is.
-pub(crate) fn save_all(report: &BenchReport, folder: &Path) -> anyhow::Result<String> {
+fn save_all(report: &BenchReport, folder: &Path) -> anyhow::Result<String> {
     let name = |ending| format!("warren-{}.{ending}", report.benchmark);
     save(folder, &name("json"), &serde_json::to_string_pretty(report)?)?;
     save(folder, &name("html"), &report.html())?;
@@ -80,7 +80,7 @@ pub(crate) fn save_all(report: &BenchReport, folder: &Path) -> anyhow::Result<St
     Ok(format!("saved as {json} and {html} in {}", folder.display()))
 }
 
-pub(crate) fn save(folder: &Path, name: &str, content: &str) -> anyhow::Result<()> {
+fn save(folder: &Path, name: &str, content: &str) -> anyhow::Result<()> {
     let path = folder.join(name);
     std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))
 }

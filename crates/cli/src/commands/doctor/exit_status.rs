@@ -5,11 +5,11 @@ use doctor::{DoctorReport, Severity};
 use super::doctor_args::{DoctorArgs, FailOn};
 use crate::output::NonZeroExit;
 
-pub(crate) const STATUS_WARNING: u8 = 3;
+const STATUS_WARNING: u8 = 3;
 
-pub(crate) const STATUS_ERROR: u8 = 4;
+const STATUS_ERROR: u8 = 4;
 
-pub(crate) const STATUS_INCOMPLETE: u8 = 5;
+const STATUS_INCOMPLETE: u8 = 5;
 
 pub(crate) fn verdict(status: u8) -> anyhow::Result<()> {
     match status {

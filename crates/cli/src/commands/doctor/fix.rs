@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::ensure;
-use doctor::{DoctorReport, ExamineOptions, FixReport, FixSelection, bytes_text};
+use doctor::{DoctorReport, ExamineOptions, FixReport, FixSelection};
 use engine::FileEncryption;
+use indicatif::DecimalBytes;
 use serde_json::json;
 
 use super::print;
@@ -51,7 +52,7 @@ fn print_report(file: &Path, fixed: &FixReport, output: Printer) {
         output.line(format_args!("not tried in memory: the file is too large for that"));
     }
     if let Some(after) = fixed.bytes_after {
-        let (before, after) = (bytes_text(fixed.bytes_before), bytes_text(after));
+        let (before, after) = (DecimalBytes(fixed.bytes_before), DecimalBytes(after));
         output.line(format_args!("{before} before, {after} after"));
     }
     match &fixed.undo {

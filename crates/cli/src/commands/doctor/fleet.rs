@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use doctor::{DoctorFinding, ExamineOptions, Severity};
+use engine::clock;
 use serde::Serialize;
 use walkdir::WalkDir;
 
@@ -17,7 +18,6 @@ use super::exit_status::{exit_status, verdict};
 use super::format;
 use super::history::{self};
 use super::ignore::IgnoreFile;
-use crate::clock;
 use crate::output::Printer;
 
 /// The least that a file gets: enough to open it.

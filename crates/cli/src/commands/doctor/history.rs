@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use doctor::DoctorReport;
+use engine::clock;
+use indicatif::DecimalBytes;
 use serde::{Deserialize, Serialize};
 
 use super::finding_identity::identity;
-use crate::clock;
-use crate::output::{Printer, format_bytes, format_time};
+use crate::output::{Printer, format_time};
 
 /// Hourly, this is six weeks.
 const RUNS_MAX: usize = 1_000;
@@ -185,12 +186,12 @@ impl HistoryTrend {
         format!(
             "since {} ({days} days): {} -> {}, free pages {} -> {}, WAL {} -> {}",
             format_time(self.since),
-            format_bytes(before.file_bytes),
-            format_bytes(now.file_bytes),
+            DecimalBytes(before.file_bytes),
+            DecimalBytes(now.file_bytes),
             share(before.free_share),
             share(now.free_share),
-            format_bytes(before.wal_bytes),
-            format_bytes(now.wal_bytes)
+            DecimalBytes(before.wal_bytes),
+            DecimalBytes(now.wal_bytes)
         )
     }
 

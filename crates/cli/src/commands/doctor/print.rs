@@ -2,9 +2,8 @@
 
 use std::fmt::Display;
 
-use doctor::{
-    CatalogueEntry, DoctorFinding, DoctorReport, FileSummary, IgnoredFinding, bytes_text,
-};
+use doctor::{CatalogueEntry, DoctorFinding, DoctorReport, FileSummary, IgnoredFinding};
+use indicatif::DecimalBytes;
 
 use crate::output::Printer;
 
@@ -54,14 +53,14 @@ pub(super) fn needless(lines: &[String], output: Printer) {
 }
 
 fn about(about: &FileSummary, output: Printer) {
-    let mut facts = vec![bytes_text(about.file_bytes)];
+    let mut facts = vec![DecimalBytes(about.file_bytes).to_string()];
     let mut add = |fact: Option<String>| facts.extend(fact);
     add(about
         .pages_count
         .zip(about.page_bytes)
         .map(|(pages, size)| format!("{pages} pages of {size}")));
     add(about.journal.map(|journal| format!("journal {journal}")));
-    add(about.wal_bytes.map(|bytes| format!("WAL of {}", bytes_text(bytes))));
+    add(about.wal_bytes.map(|bytes| format!("WAL of {}", DecimalBytes(bytes))));
     add(about.cipher.map(|cipher| format!("cipher {cipher}")));
     add(about.tables_count.map(|tables| format!("{tables} tables")));
     add(about.indexes_count.map(|indexes| format!("{indexes} indexes")));

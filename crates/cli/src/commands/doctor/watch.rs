@@ -7,8 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use doctor::{FileWatcher, WatchInterval, WatchedProcess};
+use indicatif::DecimalBytes;
 
-use crate::output::{Printer, format_bytes};
+use crate::output::Printer;
 
 /// Lines between two heads.
 const LINES_PER_HEAD: u64 = 20;
@@ -70,12 +71,12 @@ pub(super) fn run(files: &[PathBuf], plan: WatchPlan, output: Printer) -> anyhow
 
 fn print(watched: &WatchInterval, output: Printer) {
     let commits = watched.commits_per_second().map_or("-".to_owned(), |it| format!("{it:.1}"));
-    let wal = watched.wal_bytes.map_or("-".to_owned(), |bytes| format_bytes(bytes).to_string());
+    let wal = watched.wal_bytes.map_or("-".to_owned(), |bytes| DecimalBytes(bytes).to_string());
     let frames = watched.wal_uncopied_count.zip(watched.wal_frames_count);
     let frames = frames.map_or("-".to_owned(), |(left, all)| format!("{left} of {all}"));
     output.line(format_args!(
         "{commits:>9} {:>10} {wal:>10} {frames:>16} {:>6.0} % {:>6}",
-        format_bytes(watched.file_bytes).to_string(),
+        DecimalBytes(watched.file_bytes).to_string(),
         watched.writing_share * 100.0,
         watched.users.len()
     ));

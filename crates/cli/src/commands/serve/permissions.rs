@@ -15,6 +15,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use accounts::{ACCOUNTS_FILE, VAULTS_DIRECTORY};
 use anyhow::Context;
 
 const OTHERS: u32 = 0o077;
@@ -22,12 +23,11 @@ const READ_BY_ALL: u32 = 0o004;
 /// Of a directory in which everybody may make files, as `/tmp`.
 const STICKY: u32 = 0o1000;
 
-const VAULTS: &str = "vaults";
 /// Folders that may be in a directory that is a data directory and nothing else: the vaults', and
 /// that of a file system whose root it is.
-const FOLDERS: [&str; 2] = [VAULTS, "lost+found"];
+const FOLDERS: [&str; 2] = [VAULTS_DIRECTORY, "lost+found"];
 /// What the names of the server's own files begin with (Format 6).
-const FILES: [&str; 4] = ["accounts.sqlite", "lock", "reserve", "revocations"];
+const FILES: [&str; 4] = [ACCOUNTS_FILE, "lock", "reserve", "revocations"];
 
 /// Closes it, or says in the log why not.
 pub(super) fn restrict_to_owner(data: &Path) {
@@ -93,7 +93,7 @@ impl DataDirPermissions {
         let files = self.files.iter().filter(|file| self.is_own || is_of_server(file));
         let files: anyhow::Result<Vec<bool>> =
             files.map(|file| remove_group_and_other_bits(file)).collect();
-        let vaults = restrict_vaults(&self.path.join(VAULTS));
+        let vaults = restrict_vaults(&self.path.join(VAULTS_DIRECTORY));
         itself?;
         let files = files?.into_iter().filter(|was_open| *was_open).count();
         Ok(files as u64 + vaults?)

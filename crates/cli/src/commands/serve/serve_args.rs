@@ -13,10 +13,10 @@ use super::{actual_gateway, log};
 use crate::args::postgres_args::PostgresArgs;
 
 /// Of `--body-bytes-max`: a request that names a device has room.
-pub(crate) const BODY_BYTES_MAX_LEAST: u64 = 1_000;
+const BODY_BYTES_MAX_LEAST: u64 = 1_000;
 
 /// A day: more would be no limit.
-pub(crate) const REQUEST_TIMEOUT_SECONDS_MAX: u64 = 86_400;
+const REQUEST_TIMEOUT_SECONDS_MAX: u64 = 86_400;
 
 /// Serve accounts and their vaults over HTTP.
 #[derive(Args)]

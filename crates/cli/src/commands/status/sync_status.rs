@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use indicatif::HumanCount;
 use protocol::{DeviceInfo, DeviceList};
 use replica::{HttpTransport, Replica, ReplicaStatus, SyncStatus};
 
-use crate::output::time_span::{ago, group_thousands};
+use crate::output::time_span::ago;
 
 /// How long to wait for it: longer, and people wonder what hangs.
 const TIMEOUT: Duration = Duration::from_millis(2_500);
@@ -45,10 +46,10 @@ fn device(client: &DeviceInfo, now_ms: u64) -> String {
     if client.seen_ms == 0 {
         return format!("{name} never synced");
     }
-    let (seen, unsent_count) = (ago(client.seen_ms, now_ms), group_thousands(client.unsent));
+    let (seen, unsent_count) = (ago(client.seen_ms, now_ms), HumanCount(client.unsent));
     let fetch = match client.behind {
         0 => "in step".to_owned(),
-        behind => format!("{} to fetch", group_thousands(behind)),
+        behind => format!("{} to fetch", HumanCount(behind)),
     };
     format!("{name} {seen}, {unsent_count} unsent, {fetch}")
 }
@@ -61,7 +62,7 @@ fn describe_sides(receipt: &SyncStatus, is_captured: bool) -> String {
         pending_download_count,
         in_sync,
     } = *receipt;
-    let (held, known) = (group_thousands(held), group_thousands(known));
+    let (held, known) = (HumanCount(held), HumanCount(known));
     let verdict = match (in_sync, pending_upload_count, pending_download_count) {
         (true, ..) => "sets equal",
         (false, 0, 0) if !is_captured => "a schema has changed: `warren sync` compares its table",
@@ -71,7 +72,7 @@ fn describe_sides(receipt: &SyncStatus, is_captured: bool) -> String {
     let mut parts = vec![format!("server holds {held} of {known} changes"), verdict.to_owned()];
     for (count, what) in [(pending_upload_count, "to send"), (pending_download_count, "to fetch")] {
         if count > 0 {
-            parts.push(format!("{} {what}", group_thousands(count)));
+            parts.push(format!("{} {what}", HumanCount(count)));
         }
     }
     parts.join(", ")
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!(
             describe(&status(169_000, 0, 0, 169_000), &list(169_000, clients)),
             "server holds 169,000 of 169,000 changes, sets equal; \
-             phone 2 minutes ago, 0 unsent, in step; \
+             phone 3 minutes ago, 0 unsent, in step; \
              laptop 3 days ago, 14 unsent, 120 to fetch; tablet never synced"
         );
     }

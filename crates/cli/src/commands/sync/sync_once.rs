@@ -1,9 +1,9 @@
 //! One sync with a server, with its progress on the terminal.
 
+use engine::clock::now_ms;
 use indicatif::ProgressBar;
 use replica::{Error, HttpTransport, Replica, SyncContext, SyncProgress, SyncReport, TrustedRoots};
 
-use crate::clock::now_ms;
 use crate::output::Printer;
 
 /// The server, and whose certificates it may show.
@@ -39,7 +39,7 @@ pub(crate) fn sync_once(
     report
 }
 
-pub(crate) fn show_progress(bar: &ProgressBar, progress: SyncProgress) {
+fn show_progress(bar: &ProgressBar, progress: SyncProgress) {
     let (what, done, total) = match progress {
         SyncProgress::Received(done, total) => ("receiving", done, total),
         SyncProgress::Sent(done, total) => ("sending", done, total),

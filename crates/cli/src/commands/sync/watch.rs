@@ -21,6 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use engine::clock::now;
 use protocol::{ErrorCode, VaultState};
 use replica::{Error, Replica, RetryBackoff, SyncReport};
 use serde_json::json;
@@ -30,7 +31,6 @@ use tokio::sync::oneshot;
 use super::event_listener::{EventListener, ListenerEvent};
 use super::sync_once::ServerAddress;
 use super::{describe, sync_once};
-use crate::clock::now;
 use crate::commands::status::sync_status;
 use crate::output::Printer;
 

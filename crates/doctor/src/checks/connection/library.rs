@@ -1,7 +1,8 @@
 //! What the program's SQLite is, and how it treats content.
 
+use indicatif::DecimalBytes;
+
 use super::facts::ConnectionFacts;
-use crate::format::format_bytes;
 use crate::report::finding::{DoctorFinding, Fix};
 
 /// A fault of SQLite that loses data.
@@ -122,7 +123,7 @@ pub(super) fn secure_delete(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding
         let what = "what is deleted stays in the file: secure_delete is off";
         facts
             .finding("secure_delete_off", "secure_delete", what)
-            .evidence(format!("{} of the file are free pages", format_bytes(facts.free_bytes)))
+            .evidence(format!("{} of the file are free pages", DecimalBytes(facts.free_bytes)))
             .with_fix(facts.set("secure_delete", "ON"))
             .cost(cost)
     })

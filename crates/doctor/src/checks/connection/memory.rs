@@ -1,7 +1,8 @@
 //! The page cache and temporary files, beside the memory that this machine has.
 
+use indicatif::DecimalBytes;
+
 use super::facts::ConnectionFacts;
-use crate::format::format_bytes;
 use crate::report::finding::{DoctorFinding, Fix};
 
 const KIB: u64 = 1_024;
@@ -33,12 +34,12 @@ pub(super) fn cache_small(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
         && content >= cache.saturating_mul(CONTENT_PER_CACHE)
         && better >= cache.saturating_mul(GAIN);
     (is_small && !is_mapped).then(|| {
-        let what = format!("the page cache is {}, the content {}", format_bytes(cache), format_bytes(content));
+        let what = format!("the page cache is {}, the content {}", DecimalBytes(cache), DecimalBytes(content));
         let evidence = format!(
             "{}: the least of the content, a sixteenth of the {} of memory that are available now, \
              and 256 MiB",
-            format_bytes(better),
-            format_bytes(memory)
+            DecimalBytes(better),
+            DecimalBytes(memory)
         );
         let fix = facts.set("cache_size", &format!("-{}", better / KIB));
         let fix = format!(
@@ -64,14 +65,14 @@ pub(super) fn cache_large(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
     let (cache, memory) = (cache_bytes(facts)?, facts.memory_bytes?);
     let filled = cache.min(facts.content_bytes);
     (filled > memory / 2).then(|| {
-        let (filled_text, memory_text) = (format_bytes(filled), format_bytes(memory));
+        let (filled_text, memory_text) = (DecimalBytes(filled), DecimalBytes(memory));
         let what = format!(
             "the page cache of one connection may take {filled_text} of {memory_text} of memory"
         );
         let better = (memory / MEMORY_SHARE).min(CACHE_BYTES_MAX) / MIB * MIB;
         facts
             .finding("cache_large", "cache_size", what)
-            .evidence(format!("the content has {}", format_bytes(facts.content_bytes)))
+            .evidence(format!("the content has {}", DecimalBytes(facts.content_bytes)))
             .evidence(format!("{memory_text} of memory are available on this machine now"))
             .field("cache_bytes", cache)
             .field("available_bytes", memory)
@@ -90,7 +91,7 @@ pub(super) fn temp_in_memory(facts: &ConnectionFacts<'_>) -> Option<DoctorFindin
     };
     facts.settings.number("temp_store")?;
     (content > memory / 4).then(|| {
-        let (content, memory) = (format_bytes(content), format_bytes(memory));
+        let (content, memory) = (DecimalBytes(content), DecimalBytes(memory));
         let what = format!("a VACUUM would take {content} of {memory} of memory: {place}");
         let fix = "For VACUUM: temp_store = FILE, and SQLITE_TMPDIR a directory on a disk; or \
                     `warren vacuum`, which needs neither.";

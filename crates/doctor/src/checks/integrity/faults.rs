@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use sqlite_schema::TableSchema;
+
 use crate::environment::file_environment::FileEnvironment;
 use crate::file::opened_file::OpenedFile;
-use crate::file::schema::{DatabaseSchema, TableSchema, quote_identifier};
+use crate::file::schema::{DatabaseSchema, quote_if_needed};
 use crate::file::unreadable::recovery_advice;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
@@ -103,7 +105,7 @@ fn index_broken(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
     DoctorFinding::new(
         "index_broken",
         what,
-        Fix::Sql(format!("REINDEX {};", quote_identifier(index))),
+        Fix::Sql(format!("REINDEX {};", quote_if_needed(index))),
     )
     .field("index", index)
     .field("table", table)
@@ -114,11 +116,10 @@ fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
     let table = table_of(index, schema);
     let columns = table.and_then(|table| {
         let index = table.indexes.iter().find(|it| it.name == index)?;
-        let columns: Option<Vec<String>> =
-            index.columns.iter().map(|key| key.column.as_deref().map(quote_identifier)).collect();
-        Some((table, columns?.join(", ")))
+        let columns = index.column_names()?.into_iter().map(quote_if_needed);
+        Some((table, columns.collect::<Vec<_>>().join(", ")))
     });
-    let name = quote_identifier(index);
+    let name = quote_if_needed(index);
     let advice = columns.map_or_else(
         || format!("Find the rows that are the same by {index}, delete or change all but one."),
         |(table, columns)| {
@@ -126,7 +127,7 @@ fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
                 "See which they are: SELECT {columns}, count(*) FROM {} NOT INDEXED GROUP BY \
                  {columns} HAVING count(*) > 1. Delete or change all but one of each; then \
                  REINDEX {name}.",
-                quote_identifier(&table.name)
+                quote_if_needed(&table.name)
             )
         },
     );
@@ -156,7 +157,7 @@ pub(super) fn virtual_table(name: &str, schema: &DatabaseSchema) -> DoctorFindin
     let table = schema.virtual_tables.iter().find(|table| table.name == name);
     let module = table.map_or("", |table| table.module.as_str());
     let fix = if module.starts_with("fts") {
-        let name = quote_identifier(name);
+        let name = quote_if_needed(name);
         Fix::Sql(format!("INSERT INTO {name} ({name}) VALUES ('rebuild');"))
     } else {
         let advice = "Make it anew: drop it, create it as it was declared, and fill it from the \

@@ -10,16 +10,16 @@ use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 
 /// So many rows are read at once: an index need not find fewer.
-pub(crate) const FOUND_ROWS: f64 = 10.0;
+const FOUND_ROWS: f64 = 10.0;
 
 /// What another index must leave of the cost, to be worth more columns.
-pub(crate) const BETTER: f64 = 0.8;
+const BETTER: f64 = 0.8;
 
 /// What costs so little more is the same.
-pub(crate) const SAME: f64 = 0.95;
+const SAME: f64 = 0.95;
 
 /// What an index must leave that is much larger, or for a query that neither scans nor sorts.
-pub(crate) const MUCH_BETTER: f64 = 0.5;
+const MUCH_BETTER: f64 = 0.5;
 
 /// What would serve the query better; `None` if it is served well.
 pub(crate) fn advise(
@@ -73,7 +73,7 @@ pub(crate) fn advise(
 }
 
 /// The same indexes with fewer keys and with more, the narrowest first.
-pub(crate) fn variants(
+fn variants(
     subject: &OpenedFile,
     query: &AnalyzedQuery<'_>,
     read: &ColumnsByTable,
@@ -107,7 +107,7 @@ pub(crate) fn variants(
 }
 
 /// What costs least; of what costs about the same, what is smaller.
-pub(crate) fn cheapest<'a>(
+fn cheapest<'a>(
     subject: &OpenedFile,
     query: &AnalyzedQuery<'_>,
     variants: &'a [Vec<CandidateIndex>],

@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sqlite_schema::TableSchema;
+
 use super::shapes;
 use crate::checks::cardinality::TableCardinality;
 use crate::checks::queries::shapes::CandidateKey;
 use crate::file::opened_file::OpenedFile;
-use crate::file::schema::{TableSchema, quote_identifier};
+use crate::file::schema::quote_if_needed;
 use crate::program::sql;
 
 /// Columns of one table that are tried.
@@ -46,14 +48,14 @@ impl CandidateIndex {
     pub(super) fn create(&self, name: &str) -> String {
         let keys: Vec<&str> = self.keys.iter().map(|key| key.sql.as_str()).collect();
         let (name, table, keys) =
-            (quote_identifier(name), quote_identifier(&self.table), keys.join(", "));
+            (quote_if_needed(name), quote_if_needed(&self.table), keys.join(", "));
         let rows = self.rows.as_ref().map(|rows| format!(" WHERE {rows}")).unwrap_or_default();
         format!("CREATE INDEX {name} ON {table} ({keys}){rows};")
     }
 
     /// For the planner, which knows nothing of it before.
     pub(super) fn analyze(&self) -> String {
-        format!("ANALYZE {};", quote_identifier(&self.table))
+        format!("ANALYZE {};", quote_if_needed(&self.table))
     }
 
     /// Of the table and the columns, and one that the file does not have.
@@ -86,7 +88,7 @@ impl CandidateIndex {
         read: &ColumnsByTable,
     ) -> Option<Self> {
         let is_key = |name: &str| self.keys.iter().any(|key| key.column.as_deref() == Some(name));
-        let rowid = table.rowid_column().map(|column| column.name.as_str());
+        let rowid = table.rowid_alias().map(|column| column.name.as_str());
         let others: Vec<&str> = read
             .get(&self.table)?
             .iter()
@@ -140,9 +142,9 @@ pub(super) fn candidates(
     let mut candidates = Vec::new();
     for (name, columns) in read {
         let Some(table) = subject.user_tables().find(|table| table.name == *name) else { continue };
-        let rowid = table.rowid_column().map(|column| column.name.as_str());
+        let rowid = table.rowid_alias().map(|column| column.name.as_str());
         // Of a generated column, SQLite tells only what it is computed from.
-        let generated = table.columns.iter().filter(|it| it.is_generated && is_named(&it.name));
+        let generated = table.columns.iter().filter(|it| it.is_generated() && is_named(&it.name));
         let mut columns = columns.clone();
         columns.extend(generated.map(|column| column.name.clone()));
         let columns = columns.into_iter().filter(|column| {

@@ -12,6 +12,9 @@ mod joint;
 
 use std::collections::BTreeSet;
 
+use indicatif::{DecimalBytes, HumanCount};
+use sqlite_schema::IndexOrigin;
+
 use self::examined_query::ExaminedQuery;
 use self::joint::AdvisedIndexes;
 use super::advise::advise;
@@ -22,9 +25,8 @@ use super::query_advice::{PARTIAL, milliseconds};
 use crate::checks::foreign_keys;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
-use crate::file::schema::IndexOrigin;
 use crate::file::unreadable::TIME_LIMIT_REACHED;
-use crate::format::{format_bytes, format_count, format_percent};
+use crate::format::format_percent;
 use crate::program::workload::{LoggedShape, QueryLog};
 use crate::report::finding::{DoctorFinding, Fix};
 use crate::report::{CheckResults, LoadQuery, RejectedStatement, WorkloadSummary};
@@ -77,7 +79,7 @@ pub(super) fn check(
     load.shapes_count = shapes.len();
     load.refused = refused;
     log.load = Some(load);
-    log.add_checked(format!("a load of {} statements", format_count(workload.statements_count)));
+    log.add_checked(format!("a load of {} statements", HumanCount(workload.statements_count)));
     Ok(())
 }
 
@@ -203,11 +205,11 @@ fn missing(
             .field("saved_share", share);
     }
     if let Some(size) = kept.bytes(place) {
-        let writes = format_count(writes);
+        let writes = HumanCount(writes);
         finding = finding
             .evidence(format!(
                 "it takes {}, and {writes} statements would write to it",
-                format_bytes(size)
+                DecimalBytes(size)
             ))
             .field("index_bytes", size);
     }
@@ -225,7 +227,7 @@ fn what(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> String {
     let share = share(one, asked).map(|share| format!(", {} of the time", format_percent(share)));
     let calls = match one.logged.calls {
         1 => "1 call".to_owned(),
-        calls => format!("{} calls", format_count(calls)),
+        calls => format!("{} calls", HumanCount(calls)),
     };
     format!("{calls}{}: {}", share.unwrap_or_default(), one.logged.shape)
 }

@@ -100,16 +100,14 @@ impl QueryPlanner {
     /// what it guesses.
     fn estimate_unknown(&self, known: &TableCardinality) -> rusqlite::Result<()> {
         for table in known.tables() {
-            let is_known = "EXISTS (SELECT 1 FROM sqlite_stat1 WHERE tbl = ?1 AND idx = name)";
-            let sql = format!(
-                "SELECT name FROM pragma_index_list(?1) WHERE NOT partial AND NOT {is_known}"
-            );
-            let keys = "SELECT name FROM pragma_index_xinfo(?1) WHERE key ORDER BY seqno";
-            for index in rows::<String>(&self.0, &sql, table)? {
+            let sql = "SELECT idx FROM sqlite_stat1 WHERE tbl = ?1 AND idx NOT NULL";
+            let estimated = rows::<String>(&self.0, sql, table)?;
+            let indexes = sqlite_schema::indexes(&self.0, table)?.into_iter();
+            for index in indexes.filter(|it| !it.is_partial && !estimated.contains(&it.name)) {
                 let columns: Option<Vec<String>> =
-                    rows::<Option<String>>(&self.0, keys, &index)?.into_iter().collect();
+                    index.columns.into_iter().map(|key| key.column).collect();
                 if let Some(stat) = columns.and_then(|columns| known.stat(table, &columns)) {
-                    self.0.execute(INSERT_STAT, (table, &index, stat))?;
+                    self.0.execute(INSERT_STAT, (table, &index.name, stat))?;
                 }
             }
         }

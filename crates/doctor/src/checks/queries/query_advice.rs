@@ -1,10 +1,11 @@
 //! What is advised for one query, as a finding.
 
+use indicatif::DecimalBytes;
+
 use super::candidate::CandidateIndex;
 use super::planner::candidate_name;
 use super::query_cost::{IndexTrial, QueryCost};
 use crate::file::opened_file::OpenedFile;
-use crate::format::format_bytes;
 use crate::report::finding::{DoctorFinding, Fix};
 
 /// What is advised for a query.
@@ -90,7 +91,7 @@ pub(super) fn statements(subject: &OpenedFile, indexes: &[CandidateIndex]) -> Ve
 
 fn text(before: QueryCost, tried: &IndexTrial) -> String {
     let (before, after) = (milliseconds(before.us), milliseconds(tried.taken.us));
-    let size = format_bytes(tried.index_bytes);
+    let size = DecimalBytes(tried.index_bytes);
     format!("measured in memory: {before} without it, {after} with it; it takes {size}")
 }
 

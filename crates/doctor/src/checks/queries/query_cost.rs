@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use engine::ReadOnlyMode;
+use engine::{ReadOnlyMode, clock};
 use rusqlite::{StatementStatus, params_from_iter};
 
 use super::analyzed_query::AnalyzedQuery;
@@ -14,7 +14,6 @@ use super::planner::{candidate_name, plan, uses};
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::format::to_f64;
-use crate::time_limit;
 
 /// Runs, of which the quickest tells the time: the first finds nothing in the cache.
 pub(super) const RUNS: usize = 5;
@@ -160,12 +159,11 @@ pub(super) fn run_times(
     for _ in 0..times {
         statement.reset_status(StatementStatus::VmStep);
         let pages = sqlite3mc_sys::pages_looked_at(&subject.db)?;
-        let started = time_limit::now();
+        let started = clock::now();
         let mut rows = statement.query(params_from_iter(query.values.unwrap_or_default()))?;
         while rows.next()?.is_some() {}
         drop(rows);
-        let nanoseconds =
-            u64::try_from((time_limit::now() - started).as_nanos()).unwrap_or(u64::MAX);
+        let nanoseconds = u64::try_from((clock::now() - started).as_nanos()).unwrap_or(u64::MAX);
         taken.us = taken.us.min(to_f64(nanoseconds) / 1_000.0);
         taken.steps = statement.get_status(StatementStatus::VmStep);
         taken.pages = sqlite3mc_sys::pages_looked_at(&subject.db)?.wrapping_sub(pages);

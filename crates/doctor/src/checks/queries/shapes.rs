@@ -4,7 +4,9 @@
 //! The text is read word by word, not parsed: what is no key of an index is tried in vain, and the
 //! planner decides about the rest.
 
-use crate::file::schema::{TableSchema, quote_identifier};
+use sqlite_schema::TableSchema;
+
+use crate::file::schema::quote_if_needed;
 use crate::program::sql::{SqlToken, SqlTokenKind, tokens};
 
 /// Keys of one kind that are tried for one query.
@@ -51,7 +53,7 @@ pub(super) fn constants(sql: &str, table: &TableSchema) -> Vec<(String, String)>
         let is_value = window[1].text == "=" && window[2].kind == SqlTokenKind::Value;
         if is_value || (window[1].is("is") && window[2].is("null")) {
             let sign = if is_value { "=" } else { "IS" };
-            let rows = format!("{} {sign} {}", quote_identifier(column), window[2].text);
+            let rows = format!("{} {sign} {}", quote_if_needed(column), window[2].text);
             constants.push((column.to_owned(), rows));
         }
     }
@@ -64,7 +66,7 @@ fn likes(tokens: &[SqlToken<'_>], table: &TableSchema) -> Vec<CandidateKey> {
     let pairs = tokens.windows(2).filter(|pair| pair[1].is("like"));
     let columns = pairs.filter_map(|pair| column(table, &pair[0]));
     let key = |column: &str| CandidateKey {
-        sql: format!("{} COLLATE NOCASE", quote_identifier(column)),
+        sql: format!("{} COLLATE NOCASE", quote_if_needed(column)),
         column: Some(column.to_owned()),
     };
     columns.take(KEYS_MAX).map(key).collect()
@@ -83,7 +85,7 @@ fn mixed_order(tokens: &[SqlToken<'_>], table: &TableSchema) -> Option<Vec<Candi
             let name = term.iter().rev().find(|it| !it.is("desc") && !it.is("asc"))?;
             let column = column(table, name)?;
             let direction = if is_descending { " DESC" } else { "" };
-            let sql = format!("{}{direction}", quote_identifier(column));
+            let sql = format!("{}{direction}", quote_if_needed(column));
             Some((CandidateKey { sql, column: Some(column.to_owned()) }, is_descending))
         })
         .collect();
@@ -145,28 +147,30 @@ pub(crate) struct CandidateKey {
 
 impl CandidateKey {
     pub(super) fn column(name: &str) -> Self {
-        Self { sql: quote_identifier(name), column: Some(name.to_owned()) }
+        Self { sql: quote_if_needed(name), column: Some(name.to_owned()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use sqlite_schema::{ColumnKind, ColumnSchema, TableKind};
+
     use super::*;
-    use crate::file::schema::ColumnSchema;
 
     fn table() -> TableSchema {
         let column = |name: &str| ColumnSchema {
             name: name.to_owned(),
-            declared: String::new(),
-            key_place: 0,
-            is_virtual: false,
-            is_generated: false,
+            declared_type: String::new(),
+            is_not_null: false,
+            default: None,
+            key_position: 0,
+            kind: ColumnKind::Ordinary,
         };
         TableSchema {
             name: "t".to_owned(),
-            root: 2,
+            kind: TableKind::Ordinary,
             has_rowid: true,
-            is_internal: false,
+            is_strict: false,
             columns: ["title", "at", "x"].map(column).to_vec(),
             indexes: Vec::new(),
         }

@@ -4,15 +4,14 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 
-use engine::{DatabaseKey, Error, FileEncryption, Profile, open_connection};
-
-use crate::seed::within_time;
-use crate::{fixture, insert, number, starts_plain, sum};
+use engine::{DatabaseKey, Error, FileEncryption, Profile, open_connection, side_file_path};
 
 use super::{
-    beside, content, fragment, fragment_rows, fragmented, inode, maintain, maintain_in_turn,
-    number_of, other,
+    content, fragment, fragment_rows, fragmented, inode, maintain, maintain_in_turn, number_of,
+    other,
 };
+use crate::seed::within_time;
+use crate::{fixture, insert, number, starts_plain, sum};
 
 const MARKER: &str = "a-marker-that-must-not-reach-the-disk";
 
@@ -83,7 +82,7 @@ fn a_write_during_the_copy_wins() {
     within_time(|| {
         let fixture = fixture();
         let database = fragmented(&fixture, 40, |_| {});
-        let copy = beside(database.path(), ".compacting");
+        let copy = side_file_path(database.path(), ".compacting");
         let mut given_way = 0;
         // On a busy machine the copy may be finished before the write comes.
         for x in 1..50 {
@@ -179,7 +178,7 @@ fn a_file_that_another_connection_has_open_is_not_replaced() {
     let file = inode(database.path());
     assert!(!database.maintain().unwrap().is_compacted);
     assert_eq!(inode(database.path()), file);
-    assert!(!beside(database.path(), ".compacting").exists());
+    assert!(!side_file_path(database.path(), ".compacting").exists());
     // Neither has lost anything of it.
     insert(&database, -1).wait().unwrap();
     other_connection.execute("INSERT INTO t (x) VALUES (-2)", []).unwrap();
@@ -244,7 +243,7 @@ fn closing_does_not_wait_for_a_copy() {
     within_time(|| {
         let fixture = fixture();
         let database = fragmented(&fixture, 40, |_| {});
-        let copy = beside(database.path(), ".compacting");
+        let copy = side_file_path(database.path(), ".compacting");
         thread::scope(|scope| {
             let maintaining = scope.spawn(|| database.maintain());
             while !copy.exists() && !maintaining.is_finished() {
@@ -254,7 +253,7 @@ fn closing_does_not_wait_for_a_copy() {
             assert!(maintaining.join().unwrap().is_ok());
         });
         assert!(!copy.exists());
-        assert!(!beside(database.path(), "-wal").exists(), "the last connection is gone");
+        assert!(!side_file_path(database.path(), "-wal").exists(), "the last connection is gone");
     });
 }
 
@@ -264,7 +263,7 @@ fn what_a_killed_process_has_left_is_removed_when_the_file_is_opened() {
     drop(fixture.open("a.db"));
     let path = fixture.directory.path().join("a.db");
     fixture.databases.close(&path).unwrap();
-    let copy = beside(&path, ".compacting");
+    let copy = side_file_path(&path, ".compacting");
     std::fs::write(&copy, "half of it").unwrap();
     // One that is being made has a lock.
     let being_made = File::open(&copy).unwrap();
@@ -282,7 +281,8 @@ fn a_fifo_under_the_name_of_the_copy_keeps_nobody_from_opening_the_database() {
     within_time(|| {
         let fixture = fixture();
         let database = fragmented(&fixture, 40, |_| {});
-        let (path, copy) = (database.path().to_owned(), beside(database.path(), ".compacting"));
+        let (path, copy) =
+            (database.path().to_owned(), side_file_path(database.path(), ".compacting"));
         let mode = rustix::fs::Mode::RWXU;
         rustix::fs::mknodat(rustix::fs::CWD, &copy, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         let refused = maintain_in_turn(&database).unwrap_err();
@@ -311,7 +311,7 @@ fn a_rewritten_file_holds_nothing_of_what_was_replaced() {
     run("UPDATE t SET x = ?1 WHERE id = -1", "replaced");
     let holds_marker = || {
         ["", "-wal"].iter().any(|suffix| {
-            let raw = std::fs::read(beside(database.path(), suffix)).unwrap_or_default();
+            let raw = std::fs::read(side_file_path(database.path(), suffix)).unwrap_or_default();
             raw.windows(MARKER.len()).any(|bytes| bytes == MARKER.as_bytes())
         })
     };

@@ -6,11 +6,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use engine::{Databases, EngineLimits, open_connection};
+use engine::{Databases, EngineLimits, open_connection, side_file_path};
 
+use super::{fragment_rows, inode};
 use crate::{encryption, fixture, number, options};
-
-use super::{beside, fragment_rows, inode};
 
 /// Set in the child: the database's path.
 const DATABASE: &str = "ENGINE_TEST_COMPACTION_DATABASE";
@@ -35,7 +34,7 @@ fn at_any_moment_the_file_is_the_old_one_or_the_new_one() {
             std::fs::copy(&original, &path).unwrap();
             let before = inode(&path);
             let is_killed = run(&path, calls, at);
-            left_count += usize::from(beside(&path, ".compacting").exists());
+            left_count += usize::from(side_file_path(&path, ".compacting").exists());
             let is_old = inode(&path) == before;
             assert!(is_killed || !is_old, "it ends when it has compacted the file");
             old_count += usize::from(is_old);
@@ -53,7 +52,7 @@ fn at_any_moment_the_file_is_the_old_one_or_the_new_one() {
             assert_eq!(sound, "ok", "{calls} {at}");
             drop(db);
             for suffix in ["-wal", "-shm", ".compacting", ".compacting-journal"] {
-                assert!(!beside(&path, suffix).exists(), "{suffix} after {calls} {at}");
+                assert!(!side_file_path(&path, suffix).exists(), "{suffix} after {calls} {at}");
             }
             if !is_killed {
                 break;

@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 
 use crdt::Timestamp;
+use sqlite_schema::ForeignKeySchema;
 
 use super::Materializer;
 use crate::apply::row_state;
@@ -18,7 +19,7 @@ use crate::apply::row_writer::{self, RowValues, WriteOutcome};
 use crate::apply::visibility_override::{self, VisibilityOverride, VisibilityOverrideKind};
 use crate::error::Result;
 use crate::row_id::RowId;
-use crate::schema::tracked_table::{self, ForeignKey, TrackedTable, references};
+use crate::schema::tracked_table::{self, TrackedTable, references};
 
 /// The dead rows of a round, by their newest writes.
 type ResurrectionRound = BTreeSet<(Timestamp, RowId)>;
@@ -42,11 +43,11 @@ impl Materializer<'_> {
 
     /// Brings back the dead rows that visible rows refer to, and what those refer to.
     pub(super) fn resurrect_parents(&mut self) -> Result<()> {
-        self.for_each_dirty_row(0, |settler, id| {
-            if row_state::load(settler.db, id)?.is_some_and(|row| row.is_live()) {
-                settler.check_parents_of.push_back(id.clone());
+        self.for_each_dirty_row(0, |materializer, id| {
+            if row_state::load(materializer.db, id)?.is_some_and(|row| row.is_live()) {
+                materializer.check_parents_of.push_back(id.clone());
             } else {
-                settler.maybe_resurrected.push(id.clone());
+                materializer.maybe_resurrected.push(id.clone());
             }
             Ok(())
         })?;
@@ -105,7 +106,7 @@ impl Materializer<'_> {
     /// The parent that a row refers to, if it is known here, dead, and not visible.
     fn dead_parent(
         &self,
-        key: &ForeignKey,
+        key: &ForeignKeySchema,
         values: &RowValues<'_>,
     ) -> Result<Option<(Timestamp, RowId)>> {
         let Some(id) = self.missing_parent(key, values)? else { return Ok(None) };
@@ -116,7 +117,7 @@ impl Materializer<'_> {
     /// The parent that a row refers to, if it is not visible.
     pub(super) fn missing_parent(
         &self,
-        key: &ForeignKey,
+        key: &ForeignKeySchema,
         values: &RowValues<'_>,
     ) -> Result<Option<RowId>> {
         let Some(parent) = self.table_by_name(&key.parent) else { return Ok(None) };
@@ -149,7 +150,7 @@ impl Materializer<'_> {
 }
 
 /// The columns that refer to the parent's primary key, in its order; `None` if they refer to others.
-fn key_columns(key: &ForeignKey, parent: &TrackedTable) -> Option<Vec<String>> {
+fn key_columns(key: &ForeignKeySchema, parent: &TrackedTable) -> Option<Vec<String>> {
     let refers_to = |name: &String| {
         let place = key.parent_columns.iter().position(|column| column.eq_ignore_ascii_case(name));
         place.and_then(|place| key.columns.get(place)).cloned()

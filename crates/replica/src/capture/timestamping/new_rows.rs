@@ -62,7 +62,7 @@ pub(crate) fn move_from_known_keys(
     Ok(moved.into_values().collect())
 }
 
-/// The rows that have held one key since the last stamp, in order.
+/// The rows that have held one key since timestamping ran last, in order.
 type KeyHolders = Vec<KeyHolder>;
 
 /// A row that holds a key from the note that it was inserted.

@@ -22,14 +22,14 @@ fn login(name: &str) -> Login {
 
 /// Attempts of which none waits: one that has to is given up.
 struct RateLimiterFixture {
-    throttle: Arc<RateLimiter>,
+    limiter: Arc<RateLimiter>,
     paused_until_ms: RefCell<HashMap<AttemptLane, u64>>,
 }
 
 impl RateLimiterFixture {
     fn new() -> Self {
         Self {
-            throttle: RateLimiter::new(RateLimit::PER_NETWORK),
+            limiter: RateLimiter::new(RateLimit::PER_NETWORK),
             paused_until_ms: RefCell::default(),
         }
     }
@@ -41,7 +41,7 @@ impl RateLimiterFixture {
         network: PeerNetwork,
         now_ms: u64,
     ) -> Result<LoginAttempt, u64> {
-        let attempt = self.throttle.begin(login, network, now_ms);
+        let attempt = self.limiter.begin(login, network, now_ms);
         let paused = self.paused_until_ms.borrow();
         let until_ms = attempt.lanes.iter().filter_map(|lane| paused.get(lane)).max();
         match until_ms.and_then(|until_ms| until_ms.checked_sub(now_ms)) {
@@ -77,7 +77,7 @@ impl RateLimiterFixture {
 
     /// Whether an attempt would be. It is not made.
     fn is_slowed(&self, login: &Login, network: PeerNetwork) -> bool {
-        let attempt = self.throttle.begin(Some(login), network, START);
+        let attempt = self.limiter.begin(Some(login), network, START);
         let is_slowed = attempt.is_slowed;
         attempt.cancel();
         is_slowed
@@ -163,7 +163,7 @@ fn a_success_clears_the_login_for_its_network() {
 #[test]
 fn from_a_known_network_attempts_are_slowed_past_five_failures_and_not_refused() {
     let (scene, ada) = (RateLimiterFixture::new(), login("ada"));
-    scene.throttle.record_known_network(&ada, HOME);
+    scene.limiter.record_known_network(&ada, HOME);
     for _ in 0..5 {
         assert!(!scene.is_slowed(&ada, HOME));
         assert_eq!(scene.fail(&ada, HOME, START), None);
@@ -184,11 +184,11 @@ fn from_a_known_network_attempts_are_slowed_past_five_failures_and_not_refused()
 #[test]
 fn who_waits_at_home_and_leaves_makes_no_failure_disappear() {
     let (scene, ada) = (RateLimiterFixture::new(), login("ada"));
-    scene.throttle.record_known_network(&ada, HOME);
+    scene.limiter.record_known_network(&ada, HOME);
     for _ in 0..5 {
         assert_eq!(scene.fail(&ada, HOME, START), None);
     }
-    let begin = || scene.throttle.begin(Some(&ada), HOME, START);
+    let begin = || scene.limiter.begin(Some(&ada), HOME, START);
     let many: Vec<_> = (0..200).map(|_| begin()).collect();
     drop(many);
     assert!(scene.is_slowed(&ada, HOME));
@@ -198,7 +198,7 @@ fn who_waits_at_home_and_leaves_makes_no_failure_disappear() {
     }
     let names: Vec<_> = (0..20).map(|index| login(&format!("own{index}"))).collect();
     for own in &names {
-        scene.throttle.record_known_network(own, HOME);
+        scene.limiter.record_known_network(own, HOME);
         drop(scene.begin(Some(own), HOME, START).unwrap());
     }
     assert_eq!(scene.fail(&login("bob"), HOME, START), Some(1));
@@ -218,7 +218,7 @@ fn from_a_known_network_nobody_is_refused_for_others_guesses() {
 #[test]
 fn a_burst_gets_no_further_than_a_row() {
     let (scene, ada) = (RateLimiterFixture::new(), login("ada"));
-    let begin = || scene.throttle.begin(Some(&ada), HOME, START);
+    let begin = || scene.limiter.begin(Some(&ada), HOME, START);
     let running: Vec<_> = (0..100).map(|_| begin()).filter(|one| !one.is_slowed).collect();
     assert_eq!(running.len(), 5);
     for attempt in running {
@@ -317,8 +317,8 @@ fn attempts_without_a_login_count_against_their_network_alone() {
 #[test]
 fn guesses_at_another_secret_slow_no_login() {
     let lanes = |login: Option<&Login>| {
-        let throttle = RateLimiter::new(RateLimit::PER_NETWORK);
-        let attempts = (0..30).map(|_| throttle.begin(login, HOME, START));
+        let limiter = RateLimiter::new(RateLimit::PER_NETWORK);
+        let attempts = (0..30).map(|_| limiter.begin(login, HOME, START));
         attempts.flat_map(LoginAttempt::fail).map(|(lane, _)| lane).collect::<Vec<_>>()
     };
     let (of_login, of_secret) = (lanes(Some(&login("ada"))), lanes(None));
@@ -328,13 +328,13 @@ fn guesses_at_another_secret_slow_no_login() {
 
 #[test]
 fn accounts_are_made_so_often_and_then_with_pauses() {
-    let throttle = RateLimiter::new(RateLimit::PER_REGISTRAR);
+    let limiter = RateLimiter::new(RateLimit::PER_REGISTRAR);
     for _ in 0..60 {
-        throttle.count(HOME, START).unwrap();
+        limiter.count(HOME, START).unwrap();
     }
-    assert_eq!(throttle.count(HOME, START), Err(TooManyAttempts { retry_after_s: 1 }));
-    throttle.count(HOME, START + SECOND).unwrap();
-    throttle.count(ELSEWHERE, START).unwrap();
+    assert_eq!(limiter.count(HOME, START), Err(TooManyAttempts { retry_after_s: 1 }));
+    limiter.count(HOME, START + SECOND).unwrap();
+    limiter.count(ELSEWHERE, START).unwrap();
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn a_clock_set_back_makes_nobody_wait_longer() {
         let user = login(&format!("user{index}"));
         assert_eq!(scene.fail(&user, HOME, START + 300 * DAY), None);
     }
-    let attempt = scene.throttle.begin(Some(&login("ada")), HOME, START);
+    let attempt = scene.limiter.begin(Some(&login("ada")), HOME, START);
     for (_, pause) in attempt.fail() {
         assert!(pause <= Duration::from_mins(15), "{pause:?}");
     }
@@ -364,9 +364,9 @@ fn the_memory_is_bounded() {
     for index in 0..u32::try_from(count_max).unwrap() + 10 {
         let (login, network) = (login(&format!("u{index}")), network(index));
         assert_eq!(scene.fail(&login, network, START), None);
-        scene.throttle.record_known_network(&login, network);
+        scene.limiter.record_known_network(&login, network);
     }
-    let counts = scene.throttle.counts();
+    let counts = scene.limiter.counts();
     let lengths = (counts.by_login.len(), counts.by_network.len(), counts.known.len());
     assert_eq!(lengths, (count_max, count_max, count_max));
 }

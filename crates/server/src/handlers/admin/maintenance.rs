@@ -11,7 +11,7 @@ use ::accounts::Login;
 use accounts::VaultId;
 use axum::Json;
 use axum::extract::State;
-use engine::{Database, MaintenanceRun};
+use engine::{Database, MaintenanceRun, clock};
 use protocol::ErrorCode;
 use serde::{Deserialize, Serialize};
 use sync_store::Vaults;
@@ -19,7 +19,6 @@ use utoipa::ToSchema;
 
 use crate::app_state::AppState;
 use crate::blocking::blocking;
-use crate::clock;
 use crate::error::ApiError;
 use crate::http::extract::{JsonRequestBody, OperatorAuth};
 use crate::http::openapi::{BODY, OPERATOR, error_responses};

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use ::accounts::VaultId;
 use axum::Json;
 use axum::extract::State;
-use engine::{DatabaseHealth, EngineTotals, MaintenanceStats};
+use engine::{DatabaseHealth, EngineTotals, MaintenanceStats, clock};
 use serde::Serialize;
 use sync_store::{VaultFileSizes, Vaults};
 use utoipa::ToSchema;
 
 use crate::app_state::AppState;
 use crate::blocking::blocking;
-use crate::clock;
 use crate::error::ApiError;
 use crate::http::extract::OperatorAuth;
 use crate::http::openapi::{OPERATOR, error_responses};

@@ -1,0 +1,23 @@
+//! Work for the threads on which an async runtime lets work block.
+
+use std::panic::resume_unwind;
+
+use tokio::task::spawn_blocking;
+
+use crate::error::{Error, Result};
+
+/// Runs work that reads files, or that takes more than a moment, away from the threads of the
+/// async runtime. A panic of the work goes on in the caller.
+///
+/// [`Error::Closed`] if the runtime is being shut down.
+pub async fn run_blocking<T, F>(work: F) -> Result<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match spawn_blocking(work).await {
+        Ok(result) => Ok(result),
+        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+        Err(_cancelled) => Err(Error::Closed),
+    }
+}

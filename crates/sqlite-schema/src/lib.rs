@@ -1,0 +1,387 @@
+//! What SQLite says of the tables of a database: columns, keys, indexes, foreign keys.
+//!
+//! Everything is read through the PRAGMAs that SQLite documents
+//! (<https://sqlite.org/pragma.html>), so that Warren never parses a `CREATE TABLE` for it. What
+//! only the text of a statement says, a caller finds with [`tokens`] and [`words`].
+//!
+//! # Invariants
+//! - Only the main database is read: a TEMP table of the same name does not stand for a table.
+//! - Names are as they were declared, however a caller spells them.
+//! - Lists are in an order that does not depend on the history of the file: tables and indexes by
+//!   name, columns as declared. Foreign keys are in SQLite's order: the last one first.
+#![warn(missing_docs)]
+
+mod sql_text;
+
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+
+pub use self::sql_text::{
+    is_blank, quote_identifier, tokens, unquote, virtual_table_module, words,
+};
+
+/// What `sqlite_schema` lists as a table or view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableKind {
+    /// Rows in a B-tree of its own.
+    Ordinary,
+    /// An ordinary table in which a virtual table keeps its content.
+    Shadow,
+    /// A module answers for it.
+    Virtual,
+    /// A stored SELECT.
+    View,
+}
+
+/// A table or view, without its columns: one row of `PRAGMA table_list`.
+#[derive(Clone, Debug)]
+pub struct TableEntry {
+    /// As it was declared.
+    pub name: String,
+    /// What it is.
+    pub kind: TableKind,
+    /// `false`: it was declared `WITHOUT ROWID`.
+    pub has_rowid: bool,
+    /// It was declared `STRICT`.
+    pub is_strict: bool,
+}
+
+/// A table with its columns and indexes.
+#[derive(Clone, Debug)]
+pub struct TableSchema {
+    /// As it was declared.
+    pub name: String,
+    /// What it is.
+    pub kind: TableKind,
+    /// `false`: it was declared `WITHOUT ROWID`.
+    pub has_rowid: bool,
+    /// It was declared `STRICT`.
+    pub is_strict: bool,
+    /// All of them, generated and hidden ones included, as declared.
+    pub columns: Vec<ColumnSchema>,
+    /// Those of its constraints included, by name.
+    pub indexes: Vec<IndexSchema>,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub struct ColumnSchema {
+    /// As it was declared.
+    pub name: String,
+    /// As it was declared; empty without a type.
+    pub declared_type: String,
+    /// It was declared `NOT NULL`.
+    pub is_not_null: bool,
+    /// The SQL of its default.
+    pub default: Option<String>,
+    /// Its place in the primary key, from 1; 0 outside it.
+    pub key_position: u32,
+    /// Where its values come from.
+    pub kind: ColumnKind,
+}
+
+/// Where the values of a column come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// From the statements that write rows.
+    Ordinary,
+    /// From the module of a virtual table, and `SELECT *` does not show it.
+    Hidden,
+    /// They are computed when they are read.
+    GeneratedVirtual,
+    /// They are computed when the row is written.
+    GeneratedStored,
+}
+
+/// An index.
+#[derive(Clone, Debug)]
+pub struct IndexSchema {
+    /// `sqlite_autoindex_…` for one that a constraint made.
+    pub name: String,
+    /// It was declared `UNIQUE`, or a constraint made it.
+    pub is_unique: bool,
+    /// It has a WHERE.
+    pub is_partial: bool,
+    /// Why it is there.
+    pub origin: IndexOrigin,
+    /// The columns of its key, in order.
+    pub columns: Vec<IndexKeyColumn>,
+}
+
+/// Why an index is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexOrigin {
+    /// `CREATE INDEX` made it.
+    Created,
+    /// A UNIQUE constraint made it.
+    UniqueConstraint,
+    /// A PRIMARY KEY made it.
+    PrimaryKey,
+}
+
+/// A key column of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexKeyColumn {
+    /// `None` for an expression.
+    pub column: Option<String>,
+    /// By which its values are compared.
+    pub collation: String,
+    /// `DESC`.
+    pub is_descending: bool,
+}
+
+/// Columns of a table that refer to columns of a parent.
+#[derive(Clone, Debug)]
+pub struct ForeignKeySchema {
+    /// SQLite's number of it, in its table: `PRAGMA foreign_key_check` names it.
+    pub id: i64,
+    /// The table that is referred to, as this one spells it; it need not exist.
+    pub parent: String,
+    /// The columns that refer.
+    pub columns: Vec<String>,
+    /// The columns that are referred to: as declared, or else the parent's primary key. They need
+    /// not exist, nor be as many.
+    pub parent_columns: Vec<String>,
+    /// In SQLite's words: `NO ACTION`.
+    pub on_delete: String,
+    /// In SQLite's words: `CASCADE`.
+    pub on_update: String,
+}
+
+/// What kind of object `sqlite_schema` lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaObjectKind {
+    /// A table, virtual or not.
+    Table,
+    /// An index.
+    Index,
+    /// A trigger.
+    Trigger,
+    /// A view.
+    View,
+}
+
+/// The tables and views of the main database, SQLite's own included.
+pub fn tables(db: &Connection) -> rusqlite::Result<Vec<TableEntry>> {
+    let sql = "SELECT name, type, wr, strict FROM pragma_table_list
+               WHERE schema = 'main' ORDER BY name";
+    rows(db, sql, [], TableEntry::from_row)
+}
+
+/// One table or view, by a name in any case.
+pub fn table(db: &Connection, name: &str) -> rusqlite::Result<Option<TableEntry>> {
+    let sql = "SELECT name, type, wr, strict FROM pragma_table_list(?1) WHERE schema = 'main'";
+    db.prepare_cached(sql)?.query_row([name], TableEntry::from_row).optional()
+}
+
+/// The columns of a table or view, generated and hidden ones included; none if there is no such
+/// table.
+pub fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<ColumnSchema>> {
+    let sql = "SELECT name, type, \"notnull\", dflt_value, pk, hidden
+               FROM pragma_table_xinfo(?1, 'main') ORDER BY cid";
+    rows(db, sql, [table], |row| {
+        Ok(ColumnSchema {
+            name: row.get(0)?,
+            declared_type: row.get(1)?,
+            is_not_null: row.get(2)?,
+            default: row.get(3)?,
+            key_position: row.get(4)?,
+            kind: match row.get(5)? {
+                0 => ColumnKind::Ordinary,
+                1 => ColumnKind::Hidden,
+                2 => ColumnKind::GeneratedVirtual,
+                _ => ColumnKind::GeneratedStored,
+            },
+        })
+    })
+}
+
+/// The indexes of a table, with their columns.
+pub fn indexes(db: &Connection, table: &str) -> rusqlite::Result<Vec<IndexSchema>> {
+    let sql = "SELECT name, \"unique\", partial, origin
+               FROM pragma_index_list(?1, 'main') ORDER BY name";
+    let mut indexes = rows(db, sql, [table], |row| {
+        Ok(IndexSchema {
+            name: row.get(0)?,
+            is_unique: row.get(1)?,
+            is_partial: row.get(2)?,
+            origin: match row.get_ref(3)?.as_str()? {
+                "c" => IndexOrigin::Created,
+                "u" => IndexOrigin::UniqueConstraint,
+                _ => IndexOrigin::PrimaryKey,
+            },
+            columns: Vec::new(),
+        })
+    })?;
+    for index in &mut indexes {
+        let sql = "SELECT name, coll, \"desc\" FROM pragma_index_xinfo(?1, 'main')
+                   WHERE key ORDER BY seqno";
+        index.columns = rows(db, sql, [&index.name], |row| {
+            let collation: Option<String> = row.get(1)?;
+            Ok(IndexKeyColumn {
+                column: row.get(0)?,
+                collation: collation.unwrap_or_else(|| "BINARY".to_owned()),
+                is_descending: row.get(2)?,
+            })
+        })?;
+    }
+    Ok(indexes)
+}
+
+/// The foreign keys of a table, the one that was declared last first.
+pub fn foreign_keys(db: &Connection, table: &str) -> rusqlite::Result<Vec<ForeignKeySchema>> {
+    let sql = "SELECT id, \"table\", \"from\", \"to\", on_delete, on_update
+               FROM pragma_foreign_key_list(?1, 'main') ORDER BY id, seq";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query([table])?;
+    let mut keys: Vec<ForeignKeySchema> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = row.get(0)?;
+        if keys.last().is_none_or(|last| last.id != id) {
+            keys.push(ForeignKeySchema {
+                id,
+                parent: row.get(1)?,
+                columns: Vec::new(),
+                parent_columns: Vec::new(),
+                on_delete: row.get(4)?,
+                on_update: row.get(5)?,
+            });
+        }
+        let key = keys.last_mut().expect("one was pushed, or was there");
+        key.columns.push(row.get(2)?);
+        key.parent_columns.extend(row.get::<_, Option<String>>(3)?);
+    }
+    for key in keys.iter_mut().filter(|key| key.parent_columns.is_empty()) {
+        let parent = columns(db, &key.parent)?;
+        key.parent_columns = key_columns(&parent).into_iter().map(|it| it.name.clone()).collect();
+    }
+    Ok(keys)
+}
+
+/// The statement that made an object; `None` if there is no such object, or no statement made it.
+pub fn object_sql(
+    db: &Connection,
+    kind: SchemaObjectKind,
+    name: &str,
+) -> rusqlite::Result<Option<String>> {
+    let kind = match kind {
+        SchemaObjectKind::Table => "table",
+        SchemaObjectKind::Index => "index",
+        SchemaObjectKind::Trigger => "trigger",
+        SchemaObjectKind::View => "view",
+    };
+    let sql = "SELECT sql FROM main.sqlite_schema WHERE type = ?1 AND name = ?2 COLLATE NOCASE";
+    let sql: Option<Option<String>> =
+        db.prepare_cached(sql)?.query_row([kind, name], |row| row.get(0)).optional()?;
+    Ok(sql.flatten())
+}
+
+/// The columns of the primary key, in the key's order.
+pub fn key_columns(columns: &[ColumnSchema]) -> Vec<&ColumnSchema> {
+    let mut key: Vec<_> = columns.iter().filter(|column| column.key_position > 0).collect();
+    key.sort_by_key(|column| column.key_position);
+    key
+}
+
+/// Whether a table of this name is SQLite's own.
+pub fn is_sqlite_name(name: &str) -> bool {
+    name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
+}
+
+impl TableEntry {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let kind = match row.get_ref(1)?.as_str()? {
+            "shadow" => TableKind::Shadow,
+            "virtual" => TableKind::Virtual,
+            "view" => TableKind::View,
+            _ => TableKind::Ordinary,
+        };
+        let (name, is_without_rowid, is_strict) =
+            (row.get(0)?, row.get::<_, bool>(2)?, row.get(3)?);
+        Ok(Self { name, kind, has_rowid: !is_without_rowid, is_strict })
+    }
+
+    /// With its columns and indexes.
+    pub fn read(self, db: &Connection) -> rusqlite::Result<TableSchema> {
+        let Self { name, kind, has_rowid, is_strict } = self;
+        let (columns, indexes) = (columns(db, &name)?, indexes(db, &name)?);
+        Ok(TableSchema { name, kind, has_rowid, is_strict, columns, indexes })
+    }
+
+    /// Whether it keeps rows in a B-tree of its own.
+    pub fn is_stored(&self) -> bool {
+        matches!(self.kind, TableKind::Ordinary | TableKind::Shadow)
+    }
+}
+
+impl TableSchema {
+    /// The columns of the primary key, in the key's order.
+    pub fn key_columns(&self) -> Vec<&ColumnSchema> {
+        key_columns(&self.columns)
+    }
+
+    /// The column that is the row id itself: an `INTEGER PRIMARY KEY`
+    /// (<https://sqlite.org/lang_createtable.html#rowid>). `INTEGER PRIMARY KEY DESC` is not: it
+    /// has an index of its own.
+    pub fn rowid_alias(&self) -> Option<&ColumnSchema> {
+        let key = self.key_columns();
+        let [column] = key[..] else { return None };
+        let has_index = self.indexes.iter().any(|index| index.origin == IndexOrigin::PrimaryKey);
+        let is_integer = column.declared_type.eq_ignore_ascii_case("INTEGER");
+        (self.has_rowid && is_integer && !has_index).then_some(column)
+    }
+
+    /// A name of the row id that no column has, if the table has row ids.
+    pub fn rowid_name(&self) -> Option<&'static str> {
+        let is_free =
+            |name: &&str| !self.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
+        ROWID_NAMES.into_iter().find(is_free).filter(|_| self.has_rowid)
+    }
+
+    /// Whether it is SQLite's own, or a virtual table's.
+    pub fn is_internal(&self) -> bool {
+        self.kind == TableKind::Shadow || is_sqlite_name(&self.name)
+    }
+}
+
+/// What the row id is called, where no column has the name.
+pub const ROWID_NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
+
+impl ColumnSchema {
+    /// What a row holds here that was there before the column, in SQL.
+    pub fn default_sql(&self) -> &str {
+        self.default.as_deref().unwrap_or("NULL")
+    }
+
+    /// Whether its values are computed from others of the row.
+    pub fn is_generated(&self) -> bool {
+        matches!(self.kind, ColumnKind::GeneratedVirtual | ColumnKind::GeneratedStored)
+    }
+}
+
+impl IndexSchema {
+    /// The columns as text: `a, b DESC, <expression>`.
+    pub fn columns_text(&self) -> String {
+        let columns = self.columns.iter().map(|key| {
+            let name = key.column.as_deref().unwrap_or("<expression>");
+            if key.is_descending { format!("{name} DESC") } else { name.to_owned() }
+        });
+        columns.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The names of its columns; `None` if one is an expression.
+    pub fn column_names(&self) -> Option<Vec<&str>> {
+        self.columns.iter().map(|key| key.column.as_deref()).collect()
+    }
+}
+
+fn rows<T>(
+    db: &Connection,
+    sql: &str,
+    parameters: impl Params,
+    row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    db.prepare_cached(sql)?.query_map(parameters, row)?.collect()
+}
+
+#[cfg(test)]
+mod tests;
