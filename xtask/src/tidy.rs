@@ -26,6 +26,7 @@ mod source_tree;
 mod type_names;
 mod typescript;
 mod typescript_imports;
+mod walks;
 
 use std::path::Path;
 
@@ -50,6 +51,7 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
         sizes::check,
         type_names::check,
         typescript::check,
+        walks::check,
     ] {
         findings.extend(check(&tree));
     }
