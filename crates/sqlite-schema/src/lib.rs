@@ -173,6 +173,13 @@ pub fn table(db: &Connection, name: &str) -> rusqlite::Result<Option<TableEntry>
     db.prepare_cached(sql)?.query_row([name], TableEntry::from_row).optional()
 }
 
+/// The TEMP tables and views of this connection. A statement that does not say `main` is about one
+/// of these where both have a name.
+pub fn temporary_tables(db: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT name FROM temp.sqlite_schema WHERE type IN ('table', 'view') ORDER BY name";
+    rows(db, sql, [], |row| row.get(0))
+}
+
 /// The columns of a table or view, generated and hidden ones included; none if there is no such
 /// table.
 pub fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<ColumnSchema>> {

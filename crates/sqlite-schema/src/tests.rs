@@ -126,6 +126,7 @@ fn a_temp_table_does_not_stand_for_a_table() {
     assert!(sql.contains("REFERENCES p"), "{sql}");
     assert!(table(&db, "only_here").unwrap().is_none());
     assert!(super::columns(&db, "only_here").unwrap().is_empty());
+    assert_eq!(temporary_tables(&db).unwrap(), ["only_here", "p", "t"]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ use crate::log::value_chunks;
 use crate::meta;
 use crate::row_id::RowId;
 use crate::schema::declaration;
-use crate::schema::tracked_table::{DeclaredTable, TrackedTable};
+use crate::schema::tracked_table::{DeclaredTable, TrackedTable, check_not_shadowed};
 use crate::sql_value::{BoundValue, read};
 
 /// What this device's clock shows, and how far it is off.
@@ -71,6 +71,7 @@ pub(crate) fn timestamp_pending(
     tables: &[TrackedTable],
     now: CorrectedClock,
 ) -> Result<Vec<RenumberedRow>> {
+    check_not_shadowed(db, tables)?;
     let renumbered = move_from_known_keys(db, tables)?;
     Timestamper::new(db, tables, now)?.run()?;
     Ok(renumbered)

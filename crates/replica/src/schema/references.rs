@@ -69,7 +69,8 @@ pub(crate) fn update_untracked_tables(
             let pairs = key.columns.iter().zip(&key.parent_columns);
             for (column, _) in pairs.filter(|(_, target)| target.eq_ignore_ascii_case(parent)) {
                 let (name, column) = (quote_identifier(name), quote_identifier(column));
-                let sql = format!("UPDATE OR IGNORE {name} SET {column} = ?2 WHERE {column} = ?1");
+                let sql =
+                    format!("UPDATE OR IGNORE main.{name} SET {column} = ?2 WHERE {column} = ?1");
                 let mut update = db.prepare(&sql)?;
                 for pair in in_order(moved) {
                     update.execute(pair)?;

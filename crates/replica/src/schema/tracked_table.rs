@@ -1,6 +1,8 @@
 //! A user's table: what SQLite says of it, and what was noted when it was tracked.
 //!
 //! # Invariants
+//! - No table is written to, and nothing is timestamped, while a TEMP table has its name
+//!   ([`check_not_shadowed`]).
 //! - A [`TrackedTable`]'s columns stand in the order of `warren_column.place`: the order of the
 //!   mask that the triggers write. Places are given once; a later column gets the next one.
 
@@ -13,7 +15,7 @@ use sqlite_schema::{
 
 use super::affinity::Affinity;
 use super::unique::UniqueIndexes;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::row_id::RowId;
 use crate::sql_value::{BoundValue, read, to_literal};
 
@@ -225,7 +227,27 @@ fn fits(key: &ForeignKeySchema, parent: &DeclaredTable) -> bool {
 }
 
 pub(crate) fn is_internal(name: &str) -> bool {
-    is_sqlite_name(name) || name.to_ascii_lowercase().starts_with("warren_")
+    is_sqlite_name(name) || is_warren_name(name)
+}
+
+fn is_warren_name(name: &str) -> bool {
+    name.to_ascii_lowercase().starts_with("warren_")
+}
+
+/// Why a table cannot be tracked, or not now.
+pub(crate) const SHADOWED: &str = "a TEMP table of this name takes its place in every statement of \
+     this connection: drop that one, or give it another name";
+
+/// Fails if this connection has a TEMP table with the name of a tracked table, or of one of
+/// Warren's own: changes of other devices would be written into it, and be gone with it.
+pub(crate) fn check_not_shadowed(db: &Connection, tables: &[TrackedTable]) -> Result<()> {
+    let is_ours = |name: &String| {
+        is_warren_name(name) || tables.iter().any(|table| table.name.eq_ignore_ascii_case(name))
+    };
+    match sqlite_schema::temporary_tables(db)?.into_iter().find(is_ours) {
+        Some(table) => Err(Error::Untrackable { table, reason: SHADOWED.to_owned() }),
+        None => Ok(()),
+    }
 }
 
 /// Whether the table has the row.

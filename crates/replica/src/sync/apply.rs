@@ -8,7 +8,7 @@ use crate::inspect::{conflicts, erasure, replica_status};
 use crate::log::message_log;
 use crate::meta::{self, ReplicaMetaKey};
 use crate::progress::SyncProgress;
-use crate::schema::tracked_table::TrackedTable;
+use crate::schema::tracked_table::{TrackedTable, check_not_shadowed};
 use crate::schema::{remote_tables, schema_conflict};
 use crate::sync::account_encryption;
 use crate::tracking::schema_change;
@@ -48,6 +48,8 @@ impl SyncDriver<'_, '_> {
                 schema_change::follow_schema_changes(db, now.device_ms)?;
             }
             let tables = TrackedTable::all(db)?;
+            // One may have been created just now.
+            check_not_shadowed(db, &tables)?;
             report.schema_conflicts.extend(schema_conflict::key_mismatches(db, &tables)?);
             report.schema_conflicts.extend(schema_conflict::tables_with_null_keys(db, &tables)?);
             let mut materialize_once = || {

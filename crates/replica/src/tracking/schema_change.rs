@@ -15,13 +15,17 @@ use sqlite_schema::ColumnSchema;
 use super::{added_columns, comparison, find};
 use crate::capture::triggers;
 use crate::error::{Error, Result};
-use crate::schema::tracked_table::{CapturedColumn, DeclaredTable, TrackedTable};
+use crate::schema::tracked_table::{
+    CapturedColumn, DeclaredTable, TrackedTable, check_not_shadowed,
+};
 
 /// Compares every tracked table with what was noted, and takes note of what was added.
 ///
 /// `at_ms` is the time that changes get whose own time no trigger noted.
 pub(crate) fn follow_schema_changes(db: &Connection, at_ms: u64) -> Result<()> {
-    for table in TrackedTable::all(db)? {
+    let tables = TrackedTable::all(db)?;
+    check_not_shadowed(db, &tables)?;
+    for table in tables {
         if let Some(what) = incompatible_change(db, &table)? {
             return Err(Error::SchemaChanged { table: table.name, what });
         }

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use sqlite_schema::{TableEntry, TableKind, virtual_table_module};
 
 use crate::error::{Error, Result};
-use crate::schema::tracked_table::{DeclaredTable, is_internal};
+use crate::schema::tracked_table::{DeclaredTable, SHADOWED, is_internal};
 
 /// Whether the name can be tracked at all, and how it is declared.
 pub(crate) fn check_trackable(db: &Connection, name: &str) -> Result<DeclaredTable> {
@@ -18,6 +18,10 @@ pub(crate) fn check_trackable(db: &Connection, name: &str) -> Result<DeclaredTab
     }
     if is_internal(name) {
         return Err(no("this name belongs to SQLite or Warren"));
+    }
+    let temporary = sqlite_schema::temporary_tables(db)?;
+    if temporary.iter().any(|temporary| temporary.eq_ignore_ascii_case(name)) {
+        return Err(no(SHADOWED));
     }
     if let Some(owner) = shadow_table_owner(db, name)? {
         return Err(no(&format!(

@@ -1,6 +1,6 @@
 //! Beginning and ending: what can be tracked, what it costs the file, how it is taken away.
 
-use replica::{Error, Replica};
+use replica::{Error, Replica, SyncContext};
 
 use crate::support::{MemoryServer, TestDevice};
 
@@ -101,4 +101,40 @@ fn one_table_can_be_untracked_and_tracked_again() {
     for device in &devices {
         assert_eq!(device.texts("SELECT v FROM t"), ["b", "c"]);
     }
+}
+
+/// A browser's pages share the one connection with Warren.
+#[test]
+fn a_temp_table_of_a_tracked_name_stops_a_sync_and_takes_no_change() {
+    let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, v)";
+    let mut server = MemoryServer::default();
+    let mut first = TestDevice::tracked(schema, &mut server);
+    let second = TestDevice::tracked(schema, &mut server);
+    first.write("INSERT INTO t VALUES (1, 'one')").unwrap();
+    first.sync(&mut server);
+    let now_ms = || first.clock_ms + 1;
+    let replica = second.replica();
+    let mut sync = || {
+        let progress = &mut |_| {};
+        let options = SyncContext { create_missing: false, now_ms: &now_ms, progress };
+        replica.sync(&mut server, options)
+    };
+    for shadow in ["TABLE T (id INTEGER PRIMARY KEY, v)", "VIEW t AS SELECT 1 AS id, 2 AS v"] {
+        let db = replica.connection();
+        db.execute_batch(&format!("CREATE TEMP {shadow}")).unwrap();
+        let refused = sync().unwrap_err();
+        assert!(
+            matches!(&refused, Error::Untrackable { table, .. } if table.to_lowercase() == "t")
+        );
+        assert_eq!(replica.status().unwrap().unsent_count, 0, "it can still be asked");
+        let (kind, _) = shadow.split_once(' ').unwrap();
+        db.execute_batch(&format!("DROP {kind} temp.t")).unwrap();
+    }
+    let report = sync().unwrap();
+    assert!(report.in_sync);
+    assert_eq!(second.texts("SELECT id || v FROM main.t"), ["1one"]);
+    replica.connection().execute_batch("CREATE TEMP TABLE new (id INTEGER PRIMARY KEY)").unwrap();
+    replica.connection().execute_batch("CREATE TABLE main.new (id INTEGER PRIMARY KEY)").unwrap();
+    let refused = replica.track(&["new".to_owned()]);
+    assert!(matches!(refused, Err(Error::Untrackable { .. })), "{refused:?}");
 }
