@@ -1,11 +1,11 @@
-//! What SQLite says of the tables of a database: columns, keys, indexes, foreign keys.
+//! Reads the schema of a database: columns, keys, indexes, foreign keys.
 //!
-//! Everything is read through the PRAGMAs that SQLite documents
-//! (<https://sqlite.org/pragma.html>), so that Warren never parses a `CREATE TABLE` for it. What
-//! only the text of a statement says, a caller finds with [`tokens`] and [`words`].
+//! SQLite answers through its PRAGMAs (<https://sqlite.org/pragma.html>), so no `CREATE TABLE` is
+//! parsed for these. What no PRAGMA reports, such as a CHECK, a caller finds in the text of the
+//! statement, with [`tokens`] and [`words`].
 //!
 //! # Invariants
-//! - Only the main database is read: a TEMP table of the same name does not stand for a table.
+//! - Only the main database is read. A TEMP table of the same name is never taken for the table.
 //! - Names are as they were declared, however a caller spells them.
 //! - Lists are in an order that does not depend on the history of the file: tables and indexes by
 //!   name, columns as declared. Foreign keys are in SQLite's order: the last one first.
@@ -156,8 +156,6 @@ pub enum SchemaObjectKind {
     Index,
     /// A trigger.
     Trigger,
-    /// A view.
-    View,
 }
 
 /// The tables and views of the main database, SQLite's own included.
@@ -167,14 +165,14 @@ pub fn tables(db: &Connection) -> rusqlite::Result<Vec<TableEntry>> {
     rows(db, sql, [], TableEntry::from_row)
 }
 
-/// One table or view, by a name in any case.
+/// One table or view. The case of `name` does not matter.
 pub fn table(db: &Connection, name: &str) -> rusqlite::Result<Option<TableEntry>> {
     let sql = "SELECT name, type, wr, strict FROM pragma_table_list(?1) WHERE schema = 'main'";
     db.prepare_cached(sql)?.query_row([name], TableEntry::from_row).optional()
 }
 
-/// The TEMP tables and views of this connection. A statement that does not say `main` is about one
-/// of these where both have a name.
+/// The TEMP tables and views of this connection. Each hides a table of the same name from every
+/// statement that does not say `main`.
 pub fn temporary_tables(db: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT name FROM temp.sqlite_schema WHERE type IN ('table', 'view') ORDER BY name";
     rows(db, sql, [], |row| row.get(0))
@@ -274,7 +272,6 @@ pub fn object_sql(
         SchemaObjectKind::Table => "table",
         SchemaObjectKind::Index => "index",
         SchemaObjectKind::Trigger => "trigger",
-        SchemaObjectKind::View => "view",
     };
     let sql = "SELECT sql FROM main.sqlite_schema WHERE type = ?1 AND name = ?2 COLLATE NOCASE";
     let sql: Option<Option<String>> =

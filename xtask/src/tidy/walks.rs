@@ -1,9 +1,9 @@
-//! Walks through the code (`docs/internals/walks.md`): what a row of a table names in its third
-//! column is in one of the files of its second.
+//! Walks through the code (`docs/internals/walks.md`): every name in the third column of a table
+//! occurs in one of the files in the second column.
 //!
 //! # Not here
-//! - Whether these files exist → `paths.rs`. Whether they are called in this order: only a reader
-//!   can tell.
+//! - Whether these files exist → `paths.rs`. Whether they are called in this order, only a reader
+//!   can check.
 
 use super::finding::TidyFinding;
 use super::source_tree::{SourceFile, SourceTree};
@@ -23,7 +23,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
         }
         for name in code(names).filter(|name| !files.iter().any(|file| has(file, name))) {
             let advice =
-                format!("`{name}` is in none of the files of this row: follow the code again");
+                format!("`{name}` is in none of the files of this row: name what does this now");
             findings.push(TidyFinding::new(WALKS, number, "walk", advice));
         }
     }

@@ -1,4 +1,4 @@
-//! Work for the threads on which an async runtime lets work block.
+//! Blocking work, on the threads that tokio keeps for it.
 
 use std::panic::resume_unwind;
 
@@ -6,8 +6,8 @@ use tokio::task::spawn_blocking;
 
 use crate::error::{Error, Result};
 
-/// Runs work that reads files, or that takes more than a moment, away from the threads of the
-/// async runtime. A panic of the work goes on in the caller.
+/// Runs work that reads files or takes more than a moment, so that no thread of the async runtime
+/// waits for it. If the work panics, so does the caller.
 ///
 /// [`Error::Closed`] if the runtime is being shut down.
 pub async fn run_blocking<T, F>(work: F) -> Result<T>

@@ -1,5 +1,6 @@
-//! The clock: the one place of the server's side, of the doctor and of the programs that reads the
-//! time. Crates that must not know it, as `crdt` and `replica`, take it as an argument.
+//! The clock of the engine, the server, the doctor and the programs: nothing else of theirs reads
+//! the clocks of `std`. Crates that must not read the time, such as `crdt` and `replica`, take it as
+//! an argument.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -13,8 +13,8 @@ pub fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Returns when the disk has the names in a directory: those of files that were made, renamed or
-/// removed.
+/// Flushes a directory, so that files that were created, renamed or removed in it stay so after a
+/// power loss.
 pub fn sync_directory(directory: &Path) -> Result<()> {
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(io(directory))
 }

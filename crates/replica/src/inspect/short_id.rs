@@ -1,4 +1,4 @@
-//! Ids that people type: the first digits of a digest, as many as tell one from the others.
+//! Short ids for people to type: the first digits of a digest, as many as make it unique.
 
 use crate::error::{Error, Result};
 

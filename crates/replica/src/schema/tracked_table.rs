@@ -1,7 +1,7 @@
 //! A user's table: what SQLite says of it, and what was noted when it was tracked.
 //!
 //! # Invariants
-//! - No table is written to, and nothing is timestamped, while a TEMP table has its name
+//! - While a TEMP table hides a tracked table, no table is written to and no change gets a timestamp
 //!   ([`check_not_shadowed`]).
 //! - A [`TrackedTable`]'s columns stand in the order of `warren_column.place`: the order of the
 //!   mask that the triggers write. Places are given once; a later column gets the next one.
@@ -235,11 +235,10 @@ fn is_warren_name(name: &str) -> bool {
 }
 
 /// Why a table cannot be tracked, or not now.
-pub(crate) const SHADOWED: &str = "a TEMP table of this name takes its place in every statement of \
-     this connection: drop that one, or give it another name";
+pub(crate) const SHADOWED: &str = "this connection has a TEMP table or view of the same name, which hides it: drop or rename that";
 
-/// Fails if this connection has a TEMP table with the name of a tracked table, or of one of
-/// Warren's own: changes of other devices would be written into it, and be gone with it.
+/// Fails if a TEMP table or view of this connection hides a tracked table, or one of Warren's own.
+/// The changes of other devices would be written into the TEMP table, and be lost with it.
 pub(crate) fn check_not_shadowed(db: &Connection, tables: &[TrackedTable]) -> Result<()> {
     let is_ours = |name: &String| {
         is_warren_name(name) || tables.iter().any(|table| table.name.eq_ignore_ascii_case(name))

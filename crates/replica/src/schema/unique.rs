@@ -78,7 +78,12 @@ impl UniqueIndex {
     fn all(db: &Connection, table: &TableSchema) -> Result<Vec<Self>> {
         let mut indexes = Vec::new();
         for index in table.indexes.iter().filter(|index| index.is_unique) {
-            let sql = sqlite_schema::object_sql(db, SchemaObjectKind::Index, &index.name)?;
+            // Only these say something that SQLite does not list.
+            let has_sql = index.is_partial || index.column_names().is_none();
+            let sql = has_sql
+                .then(|| sqlite_schema::object_sql(db, SchemaObjectKind::Index, &index.name))
+                .transpose()?
+                .flatten();
             let (texts, condition) = sql.as_deref().map(split_index_sql).unwrap_or_default();
             let terms = index.columns.iter().enumerate();
             let terms = terms.map(|(place, key)| IndexTerm::new(key, texts.get(place).copied()));

@@ -1,6 +1,7 @@
 //! Beginning and ending: what can be tracked, what it costs the file, how it is taken away.
 
-use replica::{Error, Replica, SyncContext};
+use crdt::Value;
+use replica::{CellEdit, Error, Replica, SyncContext};
 
 use crate::support::{MemoryServer, TestDevice};
 
@@ -126,6 +127,10 @@ fn a_temp_table_of_a_tracked_name_stops_a_sync_and_takes_no_change() {
         assert!(
             matches!(&refused, Error::Untrackable { table, .. } if table.to_lowercase() == "t")
         );
+        let (key, value) = ([Value::Integer(1)], Value::Null);
+        let edit = CellEdit { table: "t", key: &key, column: "v", value, seen: Value::Null };
+        let edit = replica.edit(&edit, now_ms());
+        assert!(matches!(edit, Err(Error::Untrackable { .. })), "{edit:?}");
         assert_eq!(replica.status().unwrap().unsent_count, 0, "it can still be asked");
         let (kind, _) = shadow.split_once(' ').unwrap();
         db.execute_batch(&format!("DROP {kind} temp.t")).unwrap();
