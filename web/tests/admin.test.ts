@@ -13,7 +13,7 @@ const CONTENT = "what Ada wrote down";
 /** Registers a device of a new account, and returns its token. */
 async function register(login: string): Promise<string> {
   await here.server.account(login);
-  const answer = await post("/v1/clients", { login, password: PASSWORD, name: DEVICE_NAME });
+  const answer = await post("/v1/devices", { login, password: PASSWORD, name: DEVICE_NAME });
   return ((await answer.json()) as { readonly token: string }).token;
 }
 
@@ -228,11 +228,11 @@ test("the page says first that writes are refused, or files damaged, and why", a
   const readiness = {
     ready: false,
     disk_full: true,
-    accounts_refuse_writes: false,
-    vaults_refusing_writes: 2,
+    accounts_poisoned: false,
+    poisoned_vaults_count: 2,
     accounts_damaged: false,
-    vaults_damaged: 1,
-    backups_stalled: 1,
+    damaged_vaults_count: 1,
+    stalled_backups_count: 1,
   };
   await page.route("**/v1/admin/overview", async (route) => {
     const answer = await route.fetch();

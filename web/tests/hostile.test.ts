@@ -77,7 +77,7 @@ test("hostile messages stop no page, and honest edits go on", async () => {
 
 /** A device of the account, and no page; returns its token. */
 async function register(login: string): Promise<string> {
-  const answer = await post("/v1/clients", { login, password: PASSWORD, name: "stranger" });
+  const answer = await post("/v1/devices", { login, password: PASSWORD, name: "stranger" });
   return ((await answer.json()) as { readonly token: string }).token;
 }
 

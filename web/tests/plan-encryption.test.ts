@@ -21,7 +21,7 @@ async function messagesOf(plan: PlanScreen, login: string): Promise<number> {
   const device = JSON.stringify({ login, password: PASSWORD, name: "a look" });
   const headers = { "content-type": "application/json" };
   const at = here.server.address;
-  const registered = await fetch(`${at}/v1/clients`, { method: "POST", headers, body: device });
+  const registered = await fetch(`${at}/v1/devices`, { method: "POST", headers, body: device });
   const { token } = (await registered.json()) as { token: string };
   const page = await fetch(`${at}/v1/sync/delta`, {
     headers: { authorization: `Bearer ${token}` },

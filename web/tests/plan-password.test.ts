@@ -62,7 +62,7 @@ function guess(login: string): () => Promise<void> {
       signal: stopped.signal,
     };
     while (!stopped.signal.aborted) {
-      const answer = await fetch(`${here.server.address}/v1/clients`, init);
+      const answer = await fetch(`${here.server.address}/v1/devices`, init);
       await answer.arrayBuffer();
     }
   };

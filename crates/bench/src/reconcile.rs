@@ -222,7 +222,7 @@ impl<'a> BenchVault<'a> {
             let path = "/v1/sync/reconcile";
             let answer: ReconcileResponse = self.http.post(path, Some(&self.token), &request)?;
             cost.received += answer.encoded_len();
-            let found = reconcile.handle_response(answer.findings)?;
+            let found = reconcile.handle_response(answer.diffs)?;
             cost.contents += found.missing.iter().map(prost::Message::encoded_len).sum::<usize>();
             cost.missing += found.missing.len();
             cost.wanted += found.wanted.len();

@@ -87,7 +87,7 @@ pub(crate) fn plan_vacuum(pages: PageCounts, means: VacuumCapabilities) -> Vacuu
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaintenanceRun {
     /// The planner's statistics were looked at, and renewed where they were stale.
-    pub is_optimised: bool,
+    pub is_optimized: bool,
     /// Pages by which the file has become shorter.
     pub pages_returned: u64,
     /// The file was written anew.
@@ -104,7 +104,7 @@ pub struct MaintenanceStats {
     /// Runs, whatever they found to do.
     pub runs: u64,
     /// Times that the planner's statistics were looked at.
-    pub optimised: u64,
+    pub optimized: u64,
     /// Times that a WAL was cut to nothing.
     pub truncated: u64,
     /// Pages given back to the disk.
@@ -123,7 +123,7 @@ pub struct MaintenanceStats {
 #[derive(Default)]
 pub(crate) struct MaintenanceCounters {
     runs: AtomicU64,
-    optimised: AtomicU64,
+    optimized: AtomicU64,
     truncated: AtomicU64,
     pages_returned: AtomicU64,
     compacted: AtomicU64,
@@ -136,7 +136,7 @@ impl MaintenanceCounters {
     pub(crate) fn add(&self, done: MaintenanceRun) {
         let add = |counter: &AtomicU64, count| counter.fetch_add(count, Ordering::Relaxed);
         add(&self.runs, 1);
-        add(&self.optimised, done.is_optimised.into());
+        add(&self.optimized, done.is_optimized.into());
         add(&self.truncated, done.is_truncated.into());
         add(&self.pages_returned, done.pages_returned);
         add(&self.compacted, done.is_compacted.into());
@@ -155,7 +155,7 @@ impl MaintenanceCounters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         MaintenanceStats {
             runs: read(&self.runs),
-            optimised: read(&self.optimised),
+            optimized: read(&self.optimized),
             truncated: read(&self.truncated),
             pages_returned: read(&self.pages_returned),
             compacted: read(&self.compacted),

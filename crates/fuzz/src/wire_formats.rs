@@ -117,12 +117,24 @@ fn messages() -> Vec<WireMessage> {
 
 pub(crate) fn pull_response() -> PullResponse {
     let (fingerprint, now_ms) = (Some(fingerprint()), stored_formats::MORNING_MS);
-    PullResponse { messages: messages(), cursor: 5, fingerprint, now_ms, ..PullResponse::default() }
+    PullResponse {
+        messages: messages(),
+        cursor: 5,
+        fingerprint,
+        server_time_ms: now_ms,
+        ..PullResponse::default()
+    }
 }
 
 pub(crate) fn push_response() -> PushResponse {
     let (fingerprint, now_ms) = (Some(fingerprint()), stored_formats::MORNING_MS);
-    PushResponse { stored: 1, cursor: 6, fingerprint, now_ms, ..PushResponse::default() }
+    PushResponse {
+        stored_count: 1,
+        cursor: 6,
+        fingerprint,
+        server_time_ms: now_ms,
+        ..PushResponse::default()
+    }
 }
 
 pub(crate) fn reconcile_response() -> ReconcileResponse {
@@ -130,15 +142,15 @@ pub(crate) fn reconcile_response() -> ReconcileResponse {
     let part = WireRangeBucket { length: 1 << 40, count: 2, digest: 77 };
     let findings = vec![
         WireRangeDiff { equal: true, ..WireRangeDiff::default() },
-        WireRangeDiff { parts: vec![part, part], ..WireRangeDiff::default() },
+        WireRangeDiff { buckets: vec![part, part], ..WireRangeDiff::default() },
         WireRangeDiff {
             messages: messages(),
             wanted: vec![1, 2],
-            length: 9,
+            examined_length: 9,
             ..WireRangeDiff::default()
         },
     ];
-    ReconcileResponse { findings, cursor: 5, fingerprint, now_ms, set_id: 7 }
+    ReconcileResponse { diffs: findings, cursor: 5, fingerprint, server_time_ms: now_ms, set_id: 7 }
 }
 
 fn reconcile_request() -> ReconcileRequest {
@@ -154,7 +166,7 @@ fn client_request() -> RegisterDeviceRequest {
 
 fn client_response() -> RegisterDeviceResponse {
     let form = Some(protocol::WireEncryptionMode { key_id: Bytes::from_static(b"8 bytes.") });
-    RegisterDeviceResponse { client_id: "1".into(), token: "token".into(), form }
+    RegisterDeviceResponse { device_id: "1".into(), token: "token".into(), encryption: form }
 }
 
 /// After the number of its kind.

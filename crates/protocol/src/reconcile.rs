@@ -229,7 +229,7 @@ impl SetReconciler {
         finding: WireRangeDiff,
         found: &mut SetDifference,
     ) -> Result<Option<PendingRange>, InvalidRangeDiffs> {
-        let end = match finding.length {
+        let end = match finding.examined_length {
             0 => open.time_range.end,
             length => open.time_range.start.checked_add(length).ok_or(InvalidRangeDiffs)?,
         };
@@ -252,9 +252,9 @@ impl SetReconciler {
         finding: &WireRangeDiff,
         found: &mut SetDifference,
     ) -> Result<DifferingRanges, InvalidRangeDiffs> {
-        let mut parts = DifferingRanges { ranges: Vec::new(), compared: finding.parts.len() };
+        let mut parts = DifferingRanges { ranges: Vec::new(), compared: finding.buckets.len() };
         let mut start = open.time_range.start;
-        for part in &finding.parts {
+        for part in &finding.buckets {
             let end = start.checked_add(part.length).ok_or(InvalidRangeDiffs)?;
             if end > open.time_range.end {
                 return Err(InvalidRangeDiffs);

@@ -51,7 +51,7 @@ pub struct WireFingerprint {
 
 /// How the contents of an account's messages are written.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize, ToSchema)]
-#[schema(as = ContentForm)]
+#[schema(as = EncryptionMode)]
 pub struct WireEncryptionMode {
     /// The id of the key that seals them, 8 bytes; empty: they are in plain. In JSON hex digits.
     #[prost(bytes = "bytes", tag = "1")]
@@ -77,8 +77,8 @@ pub struct PushRequest {
     /// after it; left out, they are stored whatever has.
     #[prost(uint64, optional, tag = "3")]
     #[serde(default)]
-    pub after: Option<u64>,
-    /// The id of the set that `after` is a cursor of, as the last answer had it. In JSON 16 hex
+    pub expected_cursor: Option<u64>,
+    /// The id of the set that `expected_cursor` is a cursor of, as the last answer had it. In JSON 16 hex
     /// digits.
     #[prost(fixed64, tag = "4")]
     #[serde(default, with = "crate::json::hex64")]
@@ -91,10 +91,10 @@ pub struct PushRequest {
 pub struct PushResponse {
     /// Messages that were new, or got another content.
     #[prost(uint64, tag = "1")]
-    pub stored: u64,
+    pub stored_count: u64,
     /// Messages that the vault had already, with this content.
     #[prost(uint64, tag = "2")]
-    pub known: u64,
+    pub known_count: u64,
     /// The newest arrival number; those of this request end here, without gaps.
     #[prost(uint64, tag = "3")]
     pub cursor: u64,
@@ -104,7 +104,7 @@ pub struct PushResponse {
     pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
-    pub now_ms: u64,
+    pub server_time_ms: u64,
     /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
     /// 16 hex digits.
     #[prost(fixed64, tag = "6")]
@@ -131,12 +131,12 @@ pub struct PullResponse {
     pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
-    pub now_ms: u64,
-    /// The account's; absent until the first push. After `POST /v1/sync/encrypt` it is that of the
+    pub server_time_ms: u64,
+    /// The account's; absent until the first push. After `POST /v1/sync/e2ee` it is that of the
     /// sealed set, also while a device still reads the plain one.
     #[prost(message, optional, tag = "6")]
     #[serde(default)]
-    pub form: Option<WireEncryptionMode>,
+    pub encryption: Option<WireEncryptionMode>,
     /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
     /// 16 hex digits.
     #[prost(fixed64, tag = "7")]
@@ -155,24 +155,24 @@ pub struct PullResponse {
 /// Messages that the server could not read any more, because its disk had damaged them. Devices
 /// that have them send them again.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Message, Serialize, Deserialize, ToSchema)]
-#[schema(as = Loss)]
+#[schema(as = ServerLoss)]
 pub struct ServerLoss {
     /// When the server found out, milliseconds since 1970.
     #[prost(uint64, tag = "1")]
-    pub at_ms: u64,
+    pub repaired_ms: u64,
     /// How many are still missing; absent if the server doesn't know.
     #[prost(uint64, optional, tag = "2")]
     #[serde(default)]
-    pub count: Option<u64>,
+    pub missing_count: Option<u64>,
     /// Names of the account's other devices that have not synced since: twenty at most.
     #[prost(string, repeated, tag = "3")]
     pub devices_away: Vec<String>,
 }
 
-/// `POST /v1/sync/encrypt`: turns an account to end-to-end encryption, or follows a device that has.
+/// `POST /v1/sync/e2ee`: turns an account to end-to-end encryption, or follows a device that has.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = EncryptRequest)]
+#[schema(as = EnableE2eeRequest)]
 pub struct EnableE2eeRequest {
     /// Of the key, as in [`WireEncryptionMode`].
     #[prost(bytes = "bytes", tag = "1")]
@@ -187,7 +187,7 @@ pub struct EnableE2eeRequest {
     /// Whether an account that is in plain may be turned, or only followed.
     #[prost(bool, tag = "3")]
     #[serde(default)]
-    pub begin: bool,
+    pub start: bool,
 }
 
 /// `POST /v1/accounts`: a new account.
@@ -234,11 +234,11 @@ pub struct PasswordRequest {
     pub revoke_others: bool,
 }
 
-/// `POST /v1/clients`: registers a device, by login and password, or by the token of a device.
+/// `POST /v1/devices`: registers a device, by login and password, or by the token of a device.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[prost(skip_debug)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ClientRequest)]
+#[schema(as = RegisterDeviceRequest)]
 pub struct RegisterDeviceRequest {
     /// Empty when a token is sent.
     #[prost(string, tag = "1")]
@@ -259,27 +259,27 @@ pub struct RegisterDeviceRequest {
 /// A registered device.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[prost(skip_debug)]
-#[schema(as = ClientResponse)]
+#[schema(as = RegisterDeviceResponse)]
 pub struct RegisterDeviceResponse {
     /// 16 hex digits.
     #[prost(string, tag = "1")]
-    pub client_id: String,
+    pub device_id: String,
     /// The device's secret, shown this once: the server keeps only a hash.
     #[prost(string, tag = "2")]
     pub token: String,
     /// The account's; absent until the first push.
     #[prost(message, optional, tag = "3")]
     #[serde(default)]
-    pub form: Option<WireEncryptionMode>,
+    pub encryption: Option<WireEncryptionMode>,
 }
 
 /// A device of the account.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
-#[schema(as = Client)]
+#[schema(as = Device)]
 pub struct DeviceInfo {
     /// 16 hex digits.
     #[prost(string, tag = "1")]
-    pub client_id: String,
+    pub device_id: String,
     /// What people call it.
     #[prost(string, tag = "2")]
     pub name: String,
@@ -288,7 +288,7 @@ pub struct DeviceInfo {
     pub cursor: u64,
     /// When it last synced, milliseconds since 1970; 0 if never.
     #[prost(uint64, tag = "4")]
-    pub seen_ms: u64,
+    pub last_seen_ms: u64,
     /// When it was registered, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub created_ms: u64,
@@ -299,32 +299,32 @@ pub struct DeviceInfo {
     #[prost(string, tag = "7")]
     #[serde(default)]
     #[schema(required)]
-    pub node: String,
+    pub node_id: String,
     /// Changes that it had yet to send when it was last heard of.
     #[prost(uint64, tag = "8")]
     #[serde(default)]
     #[schema(required)]
-    pub unsent: u64,
+    pub unsent_count: u64,
     /// Messages of the vault that it has yet to fetch.
     #[prost(uint64, tag = "9")]
     #[serde(default)]
     #[schema(required)]
-    pub behind: u64,
+    pub pending_download_count: u64,
     /// The device whose token registered it, and with which it is revoked; empty if the password
     /// did.
     #[prost(string, tag = "10")]
     #[serde(default)]
     #[schema(required)]
-    pub enrolled_by: String,
+    pub registered_by: String,
 }
 
-/// `GET /v1/clients`: the account's devices.
+/// `GET /v1/devices`: the account's devices.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
-#[schema(as = ClientList)]
+#[schema(as = DeviceList)]
 pub struct DeviceList {
     /// In order of registration.
     #[prost(message, repeated, tag = "1")]
-    pub clients: Vec<DeviceInfo>,
+    pub devices: Vec<DeviceInfo>,
     /// The vault's newest arrival number.
     #[prost(uint64, tag = "2")]
     #[serde(default)]
@@ -338,7 +338,7 @@ pub struct DeviceList {
     #[prost(uint64, tag = "4")]
     #[serde(default)]
     #[schema(required)]
-    pub now_ms: u64,
+    pub server_time_ms: u64,
 }
 
 impl From<crdt::Message> for WireMessage {

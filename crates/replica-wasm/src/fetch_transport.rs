@@ -252,7 +252,7 @@ impl AsyncTransport for FetchTransport {
         token: Option<&str>,
         request: &RegisterDeviceRequest,
     ) -> Result<RegisterDeviceResponse> {
-        self.post("/v1/clients", token, request).await
+        self.post("/v1/devices", token, request).await
     }
 
     async fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse> {
@@ -275,7 +275,7 @@ impl AsyncTransport for FetchTransport {
         request: &PushRequest,
         unsent: u64,
     ) -> Result<PushResponse> {
-        self.post(&format!("/v1/sync/delta?unsent={unsent}"), Some(token), request).await
+        self.post(&format!("/v1/sync/delta?unsent_count={unsent}"), Some(token), request).await
     }
 
     async fn reconcile(
@@ -287,7 +287,7 @@ impl AsyncTransport for FetchTransport {
     }
 
     async fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()> {
-        self.post("/v1/sync/encrypt", Some(token), request).await
+        self.post("/v1/sync/e2ee", Some(token), request).await
     }
 }
 

@@ -238,7 +238,7 @@ impl WasmReplica {
     #[wasm_bindgen(js_name = syncStatus)]
     pub async fn sync_status(&self, signal: AbortSignal, turns: ConnectionLock) -> Result<String> {
         let (transport, token) = (self.transport(signal, turns)?, self.require_token()?);
-        let list: DeviceList = transport.get("/v1/clients", &token).await?;
+        let list: DeviceList = transport.get("/v1/devices", &token).await?;
         let open = self.open_database()?;
         let replica = &open.replica;
         replica.store_device_names(&list)?;

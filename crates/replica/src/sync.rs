@@ -193,9 +193,9 @@ impl SyncDriver<'_, '_> {
             Err(error) => return self.shrink_pages(error, None).map(|()| true),
             Ok(answer) => answer,
         };
-        if account_encryption::is_news(db, answer.form.as_ref())? {
+        if account_encryption::is_news(db, answer.encryption.as_ref())? {
             self.replica.transaction(|db| {
-                account_encryption::record_server_mode(db, answer.form.as_ref())
+                account_encryption::record_server_mode(db, answer.encryption.as_ref())
             })?;
         }
         if !account_encryption::may_take(&self.replica.db, answer.in_plain)? {
@@ -218,8 +218,8 @@ impl SyncDriver<'_, '_> {
         let pull = PullParams {
             cursor,
             limit,
-            node: meta::node_id(db)?,
-            unsent: pending_upload_count(db)?,
+            node_id: meta::node_id(db)?,
+            unsent_count: pending_upload_count(db)?,
         };
         self.transport.pull(&self.token, &pull).await
     }
@@ -257,7 +257,7 @@ impl SyncDriver<'_, '_> {
         answer: PullResponse,
         cursor: u64,
     ) -> Result<bool> {
-        self.compare_clocks(answer.now_ms);
+        self.compare_clocks(answer.server_time_ms);
         self.report.server_loss = answer.loss;
         let db = &self.replica.db;
         if meta::number(db, ReplicaMetaKey::CursorSet)? != answer.set_id {
@@ -351,7 +351,7 @@ impl SyncDriver<'_, '_> {
             // Everything up to here was there to be compared.
             let server = fingerprint(answer.fingerprint.as_ref())?;
             first.get_or_insert((answer.set_id, answer.cursor, server));
-            let found = reconcile.handle_response(answer.findings);
+            let found = reconcile.handle_response(answer.diffs);
             let found = found.map_err(|nonsense| Error::Unreachable(nonsense.to_string()))?;
             let (report, now) = (&mut self.report, self.now);
             let received = report.received_count;

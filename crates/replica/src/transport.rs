@@ -31,23 +31,25 @@ pub struct PullParams {
     /// Messages in the answer at most.
     pub limit: usize,
     /// Under which name it timestamps its changes.
-    pub node: NodeId,
+    pub node_id: NodeId,
     /// Changes that it has yet to send.
-    pub unsent: u64,
+    pub unsent_count: u64,
 }
 
 impl PullParams {
     /// Path and query of the request.
     pub fn path(&self) -> String {
-        let Self { cursor, limit, node, unsent } = self;
-        format!("/v1/sync/delta?cursor={cursor}&limit={limit}&node={node}&unsent={unsent}")
+        let Self { cursor, limit, node_id, unsent_count } = self;
+        format!(
+            "/v1/sync/delta?cursor={cursor}&limit={limit}&node_id={node_id}&unsent_count={unsent_count}"
+        )
     }
 }
 
 /// How a replica talks to a server without keeping its thread.
 #[async_trait(?Send)]
 pub trait AsyncTransport {
-    /// `POST /v1/clients`, with a password in the request or the token of a registered device.
+    /// `POST /v1/devices`, with a password in the request or the token of a registered device.
     async fn register(
         &mut self,
         token: Option<&str>,
@@ -57,12 +59,12 @@ pub trait AsyncTransport {
     async fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse>;
     /// `GET /v1/sync/full`.
     async fn stream(&mut self, token: &str, cursor: u64) -> Result<Box<dyn AsyncPageStream>>;
-    /// `POST /v1/sync/delta`; `unsent` is how many changes there are to send after these.
+    /// `POST /v1/sync/delta`; `unsent_count` is how many changes there are to send after these.
     async fn push(
         &mut self,
         token: &str,
         request: &PushRequest,
-        unsent: u64,
+        unsent_count: u64,
     ) -> Result<PushResponse>;
     /// `POST /v1/sync/reconcile`.
     async fn reconcile(
@@ -70,7 +72,7 @@ pub trait AsyncTransport {
         token: &str,
         request: &ReconcileRequest,
     ) -> Result<ReconcileResponse>;
-    /// `POST /v1/sync/encrypt`.
+    /// `POST /v1/sync/e2ee`.
     async fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()>;
 }
 

@@ -97,7 +97,7 @@ impl From<accounts::Error> for ApiError {
             E::InvalidToken => Self::from_code(ErrorCode::InvalidToken),
             E::NotFound => Self::from_code(ErrorCode::NotFound),
             E::WrongPassword => Self::from_code(ErrorCode::WrongPassword),
-            E::KeyMismatch => Self::new(ErrorCode::FormMismatch, error.to_string()),
+            E::KeyMismatch => Self::new(ErrorCode::EncryptionMismatch, error.to_string()),
             E::TooManyDevices { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
             // Nothing repairs the accounts' file.
             E::Engine(error) if error.is_damage() => Self::caused(ErrorCode::ServerDamaged, error),
@@ -111,7 +111,7 @@ impl From<sync_store::Error> for ApiError {
     fn from(error: sync_store::Error) -> Self {
         use sync_store::Error as E;
         match error {
-            E::StaleCursor => Self::new(ErrorCode::Behind, error.to_string()),
+            E::StaleCursor => Self::new(ErrorCode::StaleCursor, error.to_string()),
             E::TimestampConflict { .. } => {
                 Self::new(ErrorCode::TimestampConflict, error.to_string())
             }

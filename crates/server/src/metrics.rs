@@ -22,7 +22,7 @@ use metrics::{counter, gauge, histogram, with_local_recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use self::totals::RequestTotals;
-pub(crate) use self::totals::{DURATION_BOUNDS_S, TotalsSnapshot};
+pub(crate) use self::totals::{DURATION_BOUNDS_MS, TotalsSnapshot};
 
 /// How often samples are folded into their buckets, so that they do not pile up when nobody
 /// scrapes.
@@ -36,7 +36,8 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        let builder = PrometheusBuilder::new().set_buckets(&DURATION_BOUNDS_S);
+        let bounds_seconds = DURATION_BOUNDS_MS.map(|bound_ms| bound_ms / 1_000.0);
+        let builder = PrometheusBuilder::new().set_buckets(&bounds_seconds);
         let recorder = builder.expect("there are buckets").build_recorder();
         let handle = recorder.handle();
         Self { recorder, handle, totals: RequestTotals::new() }
@@ -80,13 +81,13 @@ impl Metrics {
 
     pub(crate) fn record_refused_connection(&self) {
         with_local_recorder(&self.recorder, || {
-            counter!("warren_connections_refused_total").increment(1);
+            counter!("warren_refused_connections_total").increment(1);
         });
     }
 
     pub(crate) fn record_refused_login(&self) {
         with_local_recorder(&self.recorder, || {
-            counter!("warren_logins_refused_total").increment(1);
+            counter!("warren_refused_logins_total").increment(1);
         });
     }
 
@@ -97,9 +98,9 @@ impl Metrics {
             counter!("warren_messages_known_total").absolute(seen.known);
             counter!("warren_messages_sent_total").absolute(seen.sent);
             counter!("warren_transactions_total").absolute(of_databases.transactions);
-            counter!("warren_transactions_failed_total").absolute(of_databases.failed);
+            counter!("warren_failed_transactions_total").absolute(of_databases.failed);
             counter!("warren_flushes_total").absolute(of_databases.flushes);
-            counter!("warren_connections_displaced_total").absolute(displaced_count);
+            counter!("warren_displaced_connections_total").absolute(displaced_count);
         });
         self.set("warren_connections", usize::try_from(seen.connections).unwrap_or(usize::MAX));
     }
@@ -107,13 +108,13 @@ impl Metrics {
     pub(crate) fn set_maintenance(&self, done: MaintenanceStats) {
         with_local_recorder(&self.recorder, || {
             counter!("warren_maintenance_runs_total").absolute(done.runs);
-            counter!("warren_maintenance_optimised_total").absolute(done.optimised);
-            counter!("warren_maintenance_wals_truncated_total").absolute(done.truncated);
-            counter!("warren_maintenance_pages_returned_total").absolute(done.pages_returned);
-            counter!("warren_maintenance_compacted_total").absolute(done.compacted);
-            counter!("warren_maintenance_pages_scrubbed_total").absolute(done.pages_scrubbed);
-            counter!("warren_files_damaged_total").absolute(done.damaged);
-            counter!("warren_files_repaired_total").absolute(done.repaired);
+            counter!("warren_maintenance_optimized_total").absolute(done.optimized);
+            counter!("warren_maintenance_truncated_wals_total").absolute(done.truncated);
+            counter!("warren_maintenance_returned_pages_total").absolute(done.pages_returned);
+            counter!("warren_maintenance_compacted_files_total").absolute(done.compacted);
+            counter!("warren_maintenance_scrubbed_pages_total").absolute(done.pages_scrubbed);
+            counter!("warren_damaged_files_total").absolute(done.damaged);
+            counter!("warren_repaired_files_total").absolute(done.repaired);
         });
     }
 

@@ -129,11 +129,11 @@ interface PagesProps {
 function Pages({ list, selection, onGo }: PagesProps): JSX.Element {
   const first = list.cursor - list.accounts.length;
   const shown =
-    list.total === 0
+    list.total_count === 0
       ? selection.search === ""
         ? "No accounts yet."
         : `No login contains “${selection.search}”.`
-      : `${count(first + 1)}–${count(list.cursor)} of ${count(list.total)}`;
+      : `${count(first + 1)}–${count(list.cursor)} of ${count(list.total_count)}`;
   return (
     <nav class="pages" aria-label="Pages of accounts">
       <p role="status">{shown}</p>

@@ -8,38 +8,42 @@
 export interface ServerOverview {
   readonly version: string;
   readonly storage: "sqlite" | "postgres";
-  readonly now_ms: number;
+  readonly server_time_ms: number;
   readonly uptime_ms: number;
-  readonly accounts: number;
-  readonly clients: number;
-  readonly vaults: number;
+  readonly accounts_count: number;
+  readonly devices_count: number;
+  readonly vaults_count: number;
   readonly files: FileTotals | null;
-  readonly open: OpenVaultTotals;
+  readonly open_vaults: OpenVaultTotals;
   readonly readiness: Readiness;
-  readonly maintenance: { readonly repaired: number };
-  readonly connections: number;
+  readonly maintenance: { readonly repaired_count: number };
+  readonly connections_count: number;
   readonly connections_max: number;
-  readonly listeners: number;
-  readonly listeners_max: number;
-  readonly requests: number;
-  readonly requests_failed: number;
+  readonly subscribers_count: number;
+  readonly subscribers_max: number;
+  readonly requests_count: number;
+  readonly failed_requests_count: number;
   readonly syncs: SyncTotals;
-  readonly messages: { readonly stored: number; readonly known: number; readonly sent: number };
-  readonly transactions: { readonly committed: number; readonly flushes: number };
+  readonly messages: {
+    readonly stored_count: number;
+    readonly known_count: number;
+    readonly sent_count: number;
+  };
+  readonly transactions: { readonly committed_count: number; readonly flushes_count: number };
 }
 
 export interface FileTotals {
   readonly count: number;
-  readonly bytes: number;
+  readonly file_bytes: number;
   readonly wal_bytes: number;
 }
 
 export interface OpenVaultTotals {
   readonly count: number;
-  readonly bytes: number;
+  readonly file_bytes: number;
   readonly free_bytes: number;
   readonly wal_bytes: number;
-  readonly fragmentation_max: number;
+  readonly fragmentation_ratio_max: number;
   readonly wal_bytes_max: number;
   readonly longest_read_ms: number;
   readonly cache_bytes: number;
@@ -49,46 +53,46 @@ export interface OpenVaultTotals {
 export interface Readiness {
   readonly ready: boolean;
   readonly disk_full: boolean;
-  readonly accounts_refuse_writes: boolean;
-  readonly vaults_refusing_writes: number;
+  readonly accounts_poisoned: boolean;
+  readonly poisoned_vaults_count: number;
   readonly accounts_damaged: boolean;
-  readonly vaults_damaged: number;
-  readonly backups_stalled: number;
+  readonly damaged_vaults_count: number;
+  readonly stalled_backups_count: number;
 }
 
-/** `counts[i]` syncs took no longer than `bounds_s[i]`; the last one, longer than all bounds. */
+/** `counts[i]` syncs took no longer than `bounds_ms[i]`; the last one, longer than all bounds. */
 export interface SyncTotals {
   readonly count: number;
-  readonly bounds_s: readonly number[];
+  readonly bounds_ms: readonly number[];
   readonly counts: readonly number[];
 }
 
 export interface AccountListEntry {
   readonly login: string;
   readonly created_ms: number;
-  readonly clients: number;
-  readonly vaults: number;
-  readonly vaults_open: number;
-  readonly bytes: number | null;
+  readonly devices_count: number;
+  readonly vaults_count: number;
+  readonly open_vaults_count: number;
+  readonly file_bytes: number | null;
   readonly wal_bytes: number | null;
-  readonly fragmentation: number | null;
-  readonly seen_ms: number | null;
-  readonly changed_ms: number | null;
+  readonly fragmentation_ratio: number | null;
+  readonly last_seen_ms: number | null;
+  readonly last_changed_ms: number | null;
   readonly limits: {
     readonly messages_max: number | null;
     readonly bytes_max: number | null;
-    readonly clients_max: number | null;
+    readonly devices_max: number | null;
   };
 }
 
 export interface AccountList {
   readonly accounts: readonly AccountListEntry[];
-  readonly total: number;
+  readonly total_count: number;
   readonly cursor: number;
   readonly more: boolean;
 }
 
-export type AccountSortKey = "login" | "created" | "clients" | "bytes";
+export type AccountSortKey = "login" | "created" | "devices" | "file_bytes";
 
 export interface AccountListQuery {
   readonly search: string;
@@ -99,15 +103,15 @@ export interface AccountListQuery {
 }
 
 export interface MaintenanceReport {
-  readonly files: number;
-  readonly not_open: number;
-  readonly left: number;
-  readonly failed: number;
-  readonly wals_truncated: number;
-  readonly pages_returned: number;
-  readonly compacted: number;
-  readonly bytes_before: number;
-  readonly bytes_after: number;
+  readonly files_count: number;
+  readonly closed_count: number;
+  readonly remaining_count: number;
+  readonly failed_count: number;
+  readonly truncated_wals_count: number;
+  readonly returned_pages_count: number;
+  readonly compacted_count: number;
+  readonly before_bytes: number;
+  readonly after_bytes: number;
   readonly duration_ms: number;
 }
 

@@ -36,11 +36,11 @@ export function rate(value: number): string {
   return value >= 10 || value === 0 ? count(value) : value.toFixed(1);
 }
 
-export function seconds(value: number): string {
-  if (value < 1) {
-    const millis = value * 1000;
+export function shortDuration(millis: number): string {
+  if (millis < 1000) {
     return `${millis < 10 ? millis.toFixed(1) : millis.toFixed(0)} ms`;
   }
+  const value = millis / 1000;
   return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} s`;
 }
 

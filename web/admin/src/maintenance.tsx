@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 
 import { maintain, AdminApiError } from "./admin-api";
 import type { MaintenanceReport, ServerOverview } from "./admin-api";
-import { bytes, seconds, several } from "./format";
+import { bytes, shortDuration, several } from "./format";
 
 export type MaintenanceRequestState =
   | { readonly kind: "none" }
@@ -78,22 +78,24 @@ export function describeMaintenance(outcome: MaintenanceRequestState): string {
 }
 
 function reported(report: MaintenanceReport): string {
-  const { files, not_open: notOpen, left, failed } = report;
-  const freed = report.bytes_before - report.bytes_after;
+  const { files_count: files, closed_count: closed } = report;
+  const { remaining_count: remaining, failed_count: failed } = report;
+  const { truncated_wals_count: wals, returned_pages_count: pages } = report;
+  const freed = report.before_bytes - report.after_bytes;
   const done = [
-    report.wals_truncated > 0 ? `${several(report.wals_truncated, "WAL")} cut` : "",
-    report.pages_returned > 0 ? `${several(report.pages_returned, "page")} given back` : "",
-    report.compacted > 0 ? `${several(report.compacted, "file")} written anew` : "",
+    wals > 0 ? `${several(wals, "WAL")} cut` : "",
+    pages > 0 ? `${several(pages, "page")} given back` : "",
+    report.compacted_count > 0 ? `${several(report.compacted_count, "file")} written anew` : "",
     freed > 0 ? `${bytes(freed)} freed` : "",
   ].filter((text) => text !== "");
-  const took = report.duration_ms < 1 ? "under 1 ms" : seconds(report.duration_ms / 1000);
+  const took = report.duration_ms < 1 ? "under 1 ms" : shortDuration(report.duration_ms);
   const parts = [
     `${several(files, "file")} looked after in ${took}`,
     ...(done.length === 0 ? ["nothing was due"] : done),
   ];
   const rest = [
-    notOpen > 0 ? `${several(notOpen, "vault")} not open.` : "",
-    left > 0 ? `${several(left, "file")} left for want of time: do it again.` : "",
+    closed > 0 ? `${several(closed, "vault")} not open.` : "",
+    remaining > 0 ? `${several(remaining, "file")} left for want of time: do it again.` : "",
     failed > 0 ? `${several(failed, "file")} failed: the server’s log says why.` : "",
   ];
   return [`${parts.join(", ")}.`, ...rest].filter((text) => text !== "").join(" ");

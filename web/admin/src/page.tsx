@@ -73,7 +73,7 @@ function Dashboard({ session, overview }: DashboardProps): JSX.Element {
         </button>
       </header>
       {standing.kind === "away" && <Away standing={standing} onRetry={retry} />}
-      <Problems readiness={overview.readiness} repaired={overview.maintenance.repaired} />
+      <Problems readiness={overview.readiness} repaired={overview.maintenance.repaired_count} />
       <main class={isLive ? "" : "stale"}>
         <h1 class="hidden">How the server is</h1>
         <Tiles overview={overview} />
@@ -93,13 +93,13 @@ interface ProblemsProps {
 
 /** What the operator must see before all else: that writes are refused, or a file is damaged. */
 function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
-  const vaults = readiness.vaults_refusing_writes;
-  const damaged = readiness.vaults_damaged;
-  const stalled = readiness.backups_stalled;
+  const vaults = readiness.poisoned_vaults_count;
+  const damaged = readiness.damaged_vaults_count;
+  const stalled = readiness.stalled_backups_count;
   const reasons = [
     readiness.disk_full &&
       "The disk of the data directory is full: nothing new is stored until there is room.",
-    readiness.accounts_refuse_writes &&
+    readiness.accounts_poisoned &&
       "The disk failed under the accounts’ file: no device can be added until it has recovered.",
     vaults > 0 &&
       `The disk failed under ${several(vaults, "vault")}: ` +

@@ -13,8 +13,8 @@ interface AccountColumn {
 
 const COLUMNS: readonly AccountColumn[] = [
   { name: "Login", sort: "login", kind: "" },
-  { name: "Devices", sort: "clients", kind: "number" },
-  { name: "Size", sort: "bytes", kind: "number" },
+  { name: "Devices", sort: "devices", kind: "number" },
+  { name: "Size", sort: "file_bytes", kind: "number" },
   { name: "WAL", sort: null, kind: "number wide" },
   { name: "Fragmentation", sort: null, kind: "number wide" },
   { name: "Last seen", sort: null, kind: "" },
@@ -90,19 +90,19 @@ interface RowProps {
 function Row({ token, account }: RowProps): JSX.Element {
   const [outcome, start] = useMaintenance(token, account.login);
   const said = describeMaintenance(outcome);
-  const { bytes: size, wal_bytes: wal, fragmentation } = account;
+  const { file_bytes: size, wal_bytes: wal, fragmentation_ratio: fragmentation } = account;
   return (
     <tr>
       <th scope="row" class="login">
         {account.login}
-        {account.vaults > 1 && <span class="note">{count(account.vaults)} vaults</span>}
+        {account.vaults_count > 1 && <span class="note">{count(account.vaults_count)} vaults</span>}
         {said !== "" && (
           <span role="status" class={outcome.kind === "failed" ? "problem note" : "note"}>
             {said}
           </span>
         )}
       </th>
-      <td class="number">{count(account.clients)}</td>
+      <td class="number">{count(account.devices_count)}</td>
       <td class="number">{size === null ? "–" : bytes(size)}</td>
       <td class="number wide">{wal === null ? "–" : bytes(wal)}</td>
       <td class="number wide">{fragmentation === null ? "–" : percent(fragmentation)}</td>
@@ -117,8 +117,8 @@ function Row({ token, account }: RowProps): JSX.Element {
         <button
           type="button"
           class="small"
-          disabled={account.vaults_open === 0}
-          title={account.vaults_open === 0 ? "No vault of this account is open" : undefined}
+          disabled={account.open_vaults_count === 0}
+          title={account.open_vaults_count === 0 ? "No vault of this account is open" : undefined}
           aria-label={`Maintain the vaults of ${account.login}`}
           aria-disabled={outcome.kind === "running"}
           onClick={start}
@@ -132,11 +132,11 @@ function Row({ token, account }: RowProps): JSX.Element {
 
 /** By the vault, if it is open; else by when its files were changed, which is about the same. */
 function LastSync({ account }: { readonly account: AccountListEntry }): JSX.Element {
-  const then = account.seen_ms ?? account.changed_ms;
-  if (then === null || account.clients === 0) {
-    return <span>{account.clients === 0 ? "never" : "–"}</span>;
+  const then = account.last_seen_ms ?? account.last_changed_ms;
+  if (then === null || account.devices_count === 0) {
+    return <span>{account.devices_count === 0 ? "never" : "–"}</span>;
   }
-  const about = account.seen_ms === null ? "about " : "";
+  const about = account.last_seen_ms === null ? "about " : "";
   return (
     <time title={dateTime(then)}>
       {about}
@@ -149,7 +149,7 @@ function limits({ limits: own }: AccountListEntry): string {
   const parts = [
     own.messages_max === null ? "" : `${count(own.messages_max)} messages`,
     own.bytes_max === null ? "" : bytes(own.bytes_max),
-    own.clients_max === null ? "" : `${count(own.clients_max)} devices`,
+    own.devices_max === null ? "" : `${count(own.devices_max)} devices`,
   ];
   const set = parts.filter((part) => part !== "");
   return set.length === 0 ? "server’s" : set.join(", ");

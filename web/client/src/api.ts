@@ -297,7 +297,7 @@ export interface ErrorInfo {
   readonly message: string;
 }
 
-/** As `GET /v1/clients` has it (Format 3). */
+/** As `GET /v1/devices` has it (Format 3). */
 export interface DeviceInfo {
   readonly id: string;
   readonly name: string;

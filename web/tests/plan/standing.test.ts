@@ -65,13 +65,17 @@ test("in step: since when", () => {
 });
 
 test("in step, but the server has lost changes: who may have them", () => {
-  const serverLoss = { atMs: NOW - 2 * 3_600_000, count: 44, devicesAway: ["a", "b", "c", "d"] };
+  const serverLoss = {
+    repairedMs: NOW - 2 * 3_600_000,
+    missingCount: 44,
+    devicesAway: ["a", "b", "c", "d"],
+  };
   const standing = told({ phase: "inStep" }, { serverLoss });
   assert.deepEqual([standing.tone, standing.label], ["warn", "Changes missing"]);
   assert.match(standing.detail, /44 changes \(2 h ago\).*: a, b, c, 1 more\. Open Plan there\./);
   const nobody = told({ phase: "inStep" }, { serverLoss: { ...serverLoss, devicesAway: [] } });
   assert.match(nobody.detail, /44 changes .* none of them had these/);
-  const unknown = { atMs: NOW, devicesAway: [] };
+  const unknown = { repairedMs: NOW, devicesAway: [] };
   const uncounted = told({ phase: "inStep" }, { serverLoss: unknown });
   assert.match(uncounted.detail, /unknown number of changes .* Open Plan on each device/);
 });

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ServerOverview, SyncTotals } from "../../admin/src/admin-api.js";
-import { ago, bytes, count, duration, percent, rate, seconds } from "../../admin/src/format.js";
+import {
+  ago,
+  bytes,
+  count,
+  duration,
+  percent,
+  rate,
+  shortDuration,
+} from "../../admin/src/format.js";
 import {
   EMPTY,
   percentile,
@@ -11,16 +19,17 @@ import {
   type ChartHistory,
 } from "../../admin/src/charts/chart-history.js";
 
-const BOUNDS = [0.001, 0.01, 0.1];
+const BOUNDS = [1, 10, 100];
 
 function syncs(counts: readonly number[]): SyncTotals {
-  return { count: counts.reduce((sum, part) => sum + part, 0), bounds_s: BOUNDS, counts };
+  return { count: counts.reduce((sum, part) => sum + part, 0), bounds_ms: BOUNDS, counts };
 }
 
 /** What an answer says after so many milliseconds of the server's time. */
 function overview(uptime: number, total: number, counts: readonly number[]): ServerOverview {
-  const counted = { messages: { stored: total * 10, known: 0, sent: 0 }, syncs: syncs(counts) };
-  const transactions = { committed: total, flushes: 0 };
+  const messages = { stored_count: total * 10, known_count: 0, sent_count: 0 };
+  const counted = { messages, syncs: syncs(counts) };
+  const transactions = { committed_count: total, flushes_count: 0 };
   return { uptime_ms: uptime, transactions, ...counted } as unknown as ServerOverview;
 }
 
@@ -71,13 +80,13 @@ test("of how long syncs took, a share took no longer", () => {
   assert.equal(percentile(none, none, 0.5), null);
   assert.equal(percentile(syncs([5, 5, 5, 5]), syncs([5, 5, 5, 5]), 0.5), null);
   // Half of the first bucket.
-  assert.equal(percentile(none, syncs([10, 0, 0, 0]), 0.5), 0.0005);
+  assert.equal(percentile(none, syncs([10, 0, 0, 0]), 0.5), 0.5);
   // 90 in the first, 10 in the third: the 99th of a hundred is nine tenths into it.
   const p99 = percentile(none, syncs([90, 0, 10, 0]), 0.99) ?? 0;
-  assert.equal(p99.toFixed(6), "0.091000");
-  assert.equal(percentile(none, syncs([0, 0, 0, 3]), 0.5), 0.1, "no less than the last bound");
+  assert.equal(p99.toFixed(3), "91.000");
+  assert.equal(percentile(none, syncs([0, 0, 0, 3]), 0.5), 100, "no less than the last bound");
   const newer = percentile(syncs([1_000, 0, 0, 0]), syncs([1_000, 4, 0, 0]), 1) ?? 0;
-  assert.equal(newer.toFixed(6), "0.010000", "only what came since");
+  assert.equal(newer.toFixed(3), "10.000", "only what came since");
 });
 
 test("numbers are written as people read them", () => {
@@ -97,7 +106,7 @@ test("numbers are written as people read them", () => {
     "1,234",
     "1.2M",
   ]);
-  assert.deepEqual([0.0004, 0.012, 0.999, 1.5, 30].map(seconds), [
+  assert.deepEqual([0.4, 12, 999, 1500, 30_000].map(shortDuration), [
     "0.4 ms",
     "12 ms",
     "999 ms",

@@ -19,7 +19,7 @@ test("what is equal and not shown, or not sent, is told to the page", () => {
       set_aside: 6,
       unknown: ["t.stars"],
       refused: { by_reason: { plain: 7, truncated: 1 }, in_all: 9, timestamps: [] },
-      server_loss: { at_ms: 10, count: null, devices_away: ["phone"] },
+      server_loss: { repaired_ms: 10, missing_count: null, devices_away: ["phone"] },
     }),
   );
   assert.deepEqual(report, {
@@ -36,6 +36,6 @@ test("what is equal and not shown, or not sent, is told to the page", () => {
     unknown: ["t.stars"],
     refused: 8,
     refusedInAll: 9,
-    serverLoss: { atMs: 10, devicesAway: ["phone"] },
+    serverLoss: { repairedMs: 10, devicesAway: ["phone"] },
   });
 });

@@ -81,7 +81,7 @@ impl PreparedRequests {
                 PageEncoding::Protobuf => PushResponse::decode(answer)?,
                 PageEncoding::Json => serde_json::from_slice(&answer)?,
             };
-            stored += response.stored;
+            stored += response.stored_count;
             Ok(())
         });
         let took = took.await?;

@@ -23,7 +23,7 @@ pub(crate) async fn enroll(
     for node in device::nodes(devices) {
         let client =
             RegisterDeviceRequest { name: "bench".to_owned(), ..RegisterDeviceRequest::default() };
-        let post = request("POST", "/v1/clients", &headers(token)?, client.encode_to_vec())?;
+        let post = request("POST", "/v1/devices", &headers(token)?, client.encode_to_vec())?;
         let answer = connection.send(post).await?.success()?;
         let headers = headers(&RegisterDeviceResponse::decode(answer)?.token)?;
         let place = (String::new(), String::new());
@@ -47,7 +47,7 @@ pub(crate) fn push(device: &LoadDevice, messages: Vec<Message>) -> anyhow::Resul
 
 pub(crate) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
     let response = PushResponse::decode(answer)?;
-    ensure!(response.known == 0, "{} messages were known", response.known);
+    ensure!(response.known_count == 0, "{} messages were known", response.known_count);
     Ok(response.cursor)
 }
 

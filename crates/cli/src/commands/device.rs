@@ -87,14 +87,14 @@ impl DeviceDirectory {
 
     fn list(&self) -> anyhow::Result<DeviceList> {
         match self {
-            Self::Device { http, token } => Ok(http.get("/v1/clients", token)?),
+            Self::Device { http, token } => Ok(http.get("/v1/devices", token)?),
             Self::Operator(operator) => list_from_data_dir(&operator.0, &operator.1),
         }
     }
 
     fn revoke(&self, id: &str) -> anyhow::Result<()> {
         match self {
-            Self::Device { http, token } => Ok(http.delete(&format!("/v1/clients/{id}"), token)?),
+            Self::Device { http, token } => Ok(http.delete(&format!("/v1/devices/{id}"), token)?),
             Self::Operator(operator) => {
                 let (data_dir, unlocked) = &**operator;
                 let id: DeviceId = id.parse()?;
@@ -105,32 +105,32 @@ impl DeviceDirectory {
     }
 }
 
-/// What `GET /v1/clients` would answer, from the data directory.
+/// What `GET /v1/devices` would answer, from the data directory.
 pub(crate) fn list_from_data_dir(
     data_dir: &DataDir,
     unlocked: &UnlockedAccount,
 ) -> anyhow::Result<DeviceList> {
     let vault = data_dir.vaults.open(unlocked)?;
-    let clients = data_dir.wait(vault.devices())?;
+    let in_vault = data_dir.wait(vault.devices())?;
     let state = data_dir.wait(vault.summary())?;
     let known = data_dir.accounts.devices(unlocked.account)?;
     let is_known =
-        |client: &sync_store::VaultDevice| known.iter().any(|k| k.device_id == client.id);
-    let clients = clients.into_iter().filter(is_known);
-    let clients = clients.map(|client| DeviceInfo {
-        client_id: client.id.as_str().to_owned(),
-        name: client.name,
-        cursor: client.cursor,
-        seen_ms: client.last_seen_ms,
-        created_ms: client.created_ms,
+        |device: &sync_store::VaultDevice| known.iter().any(|k| k.device_id == device.id);
+    let in_vault = in_vault.into_iter().filter(is_known);
+    let devices = in_vault.map(|device| DeviceInfo {
+        device_id: device.id.as_str().to_owned(),
+        name: device.name,
+        cursor: device.cursor,
+        last_seen_ms: device.last_seen_ms,
+        created_ms: device.created_ms,
         current: false,
-        node: client.node_id.map(|node| node.to_string()).unwrap_or_default(),
-        unsent: client.unsent_count,
-        behind: state.cursor.saturating_sub(client.cursor),
-        enrolled_by: registered_by(&known, &client.id),
+        node_id: device.node_id.map(|node| node.to_string()).unwrap_or_default(),
+        unsent_count: device.unsent_count,
+        pending_download_count: state.cursor.saturating_sub(device.cursor),
+        registered_by: registered_by(&known, &device.id),
     });
-    let (clients, fingerprint) = (clients.collect(), Some(state.fingerprint.into()));
-    Ok(DeviceList { clients, cursor: state.cursor, fingerprint, now_ms: now_ms() })
+    let (devices, fingerprint) = (devices.collect(), Some(state.fingerprint.into()));
+    Ok(DeviceList { devices, cursor: state.cursor, fingerprint, server_time_ms: now_ms() })
 }
 
 /// The device whose token registered this one; empty if the password did.
@@ -150,23 +150,23 @@ pub(crate) fn run(command: DeviceCommand, output: Printer) -> anyhow::Result<()>
 fn list(arguments: &DeviceListArgs, output: Printer) -> anyhow::Result<()> {
     let mut list = DeviceDirectory::open(&arguments.subject)?.list()?;
     if let Some(span) = arguments.unseen_for {
-        list.clients.retain(|client| is_inactive(client, span, list.now_ms));
+        list.devices.retain(|device| is_inactive(device, span, list.server_time_ms));
     }
-    for client in &list.clients {
-        let here = if client.current { "  this device" } else { "" };
-        let (id, name) = (&client.client_id, &client.name);
-        let seen = format_time(client.seen_ms);
+    for device in &list.devices {
+        let here = if device.current { "  this device" } else { "" };
+        let (id, name) = (&device.device_id, &device.name);
+        let seen = format_time(device.last_seen_ms);
         output.line(format_args!("{id}  {name:24} last seen {seen}{here}"));
     }
-    if list.clients.is_empty() {
+    if list.devices.is_empty() {
         output.line(format_args!("no such devices"));
     }
     output.json(&list)
 }
 
 /// Whether a device has not synced for so long; one that never did counts from its registration.
-fn is_inactive(client: &DeviceInfo, span: TimeSpan, now_ms: u64) -> bool {
-    let last_ms = client.seen_ms.max(client.created_ms);
+fn is_inactive(device: &DeviceInfo, span: TimeSpan, now_ms: u64) -> bool {
+    let last_ms = device.last_seen_ms.max(device.created_ms);
     last_ms <= now_ms.saturating_sub(span.ms)
 }
 
@@ -197,27 +197,28 @@ fn revoke_inactive(
     if !yes && !unseen.is_empty() {
         bail!("this revokes {} devices (`warren client list` shows them): say --yes", unseen.len());
     }
-    for client in &unseen {
-        match view.revoke(&client.client_id) {
+    for device in &unseen {
+        match view.revoke(&device.device_id) {
             // Gone with the device that had enrolled it.
             Err(error) if is_not_found(&error) => {}
             result => result?,
         }
-        output.line(format_args!("revoked device {}  {}", client.client_id, client.name));
+        output.line(format_args!("revoked device {}  {}", device.device_id, device.name));
     }
     output.line(format_args!("revoked {} devices", unseen.len()));
-    let ids: Vec<_> = unseen.iter().map(|client| &client.client_id).collect();
+    let ids: Vec<_> = unseen.iter().map(|device| &device.device_id).collect();
     output.json(&json!({"revoked": ids}))
 }
 
 /// The unseen devices, but for the one that asks, and those that enrolled one which stays: it would
 /// go with them.
 fn revocable(list: &DeviceList, span: TimeSpan) -> Vec<&DeviceInfo> {
-    let clients = &list.clients;
-    let goes = |client: &&DeviceInfo| is_inactive(client, span, list.now_ms) && !client.current;
-    let (mut going, mut staying): (Vec<_>, Vec<_>) = clients.iter().partition(goes);
+    let devices = &list.devices;
+    let goes =
+        |device: &&DeviceInfo| is_inactive(device, span, list.server_time_ms) && !device.current;
+    let (mut going, mut staying): (Vec<_>, Vec<_>) = devices.iter().partition(goes);
     while let Some(stays) = staying.pop() {
-        if let Some(place) = going.iter().position(|c| c.client_id == stays.enrolled_by) {
+        if let Some(place) = going.iter().position(|c| c.device_id == stays.registered_by) {
             staying.push(going.remove(place));
         }
     }
@@ -234,13 +235,13 @@ fn is_not_found(error: &anyhow::Error) -> bool {
 mod tests {
     use super::*;
 
-    fn client(id: &str, registered_by: &str, seen_ms: u64, created_ms: u64) -> DeviceInfo {
-        let (client_id, registered_by) = (id.to_owned(), registered_by.to_owned());
+    fn device(id: &str, registered_by: &str, seen_ms: u64, created_ms: u64) -> DeviceInfo {
+        let (device_id, registered_by) = (id.to_owned(), registered_by.to_owned());
         let current = id == "me";
         DeviceInfo {
-            client_id,
-            enrolled_by: registered_by,
-            seen_ms,
+            device_id,
+            registered_by,
+            last_seen_ms: seen_ms,
             created_ms,
             current,
             ..DeviceInfo::default()
@@ -249,19 +250,19 @@ mod tests {
 
     #[test]
     fn nobody_who_was_seen_goes_with_those_who_were_not() {
-        let clients = vec![
-            client("old", "", 1_000, 1),
-            client("old copy", "old", 1_000, 1),
-            client("never, long ago", "", 0, 1_000),
-            client("never, of late", "", 0, 9_000),
-            client("my grandparent", "", 1_000, 1),
-            client("my parent", "my grandparent", 1_000, 1),
-            client("me", "my parent", 1_000, 1),
-            client("seen", "", 9_000, 1),
+        let devices = vec![
+            device("old", "", 1_000, 1),
+            device("old copy", "old", 1_000, 1),
+            device("never, long ago", "", 0, 1_000),
+            device("never, of late", "", 0, 9_000),
+            device("my grandparent", "", 1_000, 1),
+            device("my parent", "my grandparent", 1_000, 1),
+            device("me", "my parent", 1_000, 1),
+            device("seen", "", 9_000, 1),
         ];
-        let list = DeviceList { clients, now_ms: 10_000, ..DeviceList::default() };
+        let list = DeviceList { devices, server_time_ms: 10_000, ..DeviceList::default() };
         let ids = |span| -> Vec<_> {
-            revocable(&list, TimeSpan { ms: span }).iter().map(|c| &c.client_id[..]).collect()
+            revocable(&list, TimeSpan { ms: span }).iter().map(|c| &c.device_id[..]).collect()
         };
         assert_eq!(ids(9_000), ["old", "old copy", "never, long ago"]);
         assert_eq!(ids(9_001), Vec::<&str>::new());

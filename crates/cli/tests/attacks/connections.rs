@@ -81,7 +81,7 @@ fn check_trickles(networks: usize, opening: &str, part: &str, attack: &str) {
 
 #[test]
 fn slow_bodies_leave_room() {
-    let opening = head("POST", "/v1/clients", "", 60_000);
+    let opening = head("POST", "/v1/devices", "", 60_000);
     check_trickles(10, &opening, " ", "slow bodies from ten networks");
     check_trickles(1, &opening, " ", "slow bodies from one network");
 }

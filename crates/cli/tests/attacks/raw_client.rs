@@ -108,7 +108,7 @@ impl RawHttpClient {
     /// Logs in with a password; the status, and the device's token.
     pub(crate) fn log_in(&mut self, login: &str, password: &str) -> Result<(u16, String)> {
         let device = json!({ "login": login, "password": password, "name": "a device" });
-        let (status, answer) = self.post("/v1/clients", "", &device)?;
+        let (status, answer) = self.post("/v1/devices", "", &device)?;
         Ok((status, answer["token"].as_str().unwrap_or_default().to_owned()))
     }
 
@@ -188,7 +188,7 @@ impl HonestUser {
     pub(crate) fn push(&mut self) -> Duration {
         let begun = Instant::now();
         let (status, answer) = self.try_push(b"an honest change").unwrap();
-        assert_eq!((status, &answer["stored"]), (200, &json!(1)), "{answer}");
+        assert_eq!((status, &answer["stored_count"]), (200, &json!(1)), "{answer}");
         begun.elapsed()
     }
 

@@ -30,7 +30,7 @@ fn apps_come_in_under_a_path_and_the_api_stays_where_it_is() {
     // An app's token opens nothing of the API, which is not below the path either.
     assert!(server.get("/healthz").contains("ok"));
     assert_eq!(post(&at("/v1/sync/delta"), token, &json!({})).0, 404);
-    let bearer = ureq::get(format!("{}/v1/clients", server.address));
+    let bearer = ureq::get(format!("{}/v1/devices", server.address));
     let refused = bearer.header("authorization", format!("Bearer {token}")).call();
     assert!(matches!(refused, Err(ureq::Error::StatusCode(401))), "{refused:?}");
     // Counted by route.

@@ -69,15 +69,15 @@ fn every_command_prints_one_json_value_when_asked() {
         check_json(&[&["inspect", "--login", "ada", "--verify"], &on_data[..]].concat())["verified"],
         true
     );
-    assert_eq!(check_json(&["client", "list", &a])["clients"].as_array().unwrap().len(), 2);
+    assert_eq!(check_json(&["client", "list", &a])["devices"].as_array().unwrap().len(), 2);
     let listed = check_json(&[&["client", "list", "--login", "ada"], &on_data[..]].concat());
-    assert_eq!(listed["clients"][0]["client_id"], clients(&a)[0]["client_id"]);
+    assert_eq!(listed["devices"][0]["device_id"], clients(&a)[0]["device_id"]);
     assert_eq!(check_json(&["account", "list", "--data", data])[0]["clients"], 2);
     check_json(
         &[&["account", "password", "ada", "--new-password-file", password], &on_data[..]].concat(),
     );
 
-    let id = clients(&a)[1]["client_id"].as_str().unwrap().to_owned();
+    let id = clients(&a)[1]["device_id"].as_str().unwrap().to_owned();
     assert_eq!(json(&["client", "revoke", &id, &a])["client_id"], id);
     warren(&["client", "revoke", &id, &a, "--json"]).refused("not_found");
     assert_eq!(json(&["untrack", &a])["untracked"], serde_json::json!([]));

@@ -71,7 +71,7 @@ fn check_devices(a: &str, b: &str) {
 
 /// Revoking the original revokes what it enrolled; the copy's file stays as it is.
 fn check_revoked(a: &str, b: &str) {
-    let id = clients(a)[1]["client_id"].as_str().unwrap().to_owned();
+    let id = clients(a)[1]["device_id"].as_str().unwrap().to_owned();
     json(&["client", "revoke", &id, a]);
     check_sync_refused(b, "invalid_token");
     sync(a);

@@ -177,7 +177,7 @@ pub(crate) fn token(file: &str) -> String {
 /// `warren client list` of a file.
 pub(crate) fn clients(file: &str) -> Vec<Value> {
     let list = json(&["client", "list", file]);
-    list["clients"].as_array().unwrap().clone()
+    list["devices"].as_array().unwrap().clone()
 }
 
 /// The code with which `warren sync` is refused.

@@ -74,8 +74,12 @@ fn an_account_is_shown_from_outside_and_with_its_password_from_inside() {
     assert!(outside["file_bytes"].as_u64().unwrap() > 4_096, "{outside}");
     let inside = place.operator(&["account", "show", "ada"])["open"].clone();
     assert_eq!((&inside["messages"], &inside["cursor"]), (&json!(1), &json!(1)), "{inside}");
-    let client = &inside["clients"][0];
-    assert_eq!((&client["name"], &client["behind"]), (&json!("laptop"), &json!(0)), "{client}");
+    let device = &inside["devices"][0];
+    assert_eq!(
+        (&device["name"], &device["pending_download_count"]),
+        (&json!("laptop"), &json!(0)),
+        "{device}"
+    );
     let show = ["account", "show", "ada", "--data", &place.data, "--password-file"];
     let people = warren(&[&show[..], &[&place.password]].concat()).succeeded().stdout;
     for part in ["devices 7", "1 devices; the file has ", "1 messages, ", "0 unsent, 0 to fetch"] {
@@ -97,7 +101,7 @@ fn devices_that_were_not_seen_for_long_are_revoked_together_but_never_the_one_th
         place.sign_in("clone", file, &server.address);
     }
     let unseen =
-        |span: &str| json(&["client", "list", &a, "--unseen-for", span])["clients"].clone();
+        |span: &str| json(&["client", "list", &a, "--unseen-for", span])["devices"].clone();
     assert_eq!(unseen("90d"), json!([]));
     assert_eq!(unseen("0s").as_array().unwrap().len(), 3);
     let revoke = ["client", "revoke", "--unseen-for", "0s", &a, "--json"];

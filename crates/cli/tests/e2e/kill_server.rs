@@ -45,7 +45,7 @@ impl PushClient {
         let request =
             RegisterDeviceRequest { login: "ada".into(), password: PASSWORD.into(), name };
         let http = HttpTransport::new(&server.address);
-        let registered: RegisterDeviceResponse = http.post("/v1/clients", None, &request).unwrap();
+        let registered: RegisterDeviceResponse = http.post("/v1/devices", None, &request).unwrap();
         Self {
             node: NodeId(number + 1),
             token: registered.token,
@@ -94,7 +94,7 @@ impl PushClient {
     fn take_answer(&mut self, answer: &PushResponse, again: bool) {
         let page = std::mem::take(&mut self.unanswered);
         let count = page.len() as u64;
-        let (stored, known) = (answer.stored, answer.known);
+        let (stored, known) = (answer.stored_count, answer.known_count);
         let whole = (stored, known) == (count, 0) || again && (stored, known) == (0, count);
         assert!(whole, "{stored} stored and {known} known of {count}");
         self.acknowledged.extend(page.into_iter().map(|m| (m.timestamp, m.content)));

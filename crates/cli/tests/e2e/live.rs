@@ -183,7 +183,7 @@ fn a_revoked_device_is_told_so() {
     watch.until(is_synced);
     let listed = clients(&a);
     let other = listed.iter().find(|client| client["current"] == false).unwrap();
-    json(&["client", "revoke", other["client_id"].as_str().unwrap(), &a]);
+    json(&["client", "revoke", other["device_id"].as_str().unwrap(), &a]);
     let (status, said) = watch.ended();
     assert_eq!(status, Some(77), "{said:?}");
     assert_eq!(said.last().unwrap()["error"]["code"], "invalid_token", "{said:?}");

@@ -114,7 +114,7 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
     pair.sync_on(&server);
     let devices =
         pair.place.operator(&["client", "list", "--login", "ada", "--postgres-file", &pair.url]);
-    assert_eq!(devices["clients"].as_array().unwrap().len(), 2, "{devices}");
+    assert_eq!(devices["devices"].as_array().unwrap().len(), 2, "{devices}");
     server.stop();
     assert_eq!(pair.inspect(false).0, 0, "the file was removed, and is made anew");
 
@@ -342,7 +342,8 @@ fn the_operator_is_told_what_postgres_knows() {
     let server = ServeProcess::start(&pair.place.data, &options);
     let overview = server.admin("overview", ADMIN, None);
     assert_eq!((&overview["storage"], &overview["files"]), (&json!("postgres"), &Value::Null));
-    let counts = json!([overview["accounts"], overview["clients"], overview["vaults"]]);
+    let counts =
+        json!([overview["accounts_count"], overview["devices_count"], overview["vaults_count"]]);
     assert_eq!(counts, json!([1, 2, 1]), "{overview}");
     assert_eq!(overview["open"]["count"], 0);
     json(&["sync", &pair.a, "--server", &server.address]);
@@ -351,12 +352,18 @@ fn the_operator_is_told_what_postgres_knows() {
 
     let list = server.admin("accounts?sort=bytes", ADMIN, None);
     let ada = &list["accounts"][0];
-    assert_eq!((&ada["login"], &ada["clients"]), (&json!("ada"), &json!(2)));
-    for name in ["bytes", "wal_bytes", "fragmentation", "seen_ms", "changed_ms"] {
+    assert_eq!((&ada["login"], &ada["devices_count"]), (&json!("ada"), &json!(2)));
+    for name in
+        ["file_bytes", "wal_bytes", "fragmentation_ratio", "last_seen_ms", "last_changed_ms"]
+    {
         assert_eq!(ada[name], Value::Null, "{name} in {ada}");
     }
     let report = server.admin("maintenance", ADMIN, Some(&json!({})));
     // The accounts' file.
-    assert_eq!((&report["files"], &report["not_open"]), (&json!(1), &json!(0)), "{report}");
+    assert_eq!(
+        (&report["files_count"], &report["closed_count"]),
+        (&json!(1), &json!(0)),
+        "{report}"
+    );
     server.stop();
 }

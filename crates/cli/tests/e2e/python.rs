@@ -96,7 +96,7 @@ const LONG_EXAMPLES_COUNT: &str = "40";
 /// none, a login together with a token).
 const NOT_CHECKED: &str = "negative_data_rejection,positive_data_acceptance";
 /// Revokes devices, also the one that asks: it gets a run and a device of its own.
-const REVOKE: &str = "DELETE /v1/clients/{id}";
+const REVOKE: &str = "DELETE /v1/devices/{id}";
 /// An answer without an end, which it would wait for. `crates/server/tests/it/events.rs` asks
 /// instead.
 const LISTEN: &str = "GET /v1/sync/events";
@@ -107,8 +107,8 @@ const ADMIN_CALLS: &str = "^/v1/admin";
 /// What a device and its user can do.
 const CALLS: &[(&str, &str)] = &[
     ("POST", "/v1/accounts"),
-    ("POST", "/v1/clients"),
-    ("GET", "/v1/clients"),
+    ("POST", "/v1/devices"),
+    ("GET", "/v1/devices"),
     ("POST", "/v1/sync/delta"),
     ("GET", "/v1/sync/delta"),
     ("GET", "/v1/sync/full"),

@@ -47,12 +47,16 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
     place.sign_in("sync", &a, &server.address);
     json(&[&["clone", &b, "--name", "phone"], &place.first_time(&proxy.address)[..]].concat());
     let (_, other) = listed(&a);
-    assert_eq!((&other["unsent"], &other["behind"]), (&json!(0), &json!(0)), "{other}");
+    assert_eq!(
+        (&other["unsent_count"], &other["pending_download_count"]),
+        (&json!(0), &json!(0)),
+        "{other}"
+    );
     let node = json(&["status", &b, "--offline"])["node"].clone();
-    assert_eq!(other["node"], node);
+    assert_eq!(other["node_id"], node);
 
     sql(&b, "INSERT INTO t VALUES (2, 'two')");
-    cut_until(&b, &proxy, || listed(&a).1["unsent"] == 1);
+    cut_until(&b, &proxy, || listed(&a).1["unsent_count"] == 1);
     let status = json(&["status", &a]);
     assert_eq!(status["receipt"]["equal"], true, "nothing of it has come through: {status}");
     let text = warren(&["status", &a]).succeeded().stdout;
@@ -65,10 +69,14 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
     assert_eq!(sync(&a)["sent"], 1);
     let receipt = json(&["status", &b])["receipt"].clone();
     assert_eq!((&receipt["to_send"], &receipt["to_fetch"]), (&json!(1), &json!(1)), "{receipt}");
-    assert_eq!(listed(&a).1["behind"], 1);
+    assert_eq!(listed(&a).1["pending_download_count"], 1);
     sync(&b);
     let (_, other) = listed(&a);
-    assert_eq!((&other["unsent"], &other["behind"]), (&json!(0), &json!(0)), "{other}");
+    assert_eq!(
+        (&other["unsent_count"], &other["pending_download_count"]),
+        (&json!(0), &json!(0)),
+        "{other}"
+    );
     sync(&a);
     let name = "SELECT name FROM warren_device WHERE printf('%016x', node) = '";
     assert_eq!(sql(&a, &format!("{name}{}'", node.as_str().unwrap())), "phone");
@@ -95,5 +103,5 @@ fn without_a_server_status_says_what_the_last_sync_saw() {
 }
 
 fn listed_one(file: &str) -> String {
-    clients(file)[0]["client_id"].as_str().unwrap().to_owned()
+    clients(file)[0]["device_id"].as_str().unwrap().to_owned()
 }

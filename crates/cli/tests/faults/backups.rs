@@ -74,7 +74,7 @@ fn a_restore_brings_no_revoked_device_back_and_no_former_password() {
     assert!(ledger.push(&server, &token, 10));
     let (is_ok, said) = run(&["backup", "copy", "--data", "place/data"], folder.path());
     assert!(is_ok, "{said}");
-    let revoke = format!("/v1/clients/{}", lost.id);
+    let revoke = format!("/v1/devices/{}", lost.id);
     let revoked = ledger.call(&server, ("DELETE", &revoke), &token, &Value::Null).unwrap();
     let change = json!({"login": "ada", "password": PASSWORD, "new_password": "the new one"});
     let changed = ledger.call(&server, ("PUT", "/v1/accounts/password"), "", &change).unwrap();

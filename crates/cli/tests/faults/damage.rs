@@ -99,7 +99,7 @@ impl DamageFixture {
 
     /// Waits until a vault was put aside, and made anew.
     fn wait_for_repair(&self) {
-        self.wait_until(|| self.metric("warren_files_repaired_total") == 1);
+        self.wait_until(|| self.metric("warren_repaired_files_total") == 1);
     }
 
     fn wait_until(&self, is_there: impl Fn() -> bool) {
@@ -164,13 +164,13 @@ fn a_page_that_is_spoilt_is_found_when_the_vault_is_idle_and_devices_fill_in_the
     rig.sync();
     // The first time it begins to count; all is in the file afterwards.
     rig.maintain();
-    assert!(rig.maintain()["pages_scrubbed"].as_u64().unwrap() > 100);
+    assert!(rig.maintain()["scrubbed_pages_count"].as_u64().unwrap() > 100);
     spoil_middle(&rig.vault());
     let spoilt = fs::read(rig.vault()).unwrap();
-    assert_eq!(rig.maintain()["failed"], 1);
+    assert_eq!(rig.maintain()["failed_count"], 1);
     rig.wait_for_repair();
     assert_eq!(fs::read(damaged(&rig.vault())).unwrap(), spoilt);
-    assert_eq!(rig.metric("warren_files_damaged_total"), 1);
+    assert_eq!(rig.metric("warren_damaged_files_total"), 1);
     assert_eq!(rig.metric("warren_vaults_damaged"), 0);
     let before = count(&rig);
     rig.sync();
@@ -219,9 +219,12 @@ fn a_vault_that_does_not_open_starts_anew_and_its_devices_send_everything() {
     fs::write(rig.vault(), &garbage).unwrap();
     rig.start();
     let loss = &rig.sync_report("a.db")["server_loss"];
-    assert!(loss["at_ms"].is_u64() && loss["count"].is_null(), "it cannot know: {loss}");
+    assert!(
+        loss["repaired_ms"].is_u64() && loss["missing_count"].is_null(),
+        "it cannot know: {loss}"
+    );
     assert_eq!(fs::read(damaged(&rig.vault())).unwrap(), garbage);
-    assert_eq!(rig.metric("warren_files_repaired_total"), 1);
+    assert_eq!(rig.metric("warren_repaired_files_total"), 1);
     rig.check_clone();
 }
 
@@ -262,14 +265,14 @@ fn a_second_damage_is_repaired_as_soon_as_the_file_of_the_first_is_moved_away() 
     rig.start();
     rig.wait_until(|| rig.clone_as("second.db").unwrap_err().contains("server_damaged"));
     let (status, ready) = rig.ready();
-    assert_eq!((status, &ready["vaults_damaged"]), (200, &json!(1)));
-    assert_eq!(rig.metric("warren_files_repaired_total"), 0);
+    assert_eq!((status, &ready["damaged_vaults_count"]), (200, &json!(1)));
+    assert_eq!(rig.metric("warren_repaired_files_total"), 0);
 
     fs::rename(damaged(&rig.vault()), rig.place().join("first.damaged")).unwrap();
     let said = rig.clone_as("third.db").unwrap_err();
     assert!(said.contains("damaged") || said.contains("unavailable"), "{said}");
     rig.wait_for_repair();
-    assert_eq!(rig.ready().1["vaults_damaged"], 0);
+    assert_eq!(rig.ready().1["damaged_vaults_count"], 0);
     rig.sync();
     rig.check_clone();
 }
@@ -314,7 +317,7 @@ fn devices_hear_what_a_repaired_vault_has_lost_until_it_has_come_back() {
     rig.wait_for_repair();
 
     let first = rig.sync_report("c.db");
-    let missing = first["server_loss"]["count"].as_u64().unwrap();
+    let missing = first["server_loss"]["missing_count"].as_u64().unwrap();
     assert!(missing > 0 && first["equal"] == true, "{first}");
     let away = first["server_loss"]["devices_away"].as_array().unwrap();
     assert!(away[0].as_str().unwrap().starts_with("a.db"), "it was here last: {away:?}");

@@ -77,7 +77,7 @@ fn a_full_disk_refuses_what_is_new_and_is_over_when_there_is_room() {
     assert_eq!((status, &readiness_then["disk_full"]), (503, &Value::Bool(true)));
     // The room that was kept is for what is no new data: here, a device that is revoked.
     let device = register(&mut ledger, &server, &token, "", "lost").unwrap();
-    let revoke = format!("/v1/clients/{}", device.id);
+    let revoke = format!("/v1/devices/{}", device.id);
     let revoked = ledger.call(&server, ("DELETE", &revoke), &token, &Value::Null).unwrap();
     assert_eq!(revoked.status, 204);
     assert!(!ledger.push(&server, &token, 50), "still full");

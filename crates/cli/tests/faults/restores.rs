@@ -60,7 +60,7 @@ impl RestoreFixture {
     }
 
     fn revoke(&mut self, server: &FaultedServer, device: &RegisteredDevice) {
-        let path = format!("/v1/clients/{}", device.id);
+        let path = format!("/v1/devices/{}", device.id);
         let token = self.token.clone();
         let revoked = self.ledger.call(server, ("DELETE", &path), &token, &Value::Null);
         assert_eq!(revoked.unwrap().status, 204);

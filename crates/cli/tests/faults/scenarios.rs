@@ -73,7 +73,7 @@ pub(crate) fn register(
 ) -> Option<RegisteredDevice> {
     let login = if token.is_empty() { "ada" } else { "" };
     let body = json!({"login": login, "password": password, "name": name});
-    let answer = ledger.call(server, ("POST", "/v1/clients"), token, &body)?.value();
+    let answer = ledger.call(server, ("POST", "/v1/devices"), token, &body)?.value();
     let text = |name: &str| Some(answer[name].as_str()?.to_owned());
-    Some(RegisteredDevice { id: text("client_id")?, token: text("token")? })
+    Some(RegisteredDevice { id: text("device_id")?, token: text("token")? })
 }

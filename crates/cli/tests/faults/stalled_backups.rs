@@ -159,9 +159,9 @@ fn a_backup_that_has_stopped_keeps_no_wal_from_being_moved_and_is_reported() {
         assert!(world.push(PUSH_COUNT));
     }
     assert_eq!(header(), before, "the backup may go on yet");
-    wait_until(|| world.server().metric("warren_backups_stalled") == 1);
+    wait_until(|| world.server().metric("warren_stalled_backups") == 1);
     let ready = send("GET", &format!("{}/readyz", world.server().address), &[], &[]).unwrap();
-    assert_eq!((ready.status, &ready.value()["backups_stalled"]), (200, &Value::from(1)));
+    assert_eq!((ready.status, &ready.value()["stalled_backups_count"]), (200, &Value::from(1)));
     let name = format!("warren backup, process {}", world.backup.id());
     assert!(world.server().log().contains(&name), "{}", world.server().log());
 
@@ -171,6 +171,6 @@ fn a_backup_that_has_stopped_keeps_no_wal_from_being_moved_and_is_reported() {
     });
     assert!(is_moved);
     world.finish_backup();
-    wait_until(|| world.server().metric("warren_backups_stalled") == 0);
+    wait_until(|| world.server().metric("warren_stalled_backups") == 0);
     world.check_service();
 }

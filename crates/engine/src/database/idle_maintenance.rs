@@ -102,8 +102,8 @@ impl Database {
         // What follows these gives room back, where they may have failed for want of it.
         let scrubbed = self.scrub(&db, batches, done);
         self.check_unpoisoned()?;
-        let optimised = self.optimise(&db).map(|is_optimised| done.is_optimised = is_optimised);
-        let prepared = scrubbed.and(optimised);
+        let optimized = self.optimize(&db).map(|is_optimized| done.is_optimized = is_optimized);
+        let prepared = scrubbed.and(optimized);
         let pages = self.measure_on(&db)?;
         match plan_vacuum(pages, self.vacuum_capabilities(&db)?) {
             // What is damaged is not written anew as if it were whole.
@@ -208,7 +208,7 @@ impl Database {
         })
     }
 
-    fn optimise(&self, db: &Connection) -> Result<bool> {
+    fn optimize(&self, db: &Connection) -> Result<bool> {
         let Some(_turn) = self.pause_writer() else { return Ok(false) };
         db.execute_batch(OPTIMIZE).map_err(sqlite("optimize"))?;
         Ok(true)

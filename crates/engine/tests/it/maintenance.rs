@@ -36,7 +36,7 @@ const WHOLE_ONLY: &Profile = &Profile {
 };
 
 const NOTHING: MaintenanceRun = MaintenanceRun {
-    is_optimised: true,
+    is_optimized: true,
     pages_returned: 0,
     is_compacted: false,
     is_truncated: true,
@@ -89,7 +89,7 @@ fn bytes(path: &Path) -> u64 {
 /// its turn, and maintenance waits some milliseconds for it, and then leaves out what needs one.
 fn maintain_in_turn(database: &Database) -> Result<MaintenanceRun, Error> {
     const TRIES_COUNT_MAX: usize = 1_000;
-    let has_no_turn = |result: &_| matches!(result, Ok(MaintenanceRun { is_optimised: false, .. }));
+    let has_no_turn = |result: &_| matches!(result, Ok(MaintenanceRun { is_optimized: false, .. }));
     let mut results = (0..TRIES_COUNT_MAX).map(|_| database.maintain());
     results.find(|result| !has_no_turn(result)).unwrap_or(Err(Error::Busy))
 }
@@ -118,7 +118,7 @@ fn up_to_fifteen_percent_free_it_is_left_as_it_is() {
     // The second time there is no WAL to cut.
     assert_eq!(maintain(&database), MaintenanceRun { is_truncated: false, ..NOTHING });
     let counted = database.health().maintenance;
-    assert_eq!((counted.runs, counted.optimised, counted.truncated), (2, 2, 1));
+    assert_eq!((counted.runs, counted.optimized, counted.truncated), (2, 2, 1));
     assert_eq!(counted, fixture.databases.maintenance());
 }
 

@@ -41,7 +41,7 @@ impl ModelReconcileServer {
                 let (count, digest) = sum(&self.items(&(cut[0]..cut[1])));
                 WireRangeBucket { length: cut[1] - cut[0], count, digest }
             });
-            return WireRangeDiff { equal, parts: parts.collect(), ..WireRangeDiff::default() };
+            return WireRangeDiff { equal, buckets: parts.collect(), ..WireRangeDiff::default() };
         }
         let mut length = 0;
         if items.len() > self.looked_max {
@@ -58,7 +58,7 @@ impl ModelReconcileServer {
         WireRangeDiff {
             messages: missing.map(message).collect(),
             wanted: claim.ids.iter().copied().filter(|id| !here.contains(id)).collect(),
-            length,
+            examined_length: length,
             ..WireRangeDiff::default()
         }
     }
@@ -197,8 +197,11 @@ fn it_ends_whatever_the_server_says() {
         let mut rounds = 0;
         while let Some(request) = reconcile.request() {
             rounds += 1;
-            let stuck =
-                WireRangeDiff { length: 1, messages: messages.clone(), ..WireRangeDiff::default() };
+            let stuck = WireRangeDiff {
+                examined_length: 1,
+                messages: messages.clone(),
+                ..WireRangeDiff::default()
+            };
             reconcile.handle_response(vec![stuck; request.claims.len()]).unwrap();
         }
         assert_eq!(rounds, expected);

@@ -18,7 +18,7 @@ pub struct ReconcileRequest {
 /// digest.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Claim)]
+#[schema(as = RangeClaim)]
 pub struct WireRangeClaim {
     /// Moments between the end of the claim before this one, or 0, and the start of this one.
     #[prost(uint64, tag = "1")]
@@ -52,7 +52,7 @@ pub struct ReconcileResponse {
     /// One for each claim, in order. Fewer if the answer would become too large: ask again for the
     /// rest.
     #[prost(message, repeated, tag = "1")]
-    pub findings: Vec<WireRangeDiff>,
+    pub diffs: Vec<WireRangeDiff>,
     /// The vault's newest arrival number, before anything was compared.
     #[prost(uint64, tag = "2")]
     pub cursor: u64,
@@ -62,7 +62,7 @@ pub struct ReconcileResponse {
     pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "4")]
-    pub now_ms: u64,
+    pub server_time_ms: u64,
     /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
     /// 16 hex digits.
     #[prost(fixed64, tag = "5")]
@@ -73,7 +73,7 @@ pub struct ReconcileResponse {
 
 /// What the server says to one claim.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
-#[schema(as = Finding)]
+#[schema(as = RangeDiff)]
 pub struct WireRangeDiff {
     /// Both hold the same: nothing else is said.
     #[prost(bool, tag = "1")]
@@ -81,7 +81,7 @@ pub struct WireRangeDiff {
     /// To a count and digest: what the server holds, in parts, from the claim's start on. After the
     /// last part it holds nothing.
     #[prost(message, repeated, tag = "2")]
-    pub parts: Vec<WireRangeBucket>,
+    pub buckets: Vec<WireRangeBucket>,
     /// To ids: what the device lacks, in order of time.
     #[prost(message, repeated, tag = "3")]
     pub messages: Vec<WireMessage>,
@@ -95,12 +95,12 @@ pub struct WireRangeDiff {
     #[prost(uint64, tag = "5")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "0000000000000000")]
-    pub length: u64,
+    pub examined_length: u64,
 }
 
 /// Messages of the server that follow each other in time.
 #[derive(Clone, Copy, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
-#[schema(as = Part)]
+#[schema(as = RangeBucket)]
 pub struct WireRangeBucket {
     /// Moments from its start to its end.
     #[prost(uint64, tag = "1")]

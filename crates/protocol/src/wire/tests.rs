@@ -57,40 +57,44 @@ fn rust_types_json_and_the_proto_file_agree() {
     check("Fingerprint", &fingerprint());
     let key_id = || Bytes::from_static(b"8 bytes.");
     let form = || Some(WireEncryptionMode { key_id: key_id() });
-    check("ContentForm", &form().unwrap());
-    let request =
-        PushRequest { messages: messages.clone(), key_id: key_id(), after: Some(7), set_id: 8 };
+    check("EncryptionMode", &form().unwrap());
+    let request = PushRequest {
+        messages: messages.clone(),
+        key_id: key_id(),
+        expected_cursor: Some(7),
+        set_id: 8,
+    };
     check("PushRequest", &request);
     let fingerprint = Some(fingerprint());
     let holds = fingerprint.clone();
-    check("EncryptRequest", &EnableE2eeRequest { key_id: key_id(), holds, begin: true });
+    check("EnableE2eeRequest", &EnableE2eeRequest { key_id: key_id(), holds, start: true });
     let pushed = PushResponse {
-        stored: 1,
-        known: 2,
+        stored_count: 1,
+        known_count: 2,
         cursor: 3,
         fingerprint: fingerprint.clone(),
-        now_ms: 4,
+        server_time_ms: 4,
         set_id: 5,
     };
     check("PushResponse", &pushed);
     let claim = WireRangeClaim { gap: 1, length: 2, count: 3, digest: 4, ids: vec![5, u64::MAX] };
-    check("Claim", &claim);
+    check("RangeClaim", &claim);
     check("ReconcileRequest", &ReconcileRequest { claims: vec![claim] });
     let part = WireRangeBucket { length: 1, count: 2, digest: 3 };
-    check("Part", &part);
+    check("RangeBucket", &part);
     let finding = WireRangeDiff {
         equal: true,
-        parts: vec![part],
+        buckets: vec![part],
         messages: messages.clone(),
         wanted: vec![6],
-        length: 7,
+        examined_length: 7,
     };
-    check("Finding", &finding);
+    check("RangeDiff", &finding);
     let reconciled = ReconcileResponse {
-        findings: vec![finding],
+        diffs: vec![finding],
         cursor: 1,
         fingerprint: fingerprint.clone(),
-        now_ms: 2,
+        server_time_ms: 2,
         set_id: 3,
     };
     check("ReconcileResponse", &reconciled);
@@ -99,13 +103,17 @@ fn rust_types_json_and_the_proto_file_agree() {
         cursor: 1,
         more: true,
         fingerprint,
-        now_ms: 2,
-        form: form(),
+        server_time_ms: 2,
+        encryption: form(),
         set_id: 3,
         in_plain: true,
-        loss: Some(ServerLoss { at_ms: 4, count: Some(5), devices_away: vec!["phone".to_owned()] }),
+        loss: Some(ServerLoss {
+            repaired_ms: 4,
+            missing_count: Some(5),
+            devices_away: vec!["phone".to_owned()],
+        }),
     };
-    check("Loss", pulled.loss.as_ref().unwrap());
+    check("ServerLoss", pulled.loss.as_ref().unwrap());
     check("PullResponse", &pulled);
 }
 
@@ -120,26 +128,26 @@ fn accounts_and_devices_agree_too() {
     let password = PasswordRequest { login, password: text(), new_password, revoke_others };
     check("PasswordRequest", &password);
     check(
-        "ClientRequest",
+        "RegisterDeviceRequest",
         &RegisterDeviceRequest { login: text(), password: text(), name: text() },
     );
-    let registered = RegisterDeviceResponse { client_id: text(), token: text(), form };
-    check("ClientResponse", &registered);
-    let client = DeviceInfo {
-        client_id: text(),
+    let registered = RegisterDeviceResponse { device_id: text(), token: text(), encryption: form };
+    check("RegisterDeviceResponse", &registered);
+    let device = DeviceInfo {
+        device_id: text(),
         name: text(),
         cursor: 1,
-        seen_ms: 2,
+        last_seen_ms: 2,
         created_ms: 3,
         current: true,
-        node: text(),
-        unsent: 4,
-        behind: 5,
-        enrolled_by: text(),
+        node_id: text(),
+        unsent_count: 4,
+        pending_download_count: 5,
+        registered_by: text(),
     };
-    check("Client", &client);
-    let clients = vec![client];
-    check("ClientList", &DeviceList { clients, cursor: 1, fingerprint, now_ms: 2 });
+    check("Device", &device);
+    let devices = vec![device];
+    check("DeviceList", &DeviceList { devices, cursor: 1, fingerprint, server_time_ms: 2 });
     check("ErrorResponse", &crate::ErrorResponse::new(crate::ErrorCode::Busy, "x"));
 }
 
@@ -150,16 +158,18 @@ fn json_shows_text_base64_and_hex() {
         cursor: 1,
         more: false,
         fingerprint: Some(fingerprint()),
-        now_ms: 2,
-        form: Some(WireEncryptionMode { key_id: Bytes::from_static(&[0, 1, 2, 3, 4, 5, 6, 0xff]) }),
+        server_time_ms: 2,
+        encryption: Some(WireEncryptionMode {
+            key_id: Bytes::from_static(&[0, 1, 2, 3, 4, 5, 6, 0xff]),
+        }),
         set_id: 7,
         in_plain: false,
         loss: None,
     };
     let expected = concat!(
         r#"{"messages":[{"timestamp":"2026-11-21T06:30:00.123Z-0007-0000000000000009","content":"aGVsbG8="}],"#,
-        r#""cursor":1,"more":false,"fingerprint":{"count":3,"digest":"000000000000feed0000000000000000"},"now_ms":2,"#,
-        r#""form":{"key_id":"00010203040506ff"},"set_id":"0000000000000007","in_plain":false,"loss":null}"#,
+        r#""cursor":1,"more":false,"fingerprint":{"count":3,"digest":"000000000000feed0000000000000000"},"server_time_ms":2,"#,
+        r#""encryption":{"key_id":"00010203040506ff"},"set_id":"0000000000000007","in_plain":false,"loss":null}"#,
     );
     assert_eq!(serde_json::to_string(&pulled).unwrap(), expected);
 }

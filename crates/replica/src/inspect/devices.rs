@@ -17,7 +17,7 @@ impl Replica {
     /// Remembers what people call the devices that make changes: `warren_device`. Devices that are
     /// gone keep their names, as their changes stay.
     pub fn store_device_names(&self, list: &DeviceList) -> Result<()> {
-        let devices: Vec<_> = list.clients.iter().filter_map(name).collect();
+        let devices: Vec<_> = list.devices.iter().filter_map(name).collect();
         if knows(&self.db, &devices)? {
             // Whoever only asks how things stand need not wait for a lock.
             return Ok(());
@@ -59,9 +59,9 @@ impl Replica {
 }
 
 /// A device that has synced says under which name it makes changes.
-fn name(client: &DeviceInfo) -> Option<(NodeId, String)> {
-    let node = u64::from_str_radix(&client.node, 16).ok()?;
-    Some((NodeId(node), client.name.clone()))
+fn name(device: &DeviceInfo) -> Option<(NodeId, String)> {
+    let node = u64::from_str_radix(&device.node_id, 16).ok()?;
+    Some((NodeId(node), device.name.clone()))
 }
 
 fn knows(db: &Connection, devices: &[(NodeId, String)]) -> Result<bool> {

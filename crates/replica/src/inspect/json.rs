@@ -75,8 +75,8 @@ impl SyncStatus {
             "to_send": self.pending_upload_count,
             "to_fetch": self.pending_download_count,
             "equal": self.in_sync,
-            "now_ms": list.now_ms,
-            "clients": list.clients,
+            "server_time_ms": list.server_time_ms,
+            "devices": list.devices,
         })
     }
 }

@@ -20,7 +20,7 @@ pub struct SyncStatus {
 }
 
 impl SyncStatus {
-    /// `list` is the answer to `GET /v1/clients`.
+    /// `list` is the answer to `GET /v1/devices`.
     pub fn new(status: &ReplicaStatus, list: &DeviceList) -> Self {
         let server = list.fingerprint.as_ref().and_then(protocol::WireFingerprint::to_crdt);
         let held = server.map_or(0, |server| server.count);

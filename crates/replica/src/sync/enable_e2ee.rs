@@ -39,12 +39,14 @@ impl SyncDriver<'_, '_> {
         let mut holds = takes_plain.then(Fingerprint::default);
         for _ in 0..TRIES_MAX {
             match self.encrypt(&pending, holds).await {
-                Err(Error::RejectedByServer { code: ErrorCode::Behind, .. }) if takes_plain => {
+                Err(Error::RejectedByServer { code: ErrorCode::StaleCursor, .. })
+                    if takes_plain =>
+                {
                     let taken =
                         if is_sealed { self.seal_plain().await } else { self.take_plain().await };
                     holds = Some(taken?.unwrap_or_default());
                 }
-                Err(Error::RejectedByServer { code: ErrorCode::FormMismatch, .. }) => {
+                Err(Error::RejectedByServer { code: ErrorCode::EncryptionMismatch, .. }) => {
                     return self.abandon_phrase().await;
                 }
                 answer => {
@@ -81,7 +83,7 @@ impl SyncDriver<'_, '_> {
         let request = EnableE2eeRequest {
             key_id,
             holds: holds.map(Into::into),
-            begin: pending.may_enable_e2ee,
+            start: pending.may_enable_e2ee,
         };
         self.transport.encrypt(&self.token, &request).await
     }
@@ -115,7 +117,7 @@ impl SyncDriver<'_, '_> {
                 }
                 Ok(answer) => answer,
             };
-            self.compare_clocks(answer.now_ms);
+            self.compare_clocks(answer.server_time_ms);
             let all = fingerprint(answer.fingerprint.as_ref())?;
             let messages = answer.messages.into_iter().map(Message::try_from);
             let messages: Vec<_> = messages.collect::<Result<_, _>>().map_err(nonsense)?;
@@ -144,9 +146,10 @@ impl SyncDriver<'_, '_> {
     async fn abandon_phrase(&mut self) -> Result<()> {
         let cursor = meta::number(&self.replica.db, ReplicaMetaKey::Cursor)?;
         let answer = self.ask(cursor, 1).await?;
-        self.replica
-            .transaction(|db| account_encryption::record_server_mode(db, answer.form.as_ref()))?;
-        let account = answer.form.as_ref().and_then(protocol::WireEncryptionMode::to_crdt);
+        self.replica.transaction(|db| {
+            account_encryption::record_server_mode(db, answer.encryption.as_ref())
+        })?;
+        let account = answer.encryption.as_ref().and_then(protocol::WireEncryptionMode::to_crdt);
         let reason = match account {
             None => return Err(RecoveryPhraseError::Unverified.into()),
             Some(EncryptionMode::Plain) => RecoveryPhraseError::AccountNotEncrypted,

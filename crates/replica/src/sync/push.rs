@@ -47,7 +47,11 @@ impl SyncDriver<'_, '_> {
         let request = PushRequest {
             messages: page.messages.iter().cloned().map(Into::into).collect(),
             key_id: Bytes::copy_from_slice(codec.encryption_mode().as_bytes()),
-            after: if counted { Some(meta::number(db, ReplicaMetaKey::Cursor)?) } else { None },
+            expected_cursor: if counted {
+                Some(meta::number(db, ReplicaMetaKey::Cursor)?)
+            } else {
+                None
+            },
             set_id: meta::number(db, ReplicaMetaKey::CursorSet)?,
         };
         let answer = match self.transport.push(&self.token, &request, unsent).await {
@@ -63,14 +67,14 @@ impl SyncDriver<'_, '_> {
             {
                 return self.retimestamp_unsent();
             }
-            Err(Error::RejectedByServer { code: ErrorCode::Behind, .. })
+            Err(Error::RejectedByServer { code: ErrorCode::StaleCursor, .. })
                 if self.overtaken_count < OVERTAKEN_COUNT_MAX =>
             {
                 self.overtaken_count += 1;
                 round.handle_stale_cursor();
                 return Ok(());
             }
-            Err(error @ Error::RejectedByServer { code: ErrorCode::FormMismatch, .. }) => {
+            Err(error @ Error::RejectedByServer { code: ErrorCode::EncryptionMismatch, .. }) => {
                 return self.follow(error, round).await;
             }
             Err(error @ Error::RejectedByServer { code: ErrorCode::InvalidTimestamp, .. }) => {
@@ -80,7 +84,7 @@ impl SyncDriver<'_, '_> {
             Ok(answer) => answer,
         };
         let pushed = PushOutcome {
-            stored: answer.stored,
+            stored: answer.stored_count,
             cursor: answer.cursor,
             fingerprint: fingerprint(answer.fingerprint.as_ref())?,
         };
@@ -90,7 +94,7 @@ impl SyncDriver<'_, '_> {
             meta::set_number(db, ReplicaMetaKey::Cursor, pushed.cursor_after(cursor))
         })?;
         self.sent += page.messages.len() as u64;
-        self.report.sent_count += answer.stored;
+        self.report.sent_count += answer.stored_count;
         (self.options.progress)(SyncProgress::Sent(self.sent, self.sent.max(self.to_send)));
         round.handle_push(pushed);
         Ok(())

@@ -30,7 +30,7 @@ impl Replica {
                 account_encryption::reset(db)?;
                 message_log::mark_all_unsent(db)?;
             }
-            account_encryption::record_server_mode(db, registered.form.as_ref())?;
+            account_encryption::record_server_mode(db, registered.encryption.as_ref())?;
             meta::set(db, ReplicaMetaKey::Server, server)?;
             meta::set(db, ReplicaMetaKey::Login, request.login.as_str())?;
             meta::set(db, ReplicaMetaKey::DeviceName, request.name.as_str())?;
@@ -83,6 +83,6 @@ impl Replica {
 }
 
 fn remember(db: &Connection, registered: &RegisterDeviceResponse) -> Result<()> {
-    meta::set(db, ReplicaMetaKey::DeviceId, registered.client_id.as_str())?;
+    meta::set(db, ReplicaMetaKey::DeviceId, registered.device_id.as_str())?;
     meta::set(db, ReplicaMetaKey::Token, registered.token.as_str())
 }

@@ -172,7 +172,7 @@ impl Transport for HttpTransport {
         token: Option<&str>,
         request: &RegisterDeviceRequest,
     ) -> Result<RegisterDeviceResponse> {
-        self.post("/v1/clients", token, request)
+        self.post("/v1/devices", token, request)
     }
 
     fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse> {
@@ -189,7 +189,7 @@ impl Transport for HttpTransport {
     }
 
     fn push(&mut self, token: &str, request: &PushRequest, unsent: u64) -> Result<PushResponse> {
-        self.post(&format!("/v1/sync/delta?unsent={unsent}"), Some(token), request)
+        self.post(&format!("/v1/sync/delta?unsent_count={unsent}"), Some(token), request)
     }
 
     fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
@@ -197,6 +197,6 @@ impl Transport for HttpTransport {
     }
 
     fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()> {
-        self.post("/v1/sync/encrypt", Some(token), request)
+        self.post("/v1/sync/e2ee", Some(token), request)
     }
 }

@@ -298,7 +298,7 @@ impl Transport for TamperingTransport {
 
     fn reconcile(&mut self, token: &str, request: &ReconcileRequest) -> Result<ReconcileResponse> {
         let mut answer = self.server.reconcile(token, request)?;
-        for finding in &mut answer.findings {
+        for finding in &mut answer.diffs {
             self.change(&mut finding.messages);
         }
         Ok(answer)

@@ -129,10 +129,10 @@ impl Transport for MisbehavingServer {
         self.count_request();
         let mut answer = self.honest.reconcile(token, request)?;
         answer.fingerprint = Some(self.fingerprint());
-        for (finding, claim) in answer.findings.iter_mut().zip(&request.claims) {
+        for (finding, claim) in answer.diffs.iter_mut().zip(&request.claims) {
             match self.misbehavior {
                 ServerMisbehavior::SmallSteps => {
-                    *finding = WireRangeDiff { length: 1, ..WireRangeDiff::default() }
+                    *finding = WireRangeDiff { examined_length: 1, ..WireRangeDiff::default() }
                 }
                 ServerMisbehavior::WantsAll => finding.wanted.clone_from(&claim.ids),
                 ServerMisbehavior::Withholds => {

@@ -27,7 +27,11 @@ fn a_server_that_was_restored_gets_back_what_it_lost() {
 #[test]
 fn what_the_server_has_lost_is_known_until_it_has_it_again() {
     let (mut server, devices) = in_step();
-    let loss = ServerLoss { at_ms: 1, count: Some(3), devices_away: vec!["phone".to_owned()] };
+    let loss = ServerLoss {
+        repaired_ms: 1,
+        missing_count: Some(3),
+        devices_away: vec!["phone".to_owned()],
+    };
     server.loss = Some(loss.clone());
     let known = |device: &TestDevice| device.replica().remote().unwrap().unwrap().loss;
     assert_eq!(devices[0].sync(&mut server).server_loss, Some(loss.clone()));

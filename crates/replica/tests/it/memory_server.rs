@@ -77,8 +77,8 @@ impl MemoryServer {
             cursor: end as u64,
             more: end < messages.len(),
             fingerprint: Some(all.into()),
-            now_ms: self.now_ms.get(),
-            form: self.form.map(Into::into),
+            server_time_ms: self.now_ms.get(),
+            encryption: self.form.map(Into::into),
             set_id,
             in_plain: self.is_in_plain(token),
             loss: self.loss.clone(),
@@ -160,9 +160,9 @@ impl Transport for MemoryServer {
             self.in_sealed.insert(token.clone());
         }
         self.answer(RegisterDeviceResponse {
-            client_id: device_id,
+            device_id,
             token,
-            form: self.form.map(Into::into),
+            encryption: self.form.map(Into::into),
         })
     }
 
@@ -188,19 +188,19 @@ impl Transport for MemoryServer {
         self.check_count(request.messages.len())?;
         let form = EncryptionMode::from_bytes(&request.key_id).unwrap();
         if *self.form.get_or_insert(form) != form || self.is_in_plain(token) {
-            return refused(ErrorCode::FormMismatch);
+            return refused(ErrorCode::EncryptionMismatch);
         }
         let key = match form {
             EncryptionMode::Plain => None,
             EncryptionMode::EndToEnd(id) => Some(id),
         };
         if request.messages.iter().any(|one| crdt::sealing_key_id(&one.content) != key) {
-            return refused(ErrorCode::FormMismatch);
+            return refused(ErrorCode::EncryptionMismatch);
         }
         let set_id = self.set(token).1;
         let is_behind = |after| self.messages.len() as u64 > after || request.set_id != set_id;
-        if request.after.is_some_and(is_behind) {
-            return refused(ErrorCode::Behind);
+        if request.expected_cursor.is_some_and(is_behind) {
+            return refused(ErrorCode::StaleCursor);
         }
         self.check_timestamps(request)?;
         self.check_drift(request)?;
@@ -224,11 +224,11 @@ impl Transport for MemoryServer {
         }
         self.messages.extend(new);
         let answer = PushResponse {
-            stored,
-            known: count as u64 - stored,
+            stored_count: stored,
+            known_count: count as u64 - stored,
             cursor: self.messages.len() as u64,
             fingerprint: Some(self.fingerprint().into()),
-            now_ms: self.now_ms.get(),
+            server_time_ms: self.now_ms.get(),
             set_id,
         };
         self.answer(answer)
@@ -247,10 +247,10 @@ impl Transport for MemoryServer {
             findings.push(find(messages, claim, &(start..end)));
         }
         let answer = ReconcileResponse {
-            findings,
+            diffs: findings,
             cursor: messages.len() as u64,
             fingerprint: Some(all.into()),
-            now_ms: self.now_ms.get(),
+            server_time_ms: self.now_ms.get(),
             set_id,
         };
         self.answer(answer)
@@ -262,16 +262,16 @@ impl MemoryServer {
     fn turn(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()> {
         let wanted = EncryptionMode::from_bytes(&request.key_id).unwrap();
         let is_sealed = self.form == Some(wanted);
-        if !is_sealed && (!request.begin || matches!(self.form, Some(EncryptionMode::EndToEnd(_))))
+        if !is_sealed && (!request.start || matches!(self.form, Some(EncryptionMode::EndToEnd(_))))
         {
-            return refused(ErrorCode::FormMismatch);
+            return refused(ErrorCode::EncryptionMismatch);
         }
         if is_sealed && !self.is_in_plain(token) {
             return self.answer(());
         }
         let holds = request.holds.as_ref().map(|holds| holds.to_crdt().unwrap());
         if (!is_sealed || holds.is_some()) && holds != Some(self.set(token).2) {
-            return refused(ErrorCode::Behind);
+            return refused(ErrorCode::StaleCursor);
         }
         if self.form == Some(EncryptionMode::Plain) {
             self.plain = Some(std::mem::take(&mut self.messages));
@@ -304,7 +304,7 @@ fn find(messages: &[Message], claim: &WireRangeClaim, moments: &Range<u64>) -> W
         let equal = (count, digest) == (claim.count, claim.digest);
         let part = WireRangeBucket { length: claim.length, count, digest };
         let parts = if equal || count == 0 { vec![] } else { vec![part] };
-        return WireRangeDiff { equal, parts, ..WireRangeDiff::default() };
+        return WireRangeDiff { equal, buckets: parts, ..WireRangeDiff::default() };
     }
     let missing = here.iter().filter(|(_, id)| !claim.ids.contains(id));
     let is_wanted = |id: &u64| !here.iter().any(|(_, known)| known == id);

@@ -39,8 +39,8 @@ impl Transport for RecordingTransport<'_> {
     }
 
     fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse> {
-        self.node = Some(pull.node);
-        self.unsent.push(pull.unsent);
+        self.node = Some(pull.node_id);
+        self.unsent.push(pull.unsent_count);
         self.server.pull(token, pull)
     }
 
@@ -116,11 +116,11 @@ fn the_names_of_devices_are_remembered() {
     let device = TestDevice::tracked(SCHEMA, &mut server);
     let names = |names: &[(u64, &str)]| {
         let client = |(node, name): &(u64, &str)| DeviceInfo {
-            node: NodeId(*node).to_string(),
+            node_id: NodeId(*node).to_string(),
             name: (*name).to_owned(),
             ..DeviceInfo::default()
         };
-        DeviceList { clients: names.iter().map(client).collect(), ..DeviceList::default() }
+        DeviceList { devices: names.iter().map(client).collect(), ..DeviceList::default() }
     };
     let replica = device.replica();
     let version = device.replica().data_version().unwrap();

@@ -87,7 +87,7 @@ impl AllowedHosts {
         }
         let host: String = authority.host().chars().take(HOST_CHARACTERS_MAX).collect();
         let message = format!("this server is not asked as {host}: warren serve --host {host}");
-        Err(ApiError::new(ErrorCode::UnknownHost, message))
+        Err(ApiError::new(ErrorCode::HostNotAllowed, message))
     }
 
     fn is_answered(&self, host: &str) -> bool {

@@ -32,7 +32,7 @@ error_responses!(AddErrors: BODY, [
 ///
 /// Where registration is closed, the operator's token is needed.
 #[utoipa::path(
-    post, path = "/v1/accounts", tag = "accounts", operation_id = "addAccount",
+    post, path = "/v1/accounts", tag = "accounts", operation_id = "createAccount",
     security((), ("adminToken" = [])),
     request_body = AccountRequest,
     responses((status = 201, description = "the account", body = AccountResponse), AddErrors),

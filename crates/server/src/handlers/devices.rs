@@ -1,4 +1,4 @@
-//! `/v1/clients`: registering, listing and revoking devices.
+//! `/v1/devices`: registering, listing and revoking devices.
 //!
 //! The accounts know which devices there are; the vault knows what they are called and how far they
 //! have synced.
@@ -35,14 +35,14 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
 }
 
 error_responses!(RegisterErrors: BODY, TOKEN, [
-    InvalidLogin, InvalidName, QuotaExceeded, TooManyAttempts, WrongPassword
+    InvalidLogin, InvalidDeviceName, QuotaExceeded, TooManyAttempts, WrongPassword
 ]);
 
 /// Registers a device, by login and password, or by the token of a device of the same account.
 ///
 /// A device that a token registered is revoked together with the token's own device.
 #[utoipa::path(
-    post, path = "/v1/clients", tag = "clients", operation_id = "registerClient",
+    post, path = "/v1/devices", tag = "devices", operation_id = "registerDevice",
     security((), ("token" = [])),
     request_body = RegisterDeviceRequest,
     responses((status = 201, description = "the device and its token", body = RegisterDeviceResponse), RegisterErrors),
@@ -56,7 +56,7 @@ async fn register(
 ) -> Result<ApiResponse, ApiError> {
     let RegisterDeviceRequest { login, password, name } = request;
     if name.chars().count() > NAME_CHARACTERS_MAX {
-        return Err(ApiError::from_code(ErrorCode::InvalidName));
+        return Err(ApiError::from_code(ErrorCode::InvalidDeviceName));
     }
     let (registered, vault, form) = if login.is_empty() && password.is_empty() {
         let token = bearer.token()?;
@@ -93,7 +93,7 @@ async fn register(
     let form = form.map(WireEncryptionMode::from);
     Ok(ApiResponse::created(
         encoding,
-        &RegisterDeviceResponse { client_id: device_id, token, form },
+        &RegisterDeviceResponse { device_id, token, encryption: form },
     ))
 }
 
@@ -128,7 +128,7 @@ error_responses!(ListDevicesErrors: TOKEN, []);
 
 /// The account's devices.
 #[utoipa::path(
-    get, path = "/v1/clients", tag = "clients", operation_id = "listClients",
+    get, path = "/v1/devices", tag = "devices", operation_id = "listDevices",
     security(("token" = [])),
     responses((status = 200, description = "in order of registration", body = DeviceList), ListDevicesErrors),
 )]
@@ -149,17 +149,17 @@ async fn list(
         let of_cursor = known.as_ref().map_or(0, |known| known.cursor);
         DeviceInfo {
             current: row.device_id == session.device_id,
-            client_id: row.device_id.as_str().to_owned(),
+            device_id: row.device_id.as_str().to_owned(),
             created_ms: row.created_ms,
-            enrolled_by: row.registered_by.map(|id| id.to_string()).unwrap_or_default(),
-            behind: cursor.saturating_sub(of_cursor),
+            registered_by: row.registered_by.map(|id| id.to_string()).unwrap_or_default(),
+            pending_download_count: cursor.saturating_sub(of_cursor),
             ..known.map(to_wire).unwrap_or_default()
         }
     });
     let (clients, fingerprint) = (clients.collect(), Some(fingerprint.into()));
     Ok(ApiResponse::ok(
         encoding,
-        &DeviceList { clients, cursor, fingerprint, now_ms: clock::now_ms() },
+        &DeviceList { devices: clients, cursor, fingerprint, server_time_ms: clock::now_ms() },
     ))
 }
 
@@ -168,9 +168,9 @@ fn to_wire(known: sync_store::VaultDevice) -> DeviceInfo {
     DeviceInfo {
         name: known.name,
         cursor: known.cursor,
-        seen_ms: known.last_seen_ms,
-        node: known.node_id.map(|node| node.to_string()).unwrap_or_default(),
-        unsent: known.unsent_count,
+        last_seen_ms: known.last_seen_ms,
+        node_id: known.node_id.map(|node| node.to_string()).unwrap_or_default(),
+        unsent_count: known.unsent_count,
         ..DeviceInfo::default()
     }
 }
@@ -179,7 +179,7 @@ error_responses!(RevokeErrors: TOKEN, [NotFound]);
 
 /// Revokes a device of the account, and every device that it registered.
 #[utoipa::path(
-    delete, path = "/v1/clients/{id}", tag = "clients", operation_id = "revokeClient",
+    delete, path = "/v1/devices/{id}", tag = "devices", operation_id = "revokeDevice",
     security(("token" = [])),
     params(("id" = String, Path, description = "16 hex digits", pattern = "^[0-9a-f]{16}$")),
     responses((status = 204, description = "revoked"), RevokeErrors),

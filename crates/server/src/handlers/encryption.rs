@@ -1,4 +1,4 @@
-//! `/v1/sync/encrypt`, and the form of an account's messages wherever messages pass.
+//! `/v1/sync/e2ee`, and the form of an account's messages wherever messages pass.
 //!
 //! # Invariants
 //! - All messages of a set have one form, as far as the server can know: what an e2ee set takes
@@ -26,7 +26,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new().routes(routes!(encrypt))
 }
 
-error_responses!(EncryptErrors: BODY, TOKEN, [Behind, FormMismatch]);
+error_responses!(EncryptErrors: BODY, TOKEN, [StaleCursor, EncryptionMismatch]);
 
 /// Turns the account to end-to-end encryption, or follows a device that has.
 ///
@@ -35,7 +35,7 @@ error_responses!(EncryptErrors: BODY, TOKEN, [Behind, FormMismatch]);
 /// more; one that follows need not. When every device has followed or is revoked, the plain messages
 /// are removed. Asking again changes nothing.
 #[utoipa::path(
-    post, path = "/v1/sync/encrypt", tag = "sync", operation_id = "encrypt",
+    post, path = "/v1/sync/e2ee", tag = "sync", operation_id = "enableE2ee",
     security(("token" = [])),
     request_body = EnableE2eeRequest,
     responses((status = 204, description = "the device is in the sealed set"), EncryptErrors),
@@ -51,7 +51,7 @@ async fn encrypt(
     app.check_disk()?;
     let AuthenticatedDevice { session, vault, token, .. } = device;
     let begins = match session.message_set.encryption_mode {
-        None | Some(EncryptionMode::Plain) if request.begin => true,
+        None | Some(EncryptionMode::Plain) if request.start => true,
         Some(form) if form == EncryptionMode::EndToEnd(key) => {
             if !session.message_set.is_in_plain() {
                 return Ok(StatusCode::NO_CONTENT);
@@ -65,7 +65,7 @@ async fn encrypt(
         holds.map(|wire| wire.to_crdt().ok_or_else(|| ApiError::from_code(ErrorCode::Malformed)));
     let holds = holds.transpose()?;
     if (begins || holds.is_some()) && holds != Some(vault.summary().await?.fingerprint) {
-        return Err(ApiError::from_code(ErrorCode::Behind));
+        return Err(ApiError::from_code(ErrorCode::StaleCursor));
     }
     let name = vault.devices().await?.into_iter().find(|client| client.id == session.device_id);
     let (opening, client) = (Arc::clone(&app), session.device_id.clone());
@@ -119,7 +119,7 @@ pub(super) fn check_contents<'a>(
         return Ok(());
     }
     let message = "a content is not sealed with the key that the request names";
-    Err(ApiError::new(ErrorCode::FormMismatch, message))
+    Err(ApiError::new(ErrorCode::EncryptionMismatch, message))
 }
 
 /// The same for plain messages that were stored meanwhile: of an account that has turned to
@@ -145,7 +145,7 @@ fn mismatch(form: Option<EncryptionMode>) -> ApiError {
         }
         _ => "the account is not encrypted end to end".to_owned(),
     };
-    ApiError::new(ErrorCode::FormMismatch, message)
+    ApiError::new(ErrorCode::EncryptionMismatch, message)
 }
 
 /// What the vaults know of the account's devices. Of those that read the plain set, while this one

@@ -36,7 +36,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
 }
 
 error_responses!(EraseErrors: BODY, TOKEN, [
-    Behind, FormMismatch, InvalidPassword, InvalidTimestamp, QuotaExceeded, TimestampConflict,
+    StaleCursor, EncryptionMismatch, InvalidPassword, InvalidTimestamp, QuotaExceeded, TimestampConflict,
     TooManyAttempts, WrongPassword
 ]);
 

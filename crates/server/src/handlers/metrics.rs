@@ -14,15 +14,15 @@ use crate::metrics::{UPKEEP_INTERVAL, vaults};
 /// Asks the file system for the size of each open vault's WAL.
 pub(crate) fn render(app: &AppState) -> String {
     let metrics = &app.metrics;
-    metrics.set("warren_databases_open", app.databases.open_count());
-    metrics.set("warren_cache_bytes", app.databases.cache_bytes());
-    metrics.set("warren_listeners", app.subscribers.count());
+    metrics.set("warren_open_databases", app.databases.open_count());
+    metrics.set("warren_page_cache_bytes", app.databases.cache_bytes());
+    metrics.set("warren_subscribers", app.subscribers.count());
     let readiness = Readiness::from_app(app);
-    let Readiness { disk_full, accounts_refuse_writes, accounts_damaged, .. } = readiness;
-    metrics.set("warren_backups_stalled", readiness.backups_stalled);
+    let Readiness { disk_full, accounts_poisoned, accounts_damaged, .. } = readiness;
+    metrics.set("warren_stalled_backups", readiness.stalled_backups_count);
     metrics.set("warren_accounts_damaged", accounts_damaged.into());
     metrics.set("warren_disk_full", disk_full.into());
-    metrics.set("warren_accounts_refuse_writes", accounts_refuse_writes.into());
+    metrics.set("warren_accounts_poisoned", accounts_poisoned.into());
     metrics.set_totals(app.databases.totals(), app.connections.displaced_count());
     metrics.set_maintenance(app.databases.maintenance());
     let health = app.databases.health().into_iter();

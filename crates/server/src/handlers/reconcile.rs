@@ -62,7 +62,13 @@ async fn reconcile(
     blocking(move || {
         let answers = claims.iter().zip(findings).map(|(claim, found)| to_wire(claim, found));
         let findings = answers.collect();
-        let response = ReconcileResponse { findings, cursor, fingerprint, now_ms, set_id };
+        let response = ReconcileResponse {
+            diffs: findings,
+            cursor,
+            fingerprint,
+            server_time_ms: now_ms,
+            set_id,
+        };
         drop(asked);
         Ok(ApiResponse::ok(encoding, &response).with_reservation(reservation))
     })
@@ -107,12 +113,12 @@ fn to_wire(claim: &RangeClaim, finding: RangeDiff) -> protocol::WireRangeDiff {
                 count: part.fingerprint.count,
                 digest: part.fingerprint.short_digest(),
             });
-            protocol::WireRangeDiff { parts: parts.collect(), ..Default::default() }
+            protocol::WireRangeDiff { buckets: parts.collect(), ..Default::default() }
         }
         RangeDiff::Difference { messages, wanted, end } => protocol::WireRangeDiff {
             messages: messages.into_iter().map(WireMessage::from).collect(),
             wanted,
-            length: end.map_or(0, |end| end - start),
+            examined_length: end.map_or(0, |end| end - start),
             ..Default::default()
         },
     }

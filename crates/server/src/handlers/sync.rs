@@ -64,11 +64,11 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
 #[into_params(parameter_in = Query)]
 struct PushQuery {
     /// Changes that the device has yet to send after these.
-    unsent: Option<u64>,
+    unsent_count: Option<u64>,
 }
 
 error_responses!(PushErrors: BODY, TOKEN, [
-    Behind, ClockDrift, FormMismatch, InvalidTimestamp, QuotaExceeded, TimestampConflict
+    StaleCursor, ClockDrift, EncryptionMismatch, InvalidTimestamp, QuotaExceeded, TimestampConflict
 ]);
 
 /// Stores messages; what is known already is counted, not stored. All or nothing.
@@ -86,7 +86,7 @@ async fn push(
     query: Result<Query<PushQuery>, QueryRejection>,
     body: RawBody,
 ) -> Result<ApiResponse, ApiError> {
-    let Query(PushQuery { unsent: unsent_count }) = query.map_err(|error| malformed(&error))?;
+    let Query(PushQuery { unsent_count }) = query.map_err(|error| malformed(&error))?;
     check_unsent(unsent_count)?;
     app.check_disk()?;
     let now_ms = clock::now_ms();
@@ -111,7 +111,14 @@ async fn push(
 pub(super) fn to_answer(stored: &StoreOutcome, set_id: u64, now_ms: u64) -> PushResponse {
     let StoreOutcome { stored, known, after } = *stored;
     let fingerprint = Some(after.fingerprint.into());
-    PushResponse { stored, known, cursor: after.cursor, fingerprint, now_ms, set_id }
+    PushResponse {
+        stored_count: stored,
+        known_count: known,
+        cursor: after.cursor,
+        fingerprint,
+        server_time_ms: now_ms,
+        set_id,
+    }
 }
 
 /// Everything that takes the processor's time, not the disk's.
@@ -124,20 +131,20 @@ fn decode(
     let (request, reservation): (PushRequest, _) = body.decode()?;
     check_count(request.messages.len(), messages_count_max, "messages")?;
     let form = encryption::parse_encryption_mode(&request.key_id)?;
-    if request.after.is_some() && request.set_id != set_id {
-        return Err(ApiError::from_code(ErrorCode::Behind));
+    if request.expected_cursor.is_some() && request.set_id != set_id {
+        return Err(ApiError::from_code(ErrorCode::StaleCursor));
     }
     let messages: Vec<_> = request.messages.into_iter().map(check).collect::<Result<_, _>>()?;
     encryption::check_contents(form, messages.iter())?;
     let batch = MessageBatch::new(messages)?;
-    Ok((form, batch.with_expected_cursor(request.after), reservation))
+    Ok((form, batch.with_expected_cursor(request.expected_cursor), reservation))
 }
 
 fn check_unsent(unsent_count: Option<u64>) -> Result<(), ApiError> {
     if unsent_count.is_none_or(|count| count <= UNSENT_COUNT_MAX) {
         return Ok(());
     }
-    Err(ApiError::new(ErrorCode::Malformed, format!("unsent is at most {UNSENT_COUNT_MAX}")))
+    Err(ApiError::new(ErrorCode::Malformed, format!("unsent_count is at most {UNSENT_COUNT_MAX}")))
 }
 
 pub(super) fn check(message: WireMessage) -> Result<crdt::Message, ApiError> {
@@ -175,18 +182,20 @@ struct PullQuery {
     limit: Option<usize>,
     /// Under which name the device stamps its changes: 16 lower-case hex digits.
     #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$")]
-    #[serde(default, deserialize_with = "node")]
-    node: Option<NodeId>,
+    #[serde(default, deserialize_with = "canonical_node_id")]
+    node_id: Option<NodeId>,
     /// Changes that the device has yet to send, this moment.
-    unsent: Option<u64>,
+    unsent_count: Option<u64>,
 }
 
 /// One spelling only, as everywhere.
-fn node<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NodeId>, D::Error> {
+fn canonical_node_id<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<NodeId>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let node_id = u64::from_str_radix(&text, 16).ok().map(NodeId);
     let is_canonical = |node_id: &NodeId| node_id.to_string() == text;
-    let expected = || D::Error::custom("node is 16 lower-case hex digits");
+    let expected = || D::Error::custom("node_id is 16 lower-case hex digits");
     node_id.filter(is_canonical).map(Some).ok_or_else(expected)
 }
 
@@ -205,7 +214,7 @@ async fn pull(
     device: AuthenticatedDevice,
     query: Result<Query<PullQuery>, QueryRejection>,
 ) -> Result<ApiResponse, ApiError> {
-    let Query(PullQuery { cursor, limit, node: node_id, unsent: unsent_count }) =
+    let Query(PullQuery { cursor, limit, node_id, unsent_count }) =
         query.map_err(|error| malformed(&error))?;
     let count_max = app.config.messages_count_max;
     let limit = limit.unwrap_or(LIMIT_DEFAULT.min(count_max));
@@ -273,13 +282,13 @@ fn to_response(page: MessagePage, set: &MessageSet, now_ms: u64) -> PullResponse
         cursor,
         more,
         fingerprint: Some(fingerprint.into()),
-        now_ms,
-        form: set.encryption_mode.map(Into::into),
+        server_time_ms: now_ms,
+        encryption: set.encryption_mode.map(Into::into),
         set_id: set.id,
         in_plain: set.is_in_plain(),
         loss: loss.map(|LostMessages { at_ms, count, devices_away }| protocol::ServerLoss {
-            at_ms,
-            count,
+            repaired_ms: at_ms,
+            missing_count: count,
             devices_away,
         }),
     }

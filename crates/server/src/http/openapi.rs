@@ -35,7 +35,7 @@ const ALWAYS: &[ErrorCode] = &[
     ErrorCode::Malformed,
     ErrorCode::ServerDamaged,
     ErrorCode::Unavailable,
-    ErrorCode::UnknownHost,
+    ErrorCode::HostNotAllowed,
 ];
 /// Why a call with a body may be refused.
 pub(crate) const BODY: &[ErrorCode] =
@@ -76,7 +76,7 @@ pub(crate) use error_responses;
     modifiers(&SecuritySchemes),
     tags(
         (name = "accounts", description = "A login, a password, a vault"),
-        (name = "clients", description = "The devices of an account, each with a token"),
+        (name = "devices", description = "The devices of an account, each with a token"),
         (name = "sync", description = "Messages, in order of arrival"),
         (name = "admin", description = "For the operator, with their token; JSON alone"),
         (name = "operation", description = "For operators and visitors"),
@@ -93,7 +93,7 @@ impl Modify for SecuritySchemes {
             SecurityScheme::Http(http.build())
         };
         let components = document.components.get_or_insert_default();
-        components.add_security_scheme("token", bearer("A device's token, from POST /v1/clients"));
+        components.add_security_scheme("token", bearer("A device's token, from POST /v1/devices"));
         components.add_security_scheme("adminToken", bearer("The operator's token"));
     }
 }
@@ -152,8 +152,8 @@ fn grammar() -> [(&'static str, &'static str, &'static str, Value); 9] {
         ("PasswordRequest", "login", "pattern", json!(format!("^{login}$"))),
         ("PasswordRequest", "new_password", "minLength", json!(8)),
         ("PasswordRequest", "new_password", "maxLength", json!(1024)),
-        ("ClientRequest", "login", "pattern", json!(format!("^({login})?$"))),
-        ("ClientRequest", "name", "maxLength", json!(NAME_CHARACTERS_MAX)),
+        ("RegisterDeviceRequest", "login", "pattern", json!(format!("^({login})?$"))),
+        ("RegisterDeviceRequest", "name", "maxLength", json!(NAME_CHARACTERS_MAX)),
     ]
 }
 

@@ -6,20 +6,23 @@ use std::time::{Duration, Instant};
 
 use engine::clock;
 
-/// Bounds of durations, in seconds. From a cached read to a password hash that waited for its turn.
-pub(crate) const DURATION_BOUNDS_S: [f64; 15] =
-    [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+/// Bounds of durations, in milliseconds. From a cached read to a password hash that waited for its
+/// turn.
+pub(crate) const DURATION_BOUNDS_MS: [f64; 15] = [
+    0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 5_000.0, 10_000.0,
+    30_000.0,
+];
 
 pub(crate) struct RequestTotals {
     started: Instant,
     requests: AtomicU64,
-    requests_failed: AtomicU64,
+    failed_requests: AtomicU64,
     connections: AtomicU64,
     stored: AtomicU64,
     known: AtomicU64,
     sent: AtomicU64,
     /// Syncs by how long they took: up to each bound, and longer than all.
-    syncs: [AtomicU64; DURATION_BOUNDS_S.len() + 1],
+    syncs: [AtomicU64; DURATION_BOUNDS_MS.len() + 1],
 }
 
 /// The totals at one moment.
@@ -27,12 +30,12 @@ pub(crate) struct RequestTotals {
 pub(crate) struct TotalsSnapshot {
     pub(crate) uptime: Duration,
     pub(crate) requests: u64,
-    pub(crate) requests_failed: u64,
+    pub(crate) failed_requests: u64,
     pub(crate) connections: u64,
     pub(crate) stored: u64,
     pub(crate) known: u64,
     pub(crate) sent: u64,
-    pub(crate) syncs: [u64; DURATION_BOUNDS_S.len() + 1],
+    pub(crate) syncs: [u64; DURATION_BOUNDS_MS.len() + 1],
 }
 
 impl RequestTotals {
@@ -40,7 +43,7 @@ impl RequestTotals {
         Self {
             started: clock::now(),
             requests: AtomicU64::new(0),
-            requests_failed: AtomicU64::new(0),
+            failed_requests: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             stored: AtomicU64::new(0),
             known: AtomicU64::new(0),
@@ -51,10 +54,10 @@ impl RequestTotals {
 
     pub(super) fn answered(&self, route: &str, is_failed: bool, duration: Duration) {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.requests_failed.fetch_add(is_failed.into(), Ordering::Relaxed);
+        self.failed_requests.fetch_add(is_failed.into(), Ordering::Relaxed);
         if is_sync(route) {
-            let seconds = duration.as_secs_f64();
-            let bucket = DURATION_BOUNDS_S.partition_point(|&bound| bound < seconds);
+            let duration_ms = duration.as_secs_f64() * 1_000.0;
+            let bucket = DURATION_BOUNDS_MS.partition_point(|&bound| bound < duration_ms);
             self.syncs[bucket].fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -81,7 +84,7 @@ impl RequestTotals {
         TotalsSnapshot {
             uptime: clock::now() - self.started,
             requests: read(&self.requests),
-            requests_failed: read(&self.requests_failed),
+            failed_requests: read(&self.failed_requests),
             connections: read(&self.connections),
             stored: read(&self.stored),
             known: read(&self.known),
@@ -112,13 +115,13 @@ mod tests {
             ("/actual/sync/sync", 40_000_000),
             ("/v1/sync/events", 1),
             ("/sync/list-user-files", 1),
-            ("/v1/clients", 1),
+            ("/v1/devices", 1),
         ] {
             took(route, micros);
         }
         totals.answered("none", true, Duration::ZERO);
         let seen = totals.snapshot();
-        assert_eq!((seen.requests, seen.requests_failed), (8, 1));
+        assert_eq!((seen.requests, seen.failed_requests), (8, 1));
         let mut expected = [0; 16];
         (expected[0], expected[1], expected[15]) = (2, 1, 1);
         assert_eq!(seen.syncs, expected);

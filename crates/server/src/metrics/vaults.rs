@@ -37,7 +37,7 @@ const SUMS: [VaultMetric<u64>; 5] = [
     },
     VaultMetric { name: "wal_bytes", help: "Size of the WALs.", of: |health| health.wal_bytes },
     VaultMetric {
-        name: "refusing_writes",
+        name: "poisoned",
         help: "Vaults that take no writes until they have recovered from a failure of the disk.",
         of: |health| health.is_poisoned.into(),
     },
@@ -49,7 +49,7 @@ const SUMS: [VaultMetric<u64>; 5] = [
 ];
 
 /// What each vault is shown with.
-const FIGURES: [VaultMetric<f64>; 4] = [
+const FIGURES: [VaultMetric<f64>; 3] = [
     VaultMetric {
         name: "fragmentation_ratio",
         help: "Share of the file's pages that hold nothing.",
@@ -65,12 +65,14 @@ const FIGURES: [VaultMetric<f64>; 4] = [
         help: "Age of the oldest read that is running; it keeps the WAL from being started anew.",
         of: |health| health.longest_read.as_secs_f64(),
     },
-    VaultMetric {
-        name: "refuses_writes",
-        help: "1 if it takes no writes until it has recovered from a failure of the disk.",
-        of: |health| f64::from(u8::from(health.is_poisoned)),
-    },
 ];
+
+/// 0 or 1, so its largest value says nothing that the sum does not.
+const POISONED: VaultMetric<f64> = VaultMetric {
+    name: "poisoned",
+    help: "1 if it takes no writes until it has recovered from a failure of the disk.",
+    of: |health| f64::from(u8::from(health.is_poisoned)),
+};
 
 /// The metrics of these open vaults.
 pub(crate) fn text(vaults: &[(VaultId, DatabaseHealth)]) -> String {
@@ -79,8 +81,10 @@ pub(crate) fn text(vaults: &[(VaultId, DatabaseHealth)]) -> String {
         figure.write(vaults, &mut text).expect(TAKES_ALL);
     }
     for figure in &FIGURES {
-        figure.write(vaults, &mut text).expect(TAKES_ALL);
+        figure.write_max(vaults, &mut text).expect(TAKES_ALL);
+        figure.write_worst(vaults, &mut text).expect(TAKES_ALL);
     }
+    POISONED.write_worst(vaults, &mut text).expect(TAKES_ALL);
     text
 }
 
@@ -96,11 +100,23 @@ impl VaultMetric<u64> {
 }
 
 impl VaultMetric<f64> {
-    fn write(&self, vaults: &[(VaultId, DatabaseHealth)], text: &mut String) -> std::fmt::Result {
+    fn write_max(
+        &self,
+        vaults: &[(VaultId, DatabaseHealth)],
+        text: &mut String,
+    ) -> std::fmt::Result {
         let Self { name, help, of } = self;
         let max = vaults.iter().map(|(_, health)| of(health)).fold(0.0, f64::max);
         writeln!(text, "# HELP warren_vaults_{name}_max {help} The largest of all open vaults.")?;
-        writeln!(text, "# TYPE warren_vaults_{name}_max gauge\nwarren_vaults_{name}_max {max}")?;
+        writeln!(text, "# TYPE warren_vaults_{name}_max gauge\nwarren_vaults_{name}_max {max}")
+    }
+
+    fn write_worst(
+        &self,
+        vaults: &[(VaultId, DatabaseHealth)],
+        text: &mut String,
+    ) -> std::fmt::Result {
+        let Self { name, help, of } = self;
         writeln!(text, "# HELP warren_vault_{name} {help} The open vaults with the largest.")?;
         writeln!(text, "# TYPE warren_vault_{name} gauge")?;
         let mut worst: Vec<_> = vaults.iter().map(|(id, health)| (id, of(health))).collect();
@@ -108,7 +124,7 @@ impl VaultMetric<f64> {
         worst.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
         for (id, value) in worst.iter().take(SERIES_MAX) {
             let id = id.as_str();
-            writeln!(text, "warren_vault_{name}{{vault=\"{id}\"}} {value}")?;
+            writeln!(text, "warren_vault_{name}{{vault_id=\"{id}\"}} {value}")?;
         }
         Ok(())
     }
@@ -147,7 +163,8 @@ mod tests {
         let vaults: Vec<_> = (0..250).map(|n| (id(n), health(n))).collect();
         let text = text(&vaults);
         let named = |name: &str| text.lines().filter(|line| line.starts_with(name)).count();
-        for figure in &FIGURES {
+        assert!(!text.contains("warren_vaults_poisoned_max"), "{text}");
+        for figure in FIGURES.iter().chain([&POISONED]) {
             assert_eq!(named(&format!("warren_vault_{}{{", figure.name)), SERIES_MAX);
         }
         for line in [
@@ -156,11 +173,11 @@ mod tests {
             "warren_vaults_wal_bytes_max 249",
             "warren_vaults_fragmentation_ratio_max 0.99",
             "warren_vaults_longest_read_seconds_max 0.249",
-            "warren_vaults_refusing_writes 1",
+            "warren_vaults_poisoned 1",
             "warren_vaults_damaged 1",
-            r#"warren_vault_refuses_writes{vault="00000000000000000000000000000007"} 1"#,
-            r#"warren_vault_wal_bytes{vault="000000000000000000000000000000f9"} 249"#,
-            r#"warren_vault_wal_bytes{vault="00000000000000000000000000000096"} 150"#,
+            r#"warren_vault_poisoned{vault_id="00000000000000000000000000000007"} 1"#,
+            r#"warren_vault_wal_bytes{vault_id="000000000000000000000000000000f9"} 249"#,
+            r#"warren_vault_wal_bytes{vault_id="00000000000000000000000000000096"} 150"#,
         ] {
             assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
         }

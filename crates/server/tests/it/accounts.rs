@@ -47,7 +47,7 @@ fn another_password_replaces_the_old_one_and_devices_stay() {
     assert_eq!(change(PASSWORD, "another password").status, 204);
     change(PASSWORD, "a third password").refused("wrong_password");
     let client = json!({ "login": "ada", "password": "another password" });
-    assert_eq!(server.post("/v1/clients", "", &client).status, 201);
+    assert_eq!(server.post("/v1/devices", "", &client).status, 201);
     server.check_works(&token);
 }
 
@@ -57,19 +57,19 @@ fn devices_are_listed_with_what_is_known_of_them() {
     let token = server.account("ada");
     server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
     let (second, second_token) = server.register_device("ada");
-    let list = server.get("/v1/clients", &second_token).json();
-    let clients = list["clients"].as_array().unwrap();
+    let list = server.get("/v1/devices", &second_token).json();
+    let clients = list["devices"].as_array().unwrap();
     assert_eq!(clients.len(), 2);
     assert_eq!((&clients[0]["cursor"], &clients[0]["current"]), (&json!(2), &json!(false)));
-    assert!(clients[0]["seen_ms"].as_u64().unwrap() > 0);
-    assert_eq!(clients[1]["client_id"], second);
+    assert!(clients[0]["last_seen_ms"].as_u64().unwrap() > 0);
+    assert_eq!(clients[1]["device_id"], second);
     assert_eq!((&clients[1]["name"], &clients[1]["current"]), (&json!("a device"), &json!(true)));
-    assert_eq!((&clients[1]["cursor"], &clients[1]["seen_ms"]), (&json!(0), &json!(0)));
+    assert_eq!((&clients[1]["cursor"], &clients[1]["last_seen_ms"]), (&json!(0), &json!(0)));
     server.get("/v1/sync/delta", &second_token);
     // The vault's writer takes what comes in order: when this is answered, the pull has been noted.
     server.post("/v1/sync/delta", &token, &push(&[]));
-    let list = server.get("/v1/clients", &token).json();
-    assert_eq!(list["clients"][1]["cursor"], 2);
+    let list = server.get("/v1/devices", &token).json();
+    assert_eq!(list["devices"][1]["cursor"], 2);
 }
 
 #[test]
@@ -78,24 +78,28 @@ fn a_device_says_who_it_is_and_what_it_has_to_send() {
     let token = server.account("ada");
     let (_, phone) = server.register_device("ada");
     let told = || {
-        let list = server.get("/v1/clients", &token).json();
-        let phone = &list["clients"][1];
-        (phone["node"].clone(), phone["unsent"].clone(), phone["behind"].clone())
+        let list = server.get("/v1/devices", &token).json();
+        let phone = &list["devices"][1];
+        (
+            phone["node_id"].clone(),
+            phone["unsent_count"].clone(),
+            phone["pending_download_count"].clone(),
+        )
     };
     server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b"), (3, "c")]));
     assert_eq!(told(), (json!(""), json!(0), json!(3)));
     let node = "00000000000000ab";
-    server.get(&format!("/v1/sync/delta?limit=1&node={node}&unsent=5"), &phone);
+    server.get(&format!("/v1/sync/delta?limit=1&node_id={node}&unsent_count=5"), &phone);
     server.post("/v1/sync/delta", &token, &push(&[]));
     assert_eq!(told(), (json!(node), json!(5), json!(2)));
     server.post("/v1/sync/delta", &phone, &push(&[(4, "d")]));
     assert_eq!(told(), (json!(node), json!(4), json!(3)));
-    server.post("/v1/sync/delta?unsent=0", &phone, &push(&[(4, "d")]));
+    server.post("/v1/sync/delta?unsent_count=0", &phone, &push(&[(4, "d")]));
     assert_eq!(told(), (json!(node), json!(0), json!(3)));
-    let list = server.get("/v1/clients", &token).json();
+    let list = server.get("/v1/devices", &token).json();
     let state = server.post("/v1/sync/delta", &token, &push(&[])).json();
     assert_eq!((&list["cursor"], &list["fingerprint"]), (&json!(4), &state["fingerprint"]));
-    assert!(list["now_ms"].as_u64().unwrap() > 1_700_000_000_000);
+    assert!(list["server_time_ms"].as_u64().unwrap() > 1_700_000_000_000);
 }
 
 #[test]
@@ -103,16 +107,16 @@ fn a_revoked_device_takes_those_with_it_that_it_registered() {
     let server = RunningServer::new();
     let token = server.account("ada");
     let (phone, phone_token) = server.register_device("ada");
-    let answer = server.post("/v1/clients", &phone_token, &json!({ "name": "its copy" }));
+    let answer = server.post("/v1/devices", &phone_token, &json!({ "name": "its copy" }));
     assert_eq!(answer.status, 201);
     let (_, copy_token) = answer.device_credentials();
     server.check_works(&copy_token);
-    assert_eq!(server.delete(&format!("/v1/clients/{phone}"), &token).status, 204);
+    assert_eq!(server.delete(&format!("/v1/devices/{phone}"), &token).status, 204);
     server.get("/v1/sync/delta", &phone_token).refused("invalid_token");
     server.get("/v1/sync/delta", &copy_token).refused("invalid_token");
-    server.post("/v1/clients", &phone_token, &json!({})).refused("invalid_token");
-    server.delete(&format!("/v1/clients/{phone}"), &token).refused("not_found");
-    assert_eq!(server.get("/v1/clients", &token).json()["clients"].as_array().unwrap().len(), 1);
+    server.post("/v1/devices", &phone_token, &json!({})).refused("invalid_token");
+    server.delete(&format!("/v1/devices/{phone}"), &token).refused("not_found");
+    assert_eq!(server.get("/v1/devices", &token).json()["devices"].as_array().unwrap().len(), 1);
     server.check_works(&token);
 }
 
@@ -121,8 +125,8 @@ fn a_device_may_revoke_itself() {
     let server = RunningServer::new();
     server.account("ada");
     let (id, token) = server.register_device("ada");
-    assert_eq!(server.delete(&format!("/v1/clients/{id}"), &token).status, 204);
-    server.get("/v1/clients", &token).refused("invalid_token");
+    assert_eq!(server.delete(&format!("/v1/devices/{id}"), &token).status, 204);
+    server.get("/v1/devices", &token).refused("invalid_token");
 }
 
 #[test]
@@ -131,10 +135,10 @@ fn another_users_token_reaches_nothing() {
     let (ada, bob) = (server.account("ada"), server.account("bob"));
     let (adas_phone, _) = server.register_device("ada");
     server.post("/v1/sync/delta", &ada, &push(&[(1, "ada's")]));
-    server.delete(&format!("/v1/clients/{adas_phone}"), &bob).refused("not_found");
+    server.delete(&format!("/v1/devices/{adas_phone}"), &bob).refused("not_found");
     assert_eq!(server.get("/v1/sync/delta", &bob).json()["messages"], json!([]));
-    assert_eq!(server.get("/v1/clients", &bob).json()["clients"].as_array().unwrap().len(), 1);
-    assert_eq!(server.get("/v1/clients", &ada).json()["clients"].as_array().unwrap().len(), 2);
+    assert_eq!(server.get("/v1/devices", &bob).json()["devices"].as_array().unwrap().len(), 1);
+    assert_eq!(server.get("/v1/devices", &ada).json()["devices"].as_array().unwrap().len(), 2);
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn the_token_of_an_account_that_another_process_removed_is_refused() {
     server.get("/v1/sync/delta", &ada).refused("invalid_token");
     server.post("/v1/sync/delta", &ada, &push(&[(1, "a")])).refused("invalid_token");
     let client = json!({ "login": "ada", "password": PASSWORD });
-    server.post("/v1/clients", "", &client).refused("wrong_password");
+    server.post("/v1/devices", "", &client).refused("wrong_password");
     server.check_works(&bob);
 }
 
@@ -159,8 +163,8 @@ fn a_login_without_an_account_looks_like_a_wrong_password() {
     server.account("ada");
     let client = |login| json!({ "login": login, "password": "not the password" });
     let (known, unknown) = (
-        server.post("/v1/clients", "", &client("ada")),
-        server.post("/v1/clients", "", &client("eve")),
+        server.post("/v1/devices", "", &client("ada")),
+        server.post("/v1/devices", "", &client("eve")),
     );
     known.refused("wrong_password");
     assert_eq!((known.status, known.json()), (unknown.status, unknown.json()));
@@ -172,7 +176,7 @@ fn failed_logins_are_slowed_down_and_devices_are_not() {
     let token = server.account("ada");
     let guess = |login: &str, number| {
         let client = json!({ "login": login, "password": format!("not the password {number}") });
-        server.post("/v1/clients", "", &client)
+        server.post("/v1/devices", "", &client)
     };
     let answers = at_once(12, |number| guess("eve", number));
     let refused = answers.into_iter().find(|answer| answer.status == 429);
@@ -217,8 +221,8 @@ fn a_new_password_may_end_every_device_but_the_one_that_asks() {
     assert_eq!(change(&token, "the second password", "the third password", true).status, 204);
     server.get("/v1/sync/delta", &other).refused("invalid_token");
     server.check_works(&token);
-    let clients = server.get("/v1/clients", &token).json();
-    assert_eq!(clients["clients"].as_array().unwrap().len(), 1);
+    let clients = server.get("/v1/devices", &token).json();
+    assert_eq!(clients["devices"].as_array().unwrap().len(), 1);
     // Without a device's token it ends all of them.
     let bob = server.account("bob");
     change(&bob, "the third password", "the fourth password", true).refused("invalid_token");

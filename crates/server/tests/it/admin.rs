@@ -88,9 +88,12 @@ fn the_numbers_move_with_what_happens() {
     let before = overview(&server);
     assert_eq!(before["storage"], "sqlite");
     assert_eq!(before["version"], env!("CARGO_PKG_VERSION"));
-    let counts = json!([before["accounts"], before["clients"], before["vaults"]]);
+    let counts = json!([before["accounts_count"], before["devices_count"], before["vaults_count"]]);
     assert_eq!(counts, json!([1, 1, 1]));
-    assert_eq!((&before["files"]["count"], &before["open"]["count"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&before["files"]["count"], &before["open_vaults"]["count"]),
+        (&json!(1), &json!(1))
+    );
 
     server.account("bob");
     server.post("/v1/sync/delta", &token, &push(&[(1, "a"), (2, "b")]));
@@ -102,19 +105,27 @@ fn the_numbers_move_with_what_happens() {
         let number = |overview: &Value| overview.pointer(pointer).unwrap().as_u64().unwrap();
         number(&after) - number(&before)
     };
-    assert_eq!((moved("/accounts"), moved("/clients"), moved("/files/count")), (1, 1, 1));
-    assert_eq!((moved("/messages/stored"), moved("/messages/known")), (2, 1));
-    assert_eq!((moved("/messages/sent"), moved("/syncs/count")), (2, 3));
+    assert_eq!(
+        (moved("/accounts_count"), moved("/devices_count"), moved("/files/count")),
+        (1, 1, 1)
+    );
+    assert_eq!((moved("/messages/stored_count"), moved("/messages/known_count")), (2, 1));
+    assert_eq!((moved("/messages/sent_count"), moved("/syncs/count")), (2, 3));
     // Those, the account, its device, and the overview itself.
-    assert_eq!((moved("/requests"), moved("/requests_failed")), (7, 0));
-    assert!(moved("/transactions/committed") >= 5 && moved("/transactions/flushes") >= 4);
-    assert_eq!(moved("/transactions/failed") + moved("/transactions/refused"), 0);
-    assert!(after["connections"].as_u64().unwrap() >= 1);
-    assert!(moved("/files/bytes") >= 4_096 && after["open"]["wal_bytes"].as_u64().unwrap() > 4_096);
-    assert_eq!(after["files"]["wal_bytes"], after["open"]["wal_bytes"]);
+    assert_eq!((moved("/requests_count"), moved("/failed_requests_count")), (7, 0));
+    assert!(
+        moved("/transactions/committed_count") >= 5 && moved("/transactions/flushes_count") >= 4
+    );
+    assert_eq!(moved("/transactions/failed_count") + moved("/transactions/rejected_count"), 0);
+    assert!(after["connections_count"].as_u64().unwrap() >= 1);
+    assert!(
+        moved("/files/file_bytes") >= 4_096
+            && after["open_vaults"]["wal_bytes"].as_u64().unwrap() > 4_096
+    );
+    assert_eq!(after["files"]["wal_bytes"], after["open_vaults"]["wal_bytes"]);
     let counts = after["syncs"]["counts"].as_array().unwrap().iter();
     assert_eq!(counts.map(|count| count.as_u64().unwrap()).sum::<u64>(), 3);
-    assert_eq!(after["syncs"]["bounds_s"].as_array().unwrap().len(), 15);
+    assert_eq!(after["syncs"]["bounds_ms"].as_array().unwrap().len(), 15);
 }
 
 #[test]
@@ -134,13 +145,13 @@ fn accounts_come_in_parts_in_any_order() {
     assert_eq!(logins(&accounts(&server, "?descending=true")), ["dan", "cyd", "bob", "ada"]);
     assert_eq!(logins(&accounts(&server, "?sort=created")), ["cyd", "ada", "dan", "bob"]);
     let most = |sort| accounts(&server, &format!("?sort={sort}&descending=true&limit=2"));
-    assert_eq!(logins(&most("clients")), ["bob", "dan"]);
-    assert_eq!(logins(&most("bytes"))[0], "bob");
+    assert_eq!(logins(&most("devices")), ["bob", "dan"]);
+    assert_eq!(logins(&most("file_bytes"))[0], "bob");
     let found = accounts(&server, "?search=D");
-    assert_eq!((logins(&found), &found["total"]), (vec!["ada", "cyd", "dan"], &json!(3)));
+    assert_eq!((logins(&found), &found["total_count"]), (vec!["ada", "cyd", "dan"], &json!(3)));
 
     let first = accounts(&server, "?limit=3");
-    assert_eq!((&first["total"], &first["more"]), (&json!(4), &json!(true)));
+    assert_eq!((&first["total_count"], &first["more"]), (&json!(4), &json!(true)));
     let next = accounts(&server, &format!("?limit=3&cursor={}", first["cursor"]));
     assert_eq!((logins(&next), &next["more"]), (vec!["dan"], &json!(false)));
     assert_eq!(logins(&accounts(&server, "?cursor=99")), [""; 0]);
@@ -157,27 +168,32 @@ fn of_an_account_is_told_what_needs_no_key() {
     let token = server.account("ada");
     let account = || accounts(&server, "")["accounts"][0].clone();
     let quiet = account();
-    assert_eq!((&quiet["clients"], &quiet["seen_ms"]), (&json!(1), &Value::Null));
+    assert_eq!((&quiet["devices_count"], &quiet["last_seen_ms"]), (&json!(1), &Value::Null));
     server.post("/v1/sync/delta", &token, &push(&[(1, "SECRET content")]));
     let open = account();
     let is_recent = |value: &Value| value.as_u64().unwrap() > 1_700_000_000_000;
-    for name in ["created_ms", "seen_ms", "changed_ms"] {
+    for name in ["created_ms", "last_seen_ms", "last_changed_ms"] {
         assert!(is_recent(&open[name]), "{name} in {open}");
     }
-    assert_eq!((&open["vaults"], &open["vaults_open"]), (&json!(1), &json!(1)));
+    assert_eq!((&open["vaults_count"], &open["open_vaults_count"]), (&json!(1), &json!(1)));
     assert!(open["wal_bytes"].as_u64().unwrap() > 4_096, "{open}");
-    assert!((0.0..1.0).contains(&open["fragmentation"].as_f64().unwrap()), "{open}");
-    let unlimited = json!({ "messages_max": null, "bytes_max": null, "clients_max": null });
+    assert!((0.0..1.0).contains(&open["fragmentation_ratio"].as_f64().unwrap()), "{open}");
+    let unlimited = json!({ "messages_max": null, "bytes_max": null, "devices_max": null });
     assert_eq!(open["limits"], unlimited);
 
     // After a restart nobody has opened it.
     let server = RunningServer::on(server.stop(), |_| {});
     let list = accounts(&server, "");
     let closed = &list["accounts"][0];
-    assert_eq!(closed["vaults_open"], 0);
-    assert_eq!((&closed["fragmentation"], &closed["seen_ms"]), (&Value::Null, &Value::Null));
-    assert!(closed["bytes"].as_u64().unwrap() > 4_096 && is_recent(&closed["changed_ms"]));
-    assert_eq!(overview(&server)["open"]["count"], 0, "and it is not opened to be told");
+    assert_eq!(closed["open_vaults_count"], 0);
+    assert_eq!(
+        (&closed["fragmentation_ratio"], &closed["last_seen_ms"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert!(
+        closed["file_bytes"].as_u64().unwrap() > 4_096 && is_recent(&closed["last_changed_ms"])
+    );
+    assert_eq!(overview(&server)["open_vaults"]["count"], 0, "and it is not opened to be told");
     let told = list.to_string() + &overview(&server).to_string() + &open.to_string();
     assert!(!told.contains("a device") && !told.contains("SECRET"), "{told}");
 }
@@ -196,24 +212,26 @@ fn maintenance_is_done_now_to_what_is_open() {
     };
     assert!(wal_bytes().iter().all(|&bytes| bytes > 0));
     let report = server.post(MAINTAIN, ADMIN, &json!({ "login": "ADA" })).json();
-    let counts = json!([report["files"], report["wals_truncated"], report["not_open"]]);
+    let counts =
+        json!([report["files_count"], report["truncated_wals_count"], report["closed_count"]]);
     assert_eq!(counts, json!([1, 1, 0]), "{report}");
-    assert!(report["bytes_after"].as_u64() < report["bytes_before"].as_u64(), "{report}");
+    assert!(report["after_bytes"].as_u64() < report["before_bytes"].as_u64(), "{report}");
     assert_eq!((wal_bytes()[0], wal_bytes()[1] > 0), (0, true));
 
     // With the accounts' file.
     let report = server.post(MAINTAIN, ADMIN, &json!({})).json();
-    let counts = json!([report["files"], report["wals_truncated"], report["failed"]]);
+    let counts =
+        json!([report["files_count"], report["truncated_wals_count"], report["failed_count"]]);
     assert_eq!(counts, json!([3, 2, 0]), "{report}");
     assert_eq!(wal_bytes(), [0, 0]);
-    assert_eq!(overview(&server)["maintenance"]["runs"], 4);
+    assert_eq!(overview(&server)["maintenance"]["runs_count"], 4);
     server.check_works(&ada);
 
     let server = RunningServer::on(server.stop(), |_| {});
     let report = server.post(MAINTAIN, ADMIN, &json!({ "login": "ada" })).json();
-    assert_eq!((&report["files"], &report["not_open"]), (&json!(0), &json!(1)));
+    assert_eq!((&report["files_count"], &report["closed_count"]), (&json!(0), &json!(1)));
     let report = server.post(MAINTAIN, ADMIN, &json!({ "login": null })).json();
-    assert_eq!((&report["files"], &report["not_open"]), (&json!(1), &json!(2)));
+    assert_eq!((&report["files_count"], &report["closed_count"]), (&json!(1), &json!(2)));
 }
 
 #[test]

@@ -14,13 +14,13 @@ fn tokens_that_are_none_are_refused() {
     for other in ["", "x", &unknown, &token[1..], &format!("{token}A")] {
         server.get("/v1/sync/delta", other).refused("invalid_token");
         server.get("/v1/sync/full", other).refused("invalid_token");
-        server.get("/v1/clients", other).refused("invalid_token");
+        server.get("/v1/devices", other).refused("invalid_token");
         server.post("/v1/sync/delta", other, &push(&[(1, "a")])).refused("invalid_token");
-        server.post("/v1/clients", other, &json!({})).refused("invalid_token");
-        server.delete("/v1/clients/0123456789abcdef", other).refused("invalid_token");
+        server.post("/v1/devices", other, &json!({})).refused("invalid_token");
+        server.delete("/v1/devices/0123456789abcdef", other).refused("invalid_token");
     }
     for header in [&*format!("Basic {token}"), &token, "Bearer"] {
-        let answer = server.send("GET", "/v1/clients", &[("authorization", header)], ());
+        let answer = server.send("GET", "/v1/devices", &[("authorization", header)], ());
         answer.refused("invalid_token");
         assert_eq!(answer.header("www-authenticate"), "Bearer");
     }
@@ -34,15 +34,15 @@ fn logins_names_and_passwords_have_their_limits() {
     for login in ["../../etc/passwd", "a/b", ".", "", "-a", "a b", "a\u{0}", &"a".repeat(65)] {
         let request = json!({ "login": login, "password": PASSWORD });
         server.post("/v1/accounts", "", &request).refused("invalid_login");
-        server.post("/v1/clients", "", &request).refused("invalid_login");
+        server.post("/v1/devices", "", &request).refused("invalid_login");
     }
     for password in ["", "1234567", &"x".repeat(1_025)] {
         let request = json!({ "login": "bob", "password": password });
         server.post("/v1/accounts", "", &request).refused("invalid_password");
     }
     let named = |name: String| json!({ "login": "ada", "password": PASSWORD, "name": name });
-    server.post("/v1/clients", "", &named("☂".repeat(201))).refused("invalid_name");
-    assert_eq!(server.post("/v1/clients", "", &named("☂".repeat(200))).status, 201);
+    server.post("/v1/devices", "", &named("☂".repeat(201))).refused("invalid_device_name");
+    assert_eq!(server.post("/v1/devices", "", &named("☂".repeat(200))).status, 201);
     server.check_works(&token);
 }
 
@@ -117,7 +117,7 @@ fn a_clock_an_hour_ahead_stores_nothing() {
 fn unknown_addresses_and_methods_are_refused_with_a_body() {
     let server = RunningServer::new();
     let token = server.account("ada");
-    for path in ["/v1", "/v2/clients", "/v1/sync", "/v1/clients/a/b", "/../data/accounts.sqlite"] {
+    for path in ["/v1", "/v2/devices", "/v1/sync", "/v1/devices/a/b", "/../data/accounts.sqlite"] {
         server.get(path, &token).refused("not_found");
     }
     let answer = server.delete("/v1/sync/delta", &token);
@@ -125,6 +125,6 @@ fn unknown_addresses_and_methods_are_refused_with_a_body() {
     assert!(answer.header("allow").contains("POST"), "{:?}", answer.headers);
     server.post("/healthz", "", &json!({})).refused("method_not_allowed");
     for id in ["x", "..", "%2e%2e%2f", "%ff", "0123456789ABCDEF", "0123456789abcdef"] {
-        server.delete(&format!("/v1/clients/{id}"), &token).refused("not_found");
+        server.delete(&format!("/v1/devices/{id}"), &token).refused("not_found");
     }
 }

@@ -51,7 +51,7 @@ const ALWAYS: &[protocol::ErrorCode] = &[
     protocol::ErrorCode::Malformed,
     protocol::ErrorCode::ServerDamaged,
     protocol::ErrorCode::Unavailable,
-    protocol::ErrorCode::UnknownHost,
+    protocol::ErrorCode::HostNotAllowed,
 ];
 
 #[test]

@@ -32,7 +32,7 @@ fn form(key: &str) -> Value {
 
 /// A request of a device that has all of what it was told of with this page.
 fn encrypt(key: &str, page: &Value) -> Value {
-    json!({"key_id": key, "holds": page["fingerprint"], "begin": true})
+    json!({"key_id": key, "holds": page["fingerprint"], "start": true})
 }
 
 /// The form, the contents and the cursor that a device pulls.
@@ -40,13 +40,13 @@ fn pulled(server: &RunningServer, token: &str) -> (Value, Vec<String>, u64) {
     let page = server.get("/v1/sync/delta", token).json();
     let messages = page["messages"].as_array().unwrap();
     let contents = messages.iter().map(|message| message["content"].as_str().unwrap().to_owned());
-    (page["form"].clone(), contents.collect(), page["cursor"].as_u64().unwrap())
+    (page["encryption"].clone(), contents.collect(), page["cursor"].as_u64().unwrap())
 }
 
 /// Another device; what it was told.
 fn device(server: &RunningServer, login: &str) -> Value {
     let request = json!({"login": login, "password": PASSWORD, "name": "another"});
-    server.post("/v1/clients", "", &request).json()
+    server.post("/v1/devices", "", &request).json()
 }
 
 fn token(registered: &Value) -> String {
@@ -78,13 +78,13 @@ fn the_first_push_says_the_form_and_pushes_of_another_are_refused() {
         server.post("/v1/sync/delta", &token, &sealed(first, &[(1, "a")])).json();
         for other in others {
             let request = sealed(other, &[(2, "b")]);
-            server.post("/v1/sync/delta", &token, &request).refused("form_mismatch");
+            server.post("/v1/sync/delta", &token, &request).refused("encryption_mismatch");
         }
         server.post("/v1/sync/delta", &token, &sealed(first, &[(3, "c")])).json();
         let (said, contents, _) = pulled(&server, &token);
         assert_eq!((said, contents.len()), (form(first), 2));
         // A new device is told when it signs in.
-        assert_eq!(device(&server, login)["form"], form(first));
+        assert_eq!(device(&server, login)["encryption"], form(first));
     }
 }
 
@@ -95,7 +95,7 @@ fn a_key_id_of_another_length_is_malformed() {
     let request = sealed("0102", &[(1, "a")]);
     server.post("/v1/sync/delta", &token, &request).refused("malformed");
     let page = server.get("/v1/sync/delta", &token).json();
-    server.post("/v1/sync/encrypt", &token, &encrypt("", &page)).refused("malformed");
+    server.post("/v1/sync/e2ee", &token, &encrypt("", &page)).refused("malformed");
 }
 
 /// What a device that is wrong, or of another program, calls sealed.
@@ -107,7 +107,7 @@ fn a_sealed_set_takes_only_what_says_that_it_is_sealed_with_its_key() {
     let mut mixed = sealed(KEY, &[(2, "b"), (3, "c")]);
     for other in [sealed("", &[(3, "c")]), sealed("ffffffffffffffff", &[(3, "c")])] {
         mixed["messages"][1] = other["messages"][0].clone();
-        server.post("/v1/sync/delta", &token, &mixed).refused("form_mismatch");
+        server.post("/v1/sync/delta", &token, &mixed).refused("encryption_mismatch");
     }
     let erasure = |content: &Value| {
         let timestamp = &sealed(KEY, &[(1, "a")])["messages"][0]["timestamp"];
@@ -116,9 +116,9 @@ fn a_sealed_set_takes_only_what_says_that_it_is_sealed_with_its_key() {
         json!({"erasures": [erasure], "password": PASSWORD, "key_id": KEY})
     };
     let plain = erasure(&push(&[(1, "less")])["messages"][0]["content"]);
-    server.post("/v1/sync/erase", &token, &plain).refused("form_mismatch");
+    server.post("/v1/sync/erase", &token, &plain).refused("encryption_mismatch");
     let less = erasure(&sealed(KEY, &[(1, "less")])["messages"][0]["content"]);
-    server.post("/v1/sync/erase", &token, &less).refused("behind");
+    server.post("/v1/sync/erase", &token, &less).refused("stale_cursor");
     assert_eq!(pulled(&server, &token).1.len(), 1);
 }
 
@@ -134,17 +134,17 @@ fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader
     assert_eq!(before["in_plain"], false);
     server.post("/v1/sync/delta", &one, &push(&[(2, "b")])).json();
     let all = server.get("/v1/sync/delta", &one).json();
-    for behind in [encrypt(KEY, &before), json!({"key_id": KEY, "begin": true})] {
-        server.post("/v1/sync/encrypt", &one, &behind).refused("behind");
+    for behind in [encrypt(KEY, &before), json!({"key_id": KEY, "start": true})] {
+        server.post("/v1/sync/e2ee", &one, &behind).refused("stale_cursor");
     }
     let follow = json!({"key_id": KEY, "holds": all["fingerprint"]});
-    server.post("/v1/sync/encrypt", &one, &follow).refused("form_mismatch");
+    server.post("/v1/sync/e2ee", &one, &follow).refused("encryption_mismatch");
     let begin = encrypt(KEY, &all);
-    server.post("/v1/sync/encrypt", &one, &begin).done();
-    server.post("/v1/sync/encrypt", &one, &begin).done();
+    server.post("/v1/sync/e2ee", &one, &begin).done();
+    server.post("/v1/sync/e2ee", &one, &begin).done();
     let other = encrypt("ffffffffffffffff", &all);
-    server.post("/v1/sync/encrypt", &one, &other).refused("form_mismatch");
-    server.post("/v1/sync/encrypt", &two, &other).refused("form_mismatch");
+    server.post("/v1/sync/e2ee", &one, &other).refused("encryption_mismatch");
+    server.post("/v1/sync/e2ee", &two, &other).refused("encryption_mismatch");
     // The e2ee set is empty; who has not followed still reads the plain one, and adds nothing.
     assert_eq!(pulled(&server, &one), (form(KEY), vec![], 0));
     assert_eq!(pulled(&server, &two).1.len(), 2);
@@ -153,30 +153,30 @@ fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader
     assert_eq!(page(&two)["set_id"], all["set_id"]);
     assert_ne!(page(&one)["set_id"], all["set_id"]);
     for request in [push(&[(3, "c")]), sealed(KEY, &[(3, "c")])] {
-        server.post("/v1/sync/delta", &two, &request).refused("form_mismatch");
+        server.post("/v1/sync/delta", &two, &request).refused("encryption_mismatch");
     }
     server.post("/v1/sync/delta", &one, &sealed(KEY, &[(1, "A"), (2, "B")])).json();
     assert_eq!(pulled(&server, &two).0, form(KEY));
-    let names = server.get("/v1/clients", &one).json();
-    let behind = |place: usize| names["clients"][place]["behind"].as_u64().unwrap();
+    let names = server.get("/v1/devices", &one).json();
+    let behind = |place: usize| names["devices"][place]["pending_download_count"].as_u64().unwrap();
     assert_eq!((behind(0), behind(1), behind(2)), (0, 2, 2), "{names}");
 
     let behind = json!({"key_id": KEY, "holds": before["fingerprint"]});
-    server.post("/v1/sync/encrypt", &two, &behind).refused("behind");
-    server.post("/v1/sync/encrypt", &two, &follow).done();
+    server.post("/v1/sync/e2ee", &two, &behind).refused("stale_cursor");
+    server.post("/v1/sync/e2ee", &two, &follow).done();
     assert_eq!(pulled(&server, &two).1.len(), 2);
     // A device that is new now begins with the sealed ones.
     let four = token(&device(&server, "ada"));
     assert_eq!(pulled(&server, &four).1.len(), 2);
     // The third reads the plain ones, until it is revoked.
     assert_eq!(pulled(&server, &three).2, 2);
-    let names = server.get("/v1/clients", &three).json();
-    let own = names["clients"].as_array().unwrap().iter().find(|one| one["current"] == true);
-    let path = format!("/v1/clients/{}", own.unwrap()["client_id"].as_str().unwrap());
+    let names = server.get("/v1/devices", &three).json();
+    let own = names["devices"].as_array().unwrap().iter().find(|one| one["current"] == true);
+    let path = format!("/v1/devices/{}", own.unwrap()["device_id"].as_str().unwrap());
     server.delete(&path, &one).done();
     assert_eq!(pulled(&server, &one), pulled(&server, &two));
     assert_eq!(pulled(&server, &one).1.len(), 2);
-    assert_eq!(server.get("/v1/clients", &two).json()["clients"].as_array().unwrap().len(), 3);
+    assert_eq!(server.get("/v1/devices", &two).json()["devices"].as_array().unwrap().len(), 3);
     let data = server.stop();
     assert_eq!(plain_count(data.path()), 0, "nobody reads the plain messages any more");
 }
@@ -186,8 +186,8 @@ fn an_account_without_messages_is_encrypted_from_the_beginning() {
     let server = RunningServer::new();
     let (one, two) = (server.account("ada"), token(&device(&server, "ada")));
     let page = server.get("/v1/sync/delta", &one).json();
-    server.post("/v1/sync/encrypt", &one, &encrypt(KEY, &page)).done();
-    server.post("/v1/sync/delta", &two, &push(&[(1, "a")])).refused("form_mismatch");
+    server.post("/v1/sync/e2ee", &one, &encrypt(KEY, &page)).done();
+    server.post("/v1/sync/delta", &two, &push(&[(1, "a")])).refused("encryption_mismatch");
     server.post("/v1/sync/delta", &two, &sealed(KEY, &[(1, "a")])).json();
     assert_eq!(pulled(&server, &one).1.len(), 1);
     let sent = sealed(KEY, &[(1, "a")]);
@@ -203,10 +203,10 @@ fn a_device_that_has_left_the_plain_set_follows_without_it() {
     let two = token(&device(&server, "ada"));
     server.post("/v1/sync/delta", &one, &push(&[(1, "a")])).json();
     let left = json!({"key_id": KEY});
-    server.post("/v1/sync/encrypt", &two, &left).refused("form_mismatch");
+    server.post("/v1/sync/e2ee", &two, &left).refused("encryption_mismatch");
     let page = server.get("/v1/sync/delta", &one).json();
-    server.post("/v1/sync/encrypt", &one, &encrypt(KEY, &page)).done();
-    server.post("/v1/sync/encrypt", &two, &left).done();
+    server.post("/v1/sync/e2ee", &one, &encrypt(KEY, &page)).done();
+    server.post("/v1/sync/e2ee", &two, &left).done();
     assert_eq!(pulled(&server, &two), (form(KEY), vec![], 0));
 }
 
@@ -217,11 +217,11 @@ fn a_cursor_of_another_set_is_behind() {
     let one = server.account("ada");
     let page = server.get("/v1/sync/delta", &one).json();
     let mut request = push(&[(1, "a")]);
-    request["after"] = json!(0);
-    server.post("/v1/sync/delta", &one, &request).refused("behind");
+    request["expected_cursor"] = json!(0);
+    server.post("/v1/sync/delta", &one, &request).refused("stale_cursor");
     request["set_id"] = json!("0000000000000001");
-    server.post("/v1/sync/delta", &one, &request).refused("behind");
+    server.post("/v1/sync/delta", &one, &request).refused("stale_cursor");
     request["set_id"] = page["set_id"].clone();
     let stored = server.post("/v1/sync/delta", &one, &request).json();
-    assert_eq!((&stored["stored"], &stored["set_id"]), (&json!(1), &page["set_id"]));
+    assert_eq!((&stored["stored_count"], &stored["set_id"]), (&json!(1), &page["set_id"]));
 }

@@ -121,10 +121,10 @@ fn a_revoked_device_s_stream_ends_and_the_others_go_on() {
     let server = RunningServer::new();
     let ada = server.account("ada");
     let (phone, phone_token) = server.register_device("ada");
-    let copy = server.post("/v1/clients", &phone_token, &json!({})).device_credentials().1;
+    let copy = server.post("/v1/devices", &phone_token, &json!({})).device_credentials().1;
     let mut revoked = [&phone_token, &copy].map(|token| EventClient::start(&server, token, 0));
     let mut stays = EventClient::start(&server, &ada, 0);
-    assert_eq!(server.delete(&format!("/v1/clients/{phone}"), &ada).status, 204);
+    assert_eq!(server.delete(&format!("/v1/devices/{phone}"), &ada).status, 204);
     for listener in &mut revoked {
         // Before it would be looked up anyway, with the next sign of life.
         let soon = Some(Duration::from_secs(15));
@@ -173,7 +173,7 @@ fn listeners_are_counted_and_limited_by_account_and_in_all() {
     assert!(EventClient::ask(&server, &ada).head.starts_with("HTTP/1.1 503 "));
     EventClient::start(&server, &bob, 0);
     let metrics = String::from_utf8(server.get("/metrics", crate::ADMIN).body).unwrap();
-    assert!(metrics.lines().any(|line| line.starts_with("warren_listeners ")), "{metrics}");
+    assert!(metrics.lines().any(|line| line.starts_with("warren_subscribers ")), "{metrics}");
     drop(held);
     // The server hears of it from the system.
     while !EventClient::ask(&server, &ada).head.starts_with("HTTP/1.1 200 ") {

@@ -27,7 +27,7 @@ fn one_message_more_than_the_limit_is_too_many() {
     server.json("POST", "/v1/sync/delta", &token, &body).refused("too_large");
     let request = PushRequest { messages: messages[1..].to_vec(), ..PushRequest::default() };
     let answer = server.send("POST", "/v1/sync/delta", &headers, &request.encode_to_vec());
-    assert_eq!((answer.status, &answer.json()["stored"]), (200, &json!(40_000)));
+    assert_eq!((answer.status, &answer.json()["stored_count"]), (200, &json!(40_000)));
 }
 
 /// Two bytes each on the wire: decoded, they would take half a gigabyte.
@@ -62,7 +62,7 @@ fn calls_without_messages_take_small_bodies_only() {
     let server = RunningServer::new();
     let body = vec![b' '; 65_537];
     server.json("POST", "/v1/accounts", "", &body).refused("too_large");
-    server.json("POST", "/v1/clients", "", &body).refused("too_large");
+    server.json("POST", "/v1/devices", "", &body).refused("too_large");
     server.json("PUT", "/v1/accounts/password", "", &body).refused("too_large");
 }
 
@@ -87,7 +87,7 @@ fn an_account_has_only_so_many_devices() {
     let server = RunningServer::new();
     let token = server.account("ada");
     let refused = (0..accounts::DEVICES_COUNT_DEFAULT)
-        .map(|_| server.post("/v1/clients", &token, &json!({})))
+        .map(|_| server.post("/v1/devices", &token, &json!({})))
         .find(|answer| answer.status != 201);
     let refused = refused.expect("there is a limit");
     refused.refused("quota_exceeded");
@@ -115,11 +115,11 @@ fn an_account_holds_only_so_much_and_can_be_given_more() {
     let refused = server.post("/v1/sync/delta", &ada, &messages);
     refused.refused("quota_exceeded");
     assert!(refused.json()["error"]["message"].as_str().unwrap().contains("2 bytes"));
-    server.post("/v1/clients", &ada, &json!({})).refused("quota_exceeded");
+    server.post("/v1/devices", &ada, &json!({})).refused("quota_exceeded");
     accounts.change_limits(&login, |limits| limits.bytes_max = None).unwrap();
-    assert_eq!(server.post("/v1/sync/delta", &ada, &messages).json()["stored"], 3);
+    assert_eq!(server.post("/v1/sync/delta", &ada, &messages).json()["stored_count"], 3);
     // What is known takes no place, and full vaults are read.
-    assert_eq!(server.post("/v1/sync/delta", &ada, &messages).json()["known"], 3);
+    assert_eq!(server.post("/v1/sync/delta", &ada, &messages).json()["known_count"], 3);
     assert_eq!(server.get("/v1/sync/delta", &ada).json()["messages"], messages["messages"]);
     server.post("/v1/sync/delta", &bob, &push(&[(3, "c")])).refused("quota_exceeded");
 }
@@ -195,7 +195,7 @@ fn a_connection_past_the_limit_takes_the_place_of_one_that_waits_for_its_client(
     assert!(read_all(second).starts_with("HTTP/1.1 200 "));
     let metrics = String::from_utf8(server.get("/metrics", crate::ADMIN).body).unwrap();
     let mut counts = metrics.lines().filter_map(|line| {
-        line.strip_prefix("warren_connections_displaced_total ")?.parse::<u64>().ok()
+        line.strip_prefix("warren_displaced_connections_total ")?.parse::<u64>().ok()
     });
     assert!(counts.next().is_some_and(|count| count >= 1), "{metrics}");
 }
@@ -208,7 +208,7 @@ fn a_slow_body_that_comes_through_a_proxy_gives_way_to_others() {
     });
     let _slow = [(); 2].map(|()| {
         let mut stream = connect(&server);
-        let head = "POST /v1/clients HTTP/1.1\r\nhost: localhost\r\n\
+        let head = "POST /v1/devices HTTP/1.1\r\nhost: localhost\r\n\
                     x-forwarded-for: 198.51.100.7\r\ncontent-length: 9\r\n\r\n";
         stream.write_all(head.as_bytes()).unwrap();
         stream

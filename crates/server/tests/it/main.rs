@@ -165,7 +165,7 @@ impl RunningServer {
     /// Registers a device; returns its id and token.
     fn register_device(&self, login: &str) -> (String, String) {
         let client = json!({ "login": login, "password": PASSWORD, "name": "a device" });
-        let answer = self.post("/v1/clients", "", &client);
+        let answer = self.post("/v1/devices", "", &client);
         assert_eq!(answer.status, 201);
         answer.device_credentials()
     }
@@ -176,7 +176,7 @@ impl RunningServer {
             self.get("/v1/sync/delta?limit=1&cursor=9999999", token).json()["cursor"].clone();
         let millis = 1_000_000 + cursor.as_u64().unwrap();
         let answer = self.post("/v1/sync/delta", token, &push(&[(millis, "works")]));
-        assert_eq!((answer.status, &answer.json()["stored"]), (200, &json!(1)));
+        assert_eq!((answer.status, &answer.json()["stored_count"]), (200, &json!(1)));
     }
 }
 
@@ -221,7 +221,7 @@ impl TestResponse {
 
     fn device_credentials(&self) -> (String, String) {
         let body = self.json();
-        (body["client_id"].as_str().unwrap().to_owned(), body["token"].as_str().unwrap().to_owned())
+        (body["device_id"].as_str().unwrap().to_owned(), body["token"].as_str().unwrap().to_owned())
     }
 }
 

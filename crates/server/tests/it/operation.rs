@@ -30,14 +30,16 @@ fn it_counts_requests_and_messages() {
         r#"warren_requests_total{method="GET",route="none",status="404"} 1"#,
         "warren_messages_stored_total 2",
         "warren_messages_known_total 1",
-        "warren_databases_open 2",
-        "warren_transactions_failed_total 0",
+        "warren_open_databases 2",
+        "warren_failed_transactions_total 0",
     ] {
         assert!(metrics.lines().any(|found| found == line), "no {line} in\n{metrics}");
     }
-    for name in
-        ["warren_request_duration_seconds_bucket{", "warren_connections ", "warren_cache_bytes "]
-    {
+    for name in [
+        "warren_request_duration_seconds_bucket{",
+        "warren_connections ",
+        "warren_page_cache_bytes ",
+    ] {
         assert!(metrics.lines().any(|line| line.starts_with(name)), "no {name} in\n{metrics}");
     }
 }
@@ -72,12 +74,12 @@ fn it_shows_how_the_open_vaults_files_are() {
         let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name} in\n{metrics}")).parse().unwrap()
     };
-    let wal = value(&format!("warren_vault_wal_bytes{{vault=\"{id}\"}}"));
+    let wal = value(&format!("warren_vault_wal_bytes{{vault_id=\"{id}\"}}"));
     assert!(wal > 4_096.0);
     assert!((value("warren_vaults_wal_bytes") - wal).abs() < 0.5);
     assert!(value("warren_vaults_file_bytes") > 4_096.0);
     for name in ["fragmentation_ratio", "longest_read_seconds"] {
-        let of_vault = value(&format!("warren_vault_{name}{{vault=\"{id}\"}}"));
+        let of_vault = value(&format!("warren_vault_{name}{{vault_id=\"{id}\"}}"));
         assert!((0.0..1.0).contains(&of_vault));
         assert!((value(&format!("warren_vaults_{name}_max")) - of_vault).abs() < 1e-9);
     }
@@ -98,7 +100,7 @@ fn an_idle_vault_is_maintained() {
         let count = |name: &str| -> u64 {
             metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse().unwrap()
         };
-        let truncated = count("warren_maintenance_wals_truncated_total ");
+        let truncated = count("warren_maintenance_truncated_wals_total ");
         if truncated > 0 && count("warren_vaults_wal_bytes ") == 0 {
             assert!(count("warren_maintenance_runs_total ") >= truncated);
             break;
@@ -154,7 +156,10 @@ fn a_stopping_server_answers_the_push_that_it_has_taken() {
     stream.write_all(body.as_bytes()).unwrap();
     let mut answer = String::new();
     reader.read_to_string(&mut answer).unwrap();
-    assert!(answer.contains("HTTP/1.1 200 OK") && answer.contains(r#""stored":1"#), "{answer}");
+    assert!(
+        answer.contains("HTTP/1.1 200 OK") && answer.contains(r#""stored_count":1"#),
+        "{answer}"
+    );
     server.thread.join().unwrap();
     let server = RunningServer::on(server.data, |_| {});
     assert_eq!(server.get("/v1/sync/delta", &token).json()["cursor"], 1);

@@ -68,7 +68,7 @@ fn answers_and_refusals_can_be_read_with_their_retry_after() {
 fn any_origin_may_be_allowed() {
     let server = allowing(&["*", OURS]);
     for origin in [OURS, OTHER, "null"] {
-        let answer = preflight(&server, "/v1/clients", origin);
+        let answer = preflight(&server, "/v1/devices", origin);
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, "*"));
     }
 }

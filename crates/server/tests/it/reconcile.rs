@@ -57,7 +57,7 @@ fn heal(server: &RunningServer, token: &str, device: &mut ContentsByTimestamp) -
         cost.rounds += 1;
         cost.bytes += body.len() + answer.body.len();
         let found =
-            reconcile.handle_response(answer.protobuf::<ReconcileResponse>().findings).unwrap();
+            reconcile.handle_response(answer.protobuf::<ReconcileResponse>().diffs).unwrap();
         for message in found.missing {
             let message = Message::try_from(message).unwrap();
             assert!(device.insert(message.timestamp, message.content).is_none(), "known");
@@ -134,9 +134,9 @@ fn another_user_s_messages_are_not_compared() {
     push(&server, &ada, &set([(1, 0), (2, 0)]));
     let request = json!({ "claims": [{ "length": "ffffffffffffffff" }] });
     let answer = server.post("/v1/sync/reconcile", &bob, &request);
-    assert_eq!(answer.json()["findings"][0]["equal"], true);
+    assert_eq!(answer.json()["diffs"][0]["equal"], true);
     let answer = server.post("/v1/sync/reconcile", &ada, &request).json();
-    assert_eq!(answer["findings"][0]["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(answer["diffs"][0]["messages"].as_array().unwrap().len(), 2);
     assert_eq!(answer["cursor"], 2);
 }
 
@@ -156,6 +156,6 @@ fn claims_that_make_no_sense_are_refused() {
         protocol::ReconcileRequest { claims: vec![protocol::WireRangeClaim::default(); 100_001] };
     let answer = server.protobuf("/v1/sync/reconcile", &token, &many.encode_to_vec());
     assert_eq!(answer.status, 413);
-    assert_eq!(post(json!([])).json()["findings"], json!([]));
+    assert_eq!(post(json!([])).json()["diffs"], json!([]));
     server.check_works(&token);
 }

@@ -16,13 +16,13 @@ fn pushing_twice_stores_once() {
     let request = push(&[(2, "b"), (1, "a")]);
     let first = server.post("/v1/sync/delta", &token, &request).json();
     assert_eq!(
-        (&first["stored"], &first["known"], &first["cursor"]),
+        (&first["stored_count"], &first["known_count"], &first["cursor"]),
         (&json!(2), &json!(0), &json!(2))
     );
-    assert!(first["now_ms"].as_u64().unwrap() > 1_700_000_000_000);
+    assert!(first["server_time_ms"].as_u64().unwrap() > 1_700_000_000_000);
     let second = server.post("/v1/sync/delta", &token, &request).json();
     assert_eq!(
-        (&second["stored"], &second["known"], &second["cursor"]),
+        (&second["stored_count"], &second["known_count"], &second["cursor"]),
         (&json!(0), &json!(2), &json!(2))
     );
     assert_eq!(second["fingerprint"], first["fingerprint"]);
@@ -73,7 +73,7 @@ fn json_and_protobuf_say_the_same() {
     let answer: PushResponse = server.protobuf("/v1/sync/delta", &ada, &request).protobuf();
     let json_answer = server.post("/v1/sync/delta", &bob, &push(&contents));
     let json_answer: PushResponse = serde_json::from_slice(&json_answer.body).unwrap();
-    let of_any = |answer| PushResponse { now_ms: 0, set_id: 0, ..answer };
+    let of_any = |answer| PushResponse { server_time_ms: 0, set_id: 0, ..answer };
     assert_eq!(of_any(answer), of_any(json_answer));
 
     let as_json = server.get("/v1/sync/delta", &ada);
@@ -81,7 +81,10 @@ fn json_and_protobuf_say_the_same() {
     let as_protobuf: PullResponse =
         get(&server, "/v1/sync/delta", &ada, protocol::PROTOBUF).protobuf();
     assert_eq!(as_json.messages, messages);
-    assert_eq!(PullResponse { now_ms: 0, ..as_json }, PullResponse { now_ms: 0, ..as_protobuf });
+    assert_eq!(
+        PullResponse { server_time_ms: 0, ..as_json },
+        PullResponse { server_time_ms: 0, ..as_protobuf }
+    );
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn fill(server: &RunningServer, token: &str) -> Vec<PullResponse> {
     let messages = (1..=9).map(|millis| wire_message(millis, &"x".repeat(512 << 10))).collect();
     let request = PushRequest { messages, ..PushRequest::default() }.encode_to_vec();
     let answer: PushResponse = server.protobuf("/v1/sync/delta", token, &request).protobuf();
-    assert_eq!(answer.stored, 9);
+    assert_eq!(answer.stored_count, 9);
     let mut pages: Vec<PullResponse> = Vec::new();
     while pages.last().is_none_or(|page| page.more) {
         let cursor = pages.last().map_or(0, |page| page.cursor);

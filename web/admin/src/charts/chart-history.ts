@@ -64,16 +64,16 @@ function between(
   const oldest = samples[0] ?? from;
   return {
     at: to.at,
-    transactions: rate((overview) => overview.transactions.committed),
+    transactions: rate((overview) => overview.transactions.committed_count),
     syncs: rate((overview) => overview.syncs.count),
-    stored: rate((overview) => overview.messages.stored),
+    stored: rate((overview) => overview.messages.stored_count),
     p50: percentile(oldest.overview.syncs, to.overview.syncs, 0.5),
     p99: percentile(oldest.overview.syncs, to.overview.syncs, 0.99),
   };
 }
 
 /**
- * How long syncs took between two answers, in seconds: of a share of them no longer than this.
+ * How long syncs took between two answers, in milliseconds: of a share of them no longer than this.
  * Within a bucket they are taken as spread evenly. Null if there were none.
  */
 export function percentile(before: SyncTotals, after: SyncTotals, share: number): number | null {
@@ -85,13 +85,13 @@ export function percentile(before: SyncTotals, after: SyncTotals, share: number)
   const wanted = share * total;
   let passed = 0;
   for (const [place, count] of counts.entries()) {
-    const low = after.bounds_s[place - 1] ?? 0;
+    const low = after.bounds_ms[place - 1] ?? 0;
     // Past the last bound nothing is known but that.
-    const high = after.bounds_s[place] ?? low;
+    const high = after.bounds_ms[place] ?? low;
     if (count > 0 && passed + count >= wanted) {
       return low + ((high - low) * (wanted - passed)) / count;
     }
     passed += count;
   }
-  return after.bounds_s.at(-1) ?? null;
+  return after.bounds_ms.at(-1) ?? null;
 }

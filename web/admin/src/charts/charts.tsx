@@ -5,7 +5,7 @@
  */
 import type { JSX } from "preact";
 
-import { rate, seconds } from "../format";
+import { rate, shortDuration } from "../format";
 import { SPAN_MS } from "./chart-history";
 import type { ChartHistory, ChartPoint } from "./chart-history";
 
@@ -56,9 +56,9 @@ export function Charts({ history }: ChartsProps): JSX.Element {
         title="Time of a sync"
         lines={LATENCY}
         history={history}
-        format={seconds}
+        format={shortDuration}
         unit=""
-        least={0.001}
+        least={1}
       />
     </section>
   );

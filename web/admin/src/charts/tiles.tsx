@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 
 import type { ServerOverview } from "../admin-api";
-import { bytes, count, percent, seconds } from "../format";
+import { bytes, count, percent, shortDuration } from "../format";
 
 interface Tile {
   readonly name: string;
@@ -31,20 +31,21 @@ export function Tiles({ overview }: TilesProps): JSX.Element {
 }
 
 function tiles(overview: ServerOverview): readonly Tile[] {
-  const { files, open } = overview;
-  const read = open.longest_read_ms / 1000;
-  const devices = overview.clients === 1 ? "1 device" : `${count(overview.clients)} devices`;
+  const { files, open_vaults: open } = overview;
+  const read = open.longest_read_ms;
+  const devicesCount = overview.devices_count;
+  const devices = devicesCount === 1 ? "1 device" : `${count(devicesCount)} devices`;
   return [
-    { name: "Accounts", value: count(overview.accounts), note: devices },
+    { name: "Accounts", value: count(overview.accounts_count), note: devices },
     {
       name: "Vaults",
-      value: count(overview.vaults),
+      value: count(overview.vaults_count),
       note: files === null ? "rows in PostgreSQL" : `${count(open.count)} open`,
     },
     {
       name: "Size on disk",
-      value: files === null ? "–" : bytes(files.bytes + files.wal_bytes),
-      note: files === null ? "kept by PostgreSQL" : `${bytes(files.bytes)} without WALs`,
+      value: files === null ? "–" : bytes(files.file_bytes + files.wal_bytes),
+      note: files === null ? "kept by PostgreSQL" : `${bytes(files.file_bytes)} without WALs`,
     },
     {
       name: "WAL",
@@ -53,23 +54,23 @@ function tiles(overview: ServerOverview): readonly Tile[] {
     },
     {
       name: "Fragmentation",
-      value: open.count === 0 ? "–" : percent(open.fragmentation_max),
+      value: open.count === 0 ? "–" : percent(open.fragmentation_ratio_max),
       note: open.count === 0 ? "no vault open" : `worst; ${bytes(open.free_bytes)} free`,
     },
     {
       name: "Connections",
-      value: count(overview.connections),
+      value: count(overview.connections_count),
       note: `of ${count(overview.connections_max)}`,
     },
     {
       name: "Listeners",
-      value: count(overview.listeners),
-      note: `of ${count(overview.listeners_max)}`,
+      value: count(overview.subscribers_count),
+      note: `of ${count(overview.subscribers_max)}`,
     },
     {
       name: "Memory for pages",
       value: bytes(open.cache_bytes),
-      note: read > 0 ? `longest read ${seconds(read)}` : "no read under way",
+      note: read > 0 ? `longest read ${shortDuration(read)}` : "no read under way",
     },
   ];
 }

@@ -51,9 +51,9 @@ export interface SyncReport {
  * them send them again. */
 export interface ServerLoss {
   /** When the server found out, in milliseconds since 1970. */
-  readonly atMs: number;
+  readonly repairedMs: number;
   /** How many are still missing; absent if the server does not know. */
-  readonly count?: number;
+  readonly missingCount?: number;
   /** Names of other devices that have not synced since, and may have them: twenty at most. */
   readonly devicesAway: readonly string[];
 }

@@ -35,18 +35,19 @@ interface RemoteStatusJson {
   readonly loss: LossJson | null;
 }
 
-/** `Loss` of Format 3. */
+/** `ServerLoss` of Format 3. */
 interface LossJson {
-  readonly at_ms: number;
-  readonly count: number | null;
+  readonly repaired_ms: number;
+  readonly missing_count: number | null;
   readonly devices_away: readonly string[];
 }
 
 /** For a spread: nothing where nothing was lost. */
 export function toServerLoss(loss: LossJson | null): { readonly serverLoss?: ServerLoss } {
   if (loss === null) return {};
-  const { at_ms: atMs, count, devices_away: devicesAway } = loss;
-  return { serverLoss: { atMs, ...(count === null ? {} : { count }), devicesAway } };
+  const { repaired_ms: repairedMs, missing_count: count, devices_away: devicesAway } = loss;
+  const missing = count === null ? {} : { missingCount: count };
+  return { serverLoss: { repairedMs, ...missing, devicesAway } };
 }
 
 export function toStatus(json: string): ReplicaStatusJson {
@@ -89,24 +90,24 @@ export function toReport(json: string): SyncReport {
 
 /** As in Format 3. */
 export interface DeviceJson {
-  readonly client_id: string;
+  readonly device_id: string;
   readonly name: string;
   readonly current: boolean;
-  readonly seen_ms: number;
+  readonly last_seen_ms: number;
   readonly created_ms: number;
-  readonly unsent: number;
-  readonly behind: number;
+  readonly unsent_count: number;
+  readonly pending_download_count: number;
 }
 
 export function toDevice(json: DeviceJson): DeviceInfo {
   return {
-    id: json.client_id,
+    id: json.device_id,
     name: json.name,
     isCurrent: json.current,
-    seenMs: json.seen_ms,
+    seenMs: json.last_seen_ms,
     createdMs: json.created_ms,
-    unsent: json.unsent,
-    behind: json.behind,
+    unsent: json.unsent_count,
+    behind: json.pending_download_count,
   };
 }
 
@@ -116,7 +117,7 @@ interface SyncStatusJson {
   readonly to_send: number;
   readonly to_fetch: number;
   readonly equal: boolean;
-  readonly clients: readonly DeviceJson[];
+  readonly devices: readonly DeviceJson[];
 }
 
 export function toSyncStatus(json: string): SyncStatus {
@@ -127,7 +128,7 @@ export function toSyncStatus(json: string): SyncStatus {
     toSend: receipt.to_send,
     toFetch: receipt.to_fetch,
     equal: receipt.equal,
-    devices: receipt.clients.map(toDevice),
+    devices: receipt.devices.map(toDevice),
   };
 }
 

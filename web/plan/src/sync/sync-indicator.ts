@@ -56,7 +56,7 @@ export function syncIndicator(
 const DEVICES_NAMED_MAX = 3;
 
 function lossStanding(
-  { atMs, count: lost, devicesAway }: ServerLoss,
+  { repairedMs, missingCount: lost, devicesAway }: ServerLoss,
   nowMs: number,
 ): SyncIndicator {
   const what = lost === undefined ? "an unknown number of changes" : changes(lost);
@@ -74,7 +74,7 @@ function lossStanding(
   return {
     tone: "warn",
     label: "Changes missing",
-    detail: `A damaged disk has cost the server ${what} (${describeAgo(atMs, nowMs)}). ${who}`,
+    detail: `A damaged disk has cost the server ${what} (${describeAgo(repairedMs, nowMs)}). ${who}`,
   };
 }
 

@@ -96,14 +96,15 @@ fn describe_vault(
     let unlocked = data_dir.accounts.unlock(login, &Password::parse(password)?)?;
     let vault = data_dir.vaults.open(&unlocked)?;
     let state = data_dir.wait(vault.summary())?;
-    let clients = device::list_from_data_dir(data_dir, &unlocked)?;
+    let list = device::list_from_data_dir(data_dir, &unlocked)?;
     let (messages, bytes) = (HumanCount(state.fingerprint.count), HumanCount(state.bytes));
     output.line(format_args!("{messages} messages, {bytes} bytes, cursor {}", state.cursor));
     let now_ms = now_ms();
-    for client in &clients.clients {
-        let seen = ago(client.seen_ms, now_ms);
-        let (id, name) = (&client.client_id, &client.name);
-        let (unsent, behind) = (HumanCount(client.unsent), HumanCount(client.behind));
+    for device in &list.devices {
+        let seen = ago(device.last_seen_ms, now_ms);
+        let (id, name) = (&device.device_id, &device.name);
+        let (unsent, behind) =
+            (HumanCount(device.unsent_count), HumanCount(device.pending_download_count));
         output
             .line(format_args!("{id}  {name:24} seen {seen}, {unsent} unsent, {behind} to fetch"));
     }
@@ -111,6 +112,6 @@ fn describe_vault(
         "messages": state.fingerprint.count,
         "bytes": state.bytes,
         "cursor": state.cursor,
-        "clients": clients.clients,
+        "devices": list.devices,
     }))
 }

@@ -20,7 +20,7 @@ pub(crate) fn fetch_device_list(replica: &Replica) -> replica::Result<Option<Dev
         return Ok(None);
     };
     let http = HttpTransport::with_timeout(&server, replica.trusted_roots()?, TIMEOUT);
-    let list: DeviceList = http.get("/v1/clients", &token)?;
+    let list: DeviceList = http.get("/v1/devices", &token)?;
     replica.store_device_names(&list)?;
     Ok(Some(list))
 }
@@ -28,26 +28,26 @@ pub(crate) fn fetch_device_list(replica: &Replica) -> replica::Result<Option<Dev
 /// One sentence: `server holds 169,000 of 169,000 changes, sets equal; phone 2 minutes ago, 0
 /// unsent, in step; …`.
 pub(crate) fn describe(status: &ReplicaStatus, list: &DeviceList) -> String {
-    let mut others: Vec<_> = list.clients.iter().filter(|client| !client.current).collect();
-    others.sort_by_key(|client| std::cmp::Reverse(client.seen_ms));
+    let mut others: Vec<_> = list.devices.iter().filter(|device| !device.current).collect();
+    others.sort_by_key(|device| std::cmp::Reverse(device.last_seen_ms));
     let more = others.len().saturating_sub(DEVICES_COUNT_MAX);
     others.truncate(DEVICES_COUNT_MAX);
     let mut parts =
         vec![describe_sides(&SyncStatus::new(status, list), status.uncaptured.is_empty())];
-    parts.extend(others.into_iter().map(|client| device(client, list.now_ms)));
+    parts.extend(others.into_iter().map(|device| describe_device(device, list.server_time_ms)));
     if more > 0 {
         parts.push(format!("and {more} more devices"));
     }
     parts.join("; ")
 }
 
-fn device(client: &DeviceInfo, now_ms: u64) -> String {
-    let name = if client.name.is_empty() { &client.client_id } else { &client.name };
-    if client.seen_ms == 0 {
+fn describe_device(device: &DeviceInfo, now_ms: u64) -> String {
+    let name = if device.name.is_empty() { &device.device_id } else { &device.name };
+    if device.last_seen_ms == 0 {
         return format!("{name} never synced");
     }
-    let (seen, unsent_count) = (ago(client.seen_ms, now_ms), HumanCount(client.unsent));
-    let fetch = match client.behind {
+    let (seen, unsent_count) = (ago(device.last_seen_ms, now_ms), HumanCount(device.unsent_count));
+    let fetch = match device.pending_download_count {
         0 => "in step".to_owned(),
         behind => format!("{} to fetch", HumanCount(behind)),
     };
@@ -117,32 +117,32 @@ mod tests {
         }
     }
 
-    fn client(name: &str, seen_ms: u64, unsent_count: u64, behind: u64) -> DeviceInfo {
+    fn device(name: &str, seen_ms: u64, unsent_count: u64, behind: u64) -> DeviceInfo {
         DeviceInfo {
             name: name.into(),
-            seen_ms,
-            unsent: unsent_count,
-            behind,
+            last_seen_ms: seen_ms,
+            unsent_count,
+            pending_download_count: behind,
             ..DeviceInfo::default()
         }
     }
 
-    fn list(count: u64, clients: Vec<DeviceInfo>) -> DeviceList {
+    fn list(count: u64, devices: Vec<DeviceInfo>) -> DeviceList {
         let fingerprint = Some(Fingerprint { count, digest: 7 }.into());
-        DeviceList { clients, cursor: count, fingerprint, now_ms: NOW_MS }
+        DeviceList { devices, cursor: count, fingerprint, server_time_ms: NOW_MS }
     }
 
     #[test]
     fn the_receipt_says_who_has_what() {
-        let mut clients = vec![
-            client("laptop", NOW_MS - 3 * 86_400_000, 14, 120),
-            client("phone", NOW_MS - 150_000, 0, 0),
-            client("tablet", 0, 0, 169_000),
-            client("this one", NOW_MS, 0, 0),
+        let mut devices = vec![
+            device("laptop", NOW_MS - 3 * 86_400_000, 14, 120),
+            device("phone", NOW_MS - 150_000, 0, 0),
+            device("tablet", 0, 0, 169_000),
+            device("this one", NOW_MS, 0, 0),
         ];
-        clients[3].current = true;
+        devices[3].current = true;
         assert_eq!(
-            describe(&status(169_000, 0, 0, 169_000), &list(169_000, clients)),
+            describe(&status(169_000, 0, 0, 169_000), &list(169_000, devices)),
             "server holds 169,000 of 169,000 changes, sets equal; \
              phone 3 minutes ago, 0 unsent, in step; \
              laptop 3 days ago, 14 unsent, 120 to fetch; tablet never synced"
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_long_list_is_cut() {
-        let clients = (1..=13).map(|seen| client("x", NOW_MS - seen, 0, 0)).collect();
-        let text = describe(&status(1, 0, 0, 1), &list(1, clients));
+        let devices = (1..=13).map(|seen| device("x", NOW_MS - seen, 0, 0)).collect();
+        let text = describe(&status(1, 0, 0, 1), &list(1, devices));
         assert_eq!(text.matches("; x ").count(), 10);
         assert!(text.ends_with("; and 3 more devices"), "{text}");
     }

@@ -74,7 +74,7 @@ pub(super) fn repair(arguments: &VaultRepairArgs, output: Printer) -> anyhow::Re
         };
         let token = replica.token()?.ok_or(Error::ServerNotConfigured)?;
         match send(&server, &token, requests, password) {
-            Err(Error::RejectedByServer { code: ErrorCode::Behind, .. }) => continue,
+            Err(Error::RejectedByServer { code: ErrorCode::StaleCursor, .. }) => continue,
             sent => sent?,
         }
         let report = sync_once(&mut replica, &server, false, output)?;

@@ -89,15 +89,15 @@ const AWAY_COUNT_MAX: usize = 5;
 
 /// What the server has lost, and who may have it.
 pub(crate) fn describe_loss(loss: &ServerLoss) -> [String; 2] {
-    let at = format_time(loss.at_ms);
-    let lost = match loss.count {
+    let at = format_time(loss.repaired_ms);
+    let lost = match loss.missing_count {
         Some(1) => "1 change".to_owned(),
         Some(count) => format!("{count} changes"),
         None => "an unknown number of changes".to_owned(),
     };
     let what = format!("the server lost {lost} to a damaged disk at {at}");
     if loss.devices_away.is_empty() {
-        let who = match loss.count {
+        let who = match loss.missing_count {
             Some(_) => "all devices that it knows have synced since, and none of them had these",
             None => "sync each device that may have changes which others lack",
         };
@@ -216,7 +216,8 @@ mod tests {
     #[test]
     fn a_loss_of_the_server_names_the_devices_that_may_have_it() {
         let devices_away = (1..8).map(|number| format!("phone {number}")).collect();
-        let loss = ServerLoss { at_ms: 1_795_242_600_000, count: Some(44), devices_away };
+        let loss =
+            ServerLoss { repaired_ms: 1_795_242_600_000, missing_count: Some(44), devices_away };
         assert_eq!(
             describe_loss(&loss),
             [
@@ -226,7 +227,7 @@ mod tests {
             ]
         );
         let [lost, who] =
-            describe_loss(&ServerLoss { count: None, devices_away: Vec::new(), ..loss });
+            describe_loss(&ServerLoss { missing_count: None, devices_away: Vec::new(), ..loss });
         assert!(lost.contains("an unknown number of changes"), "{lost}");
         assert!(who.starts_with("sync each device"), "{who}");
     }

@@ -20,7 +20,7 @@ const FORGED: &str = " host warren[1]: x  WARN server::admission::logins: login 
 /// A login from an address, as a proxy tells it. What it is answered: a status.
 fn log_in(server: &ServeProcess, from: &str, login: &str, password: &str) -> u16 {
     let body = json!({"login": login, "password": password, "name": FORGED}).to_string();
-    let request = ureq::post(format!("{}/v1/clients?{}", server.address, FORGED.replace(' ', "+")));
+    let request = ureq::post(format!("{}/v1/devices?{}", server.address, FORGED.replace(' ', "+")));
     let request = request.header("content-type", "application/json").header("user-agent", FORGED);
     let request = request.header("x-forwarded-for", from);
     let request = request.config().http_status_as_error(false).build();

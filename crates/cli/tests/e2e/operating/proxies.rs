@@ -101,14 +101,14 @@ fn check_host(certificates: &TestCertificates, proxy: &ReverseProxy) {
     let answer = asked_as("warren.example");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     let answer = asked_as("other.example");
-    assert!(answer.contains("\"unknown_host\""), "{answer}");
+    assert!(answer.contains("\"host_not_allowed\""), "{answer}");
 }
 
 /// The server is told who asks, whatever they say themselves.
 fn check_client_address(certificates: &TestCertificates, proxy: &ReverseProxy) {
     let login = json!({"login": "ada", "password": "not hers", "name": "a device"}).to_string();
     let answer =
-        proxy.ask(certificates, &request("POST /v1/clients", "warren.example", "", &login));
+        proxy.ask(certificates, &request("POST /v1/devices", "warren.example", "", &login));
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
     let log = log_of_server(certificates.place);
     let refused: Vec<&str> = log.lines().filter(|line| line.contains("login refused")).collect();

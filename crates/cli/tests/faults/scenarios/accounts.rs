@@ -49,7 +49,7 @@ impl FaultScenario for AccountsScenario {
             left.tokens.insert("one", one);
         }
         if let (Some(one), Some(two)) = (left.tokens.get("one"), left.tokens.get("two")) {
-            let path = format!("/v1/clients/{}", two.id);
+            let path = format!("/v1/devices/{}", two.id);
             let revoked = ledger.call(server, ("DELETE", &path), &one.token, &Value::Null);
             left.is_revoked = revoked.is_some_and(|answer| answer.status == 204);
             left.may_be_revoked = true;

@@ -98,7 +98,7 @@ impl UploadScenario {
         let server = FaultedServer::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
         let mut ledger = SendRecord::default();
         let body = json!({"login": ACTUAL_LOGIN, "password": PASSWORD, "name": "device"});
-        let answer = ledger.call(&server, ("POST", "/v1/clients"), "", &body).unwrap().value();
+        let answer = ledger.call(&server, ("POST", "/v1/devices"), "", &body).unwrap().value();
         assert!(server.stop().unwrap().success());
         answer["token"].as_str().unwrap().to_owned()
     }

@@ -46,15 +46,14 @@ pub(super) struct AccountListQuery {
 }
 
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = Sort)]
+#[serde(rename_all = "snake_case")]
 enum AccountSortKey {
     #[default]
     Login,
     Created,
-    Clients,
+    Devices,
     /// By the size of the vaults' files. In PostgreSQL all are equal.
-    Bytes,
+    FileBytes,
 }
 
 /// A part of the list of accounts.
@@ -62,7 +61,7 @@ enum AccountSortKey {
 pub(super) struct AccountList {
     accounts: Vec<AccountListEntry>,
     /// How many the search finds.
-    total: u64,
+    total_count: u64,
     /// Where the next part begins.
     cursor: u64,
     /// Whether accounts follow.
@@ -71,37 +70,35 @@ pub(super) struct AccountList {
 
 /// An account, as its operator sees it.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Account)]
 struct AccountListEntry {
     login: String,
     /// Milliseconds since 1970.
     created_ms: u64,
     /// Its devices.
-    clients: u64,
+    devices_count: u64,
     /// Its vaults: its own, and those of its budgets.
-    vaults: u64,
-    vaults_open: u64,
+    vaults_count: u64,
+    open_vaults_count: u64,
     /// The vaults' files, without their WALs. Null where vaults have no files of their own.
-    bytes: Option<u64>,
+    file_bytes: Option<u64>,
     wal_bytes: Option<u64>,
     /// The share of pages that hold nothing, 0 to 1, of the vaults that are open; null if none is.
-    fragmentation: Option<f64>,
+    fragmentation_ratio: Option<f64>,
     /// When one of its devices last synced, milliseconds since 1970. Null if its own vault is not
     /// open, or none ever did.
-    seen_ms: Option<u64>,
+    last_seen_ms: Option<u64>,
     /// When one of its files was last changed, milliseconds since 1970.
-    changed_ms: Option<u64>,
+    last_changed_ms: Option<u64>,
     /// The account's own limits; null is the server's default.
     limits: AccountLimitsView,
 }
 
 #[derive(Serialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "what is called so everywhere else")]
-#[schema(as = AccountLimits)]
 struct AccountLimitsView {
     messages_max: Option<u64>,
     bytes_max: Option<u64>,
-    clients_max: Option<u32>,
+    devices_max: Option<u32>,
 }
 
 error_responses!(ListAccountsErrors: OPERATOR, [TooLarge]);
@@ -132,9 +129,9 @@ pub(super) async fn list(
     for (account, vault) in list.accounts.iter_mut().zip(vaults) {
         let Some(vault) = app.vaults.get_open(&vault) else { continue };
         // One that is closed or damaged meanwhile is not worth losing the list for.
-        let clients = vault.devices().await.unwrap_or_default();
-        account.seen_ms =
-            clients.iter().map(|client| client.last_seen_ms).max().filter(|&ms| ms > 0);
+        let devices = vault.devices().await.unwrap_or_default();
+        account.last_seen_ms =
+            devices.iter().map(|device| device.last_seen_ms).max().filter(|&ms| ms > 0);
     }
     Ok(Json(list))
 }
@@ -161,15 +158,15 @@ fn account_page(
     let found = match sort {
         AccountSortKey::Login => app.accounts.list_page(&selection, AccountSortBy::Login),
         AccountSortKey::Created => app.accounts.list_page(&selection, AccountSortBy::Created),
-        AccountSortKey::Clients => app.accounts.list_page(&selection, AccountSortBy::Devices),
-        AccountSortKey::Bytes => app.accounts.list_page_by_size(&selection, bytes),
+        AccountSortKey::Devices => app.accounts.list_page(&selection, AccountSortBy::Devices),
+        AccountSortKey::FileBytes => app.accounts.list_page_by_size(&selection, bytes),
     }?;
-    let total = app.accounts.count_matching(&selection.search)?;
+    let total_count = app.accounts.count_matching(&selection.search)?;
     let cursor = cursor.saturating_add(found.len() as u64);
     let vaults = found.iter().map(|account| account.vault.clone()).collect();
     let accounts = found.into_iter().map(|found| account(app, sizes.as_ref(), &open, found));
     let accounts = accounts.collect::<Result<_, ApiError>>()?;
-    Ok((AccountList { accounts, total, cursor, more: cursor < total }, vaults))
+    Ok((AccountList { accounts, total_count, cursor, more: cursor < total_count }, vaults))
 }
 
 fn account(
@@ -193,19 +190,19 @@ fn account(
     Ok(AccountListEntry {
         login: found.login.as_str().to_owned(),
         created_ms: found.created_ms,
-        clients: found.devices_count,
-        vaults: vaults.len() as u64,
-        vaults_open: open.len() as u64,
-        bytes: sizes.map(|sizes| sizes.file_bytes),
+        devices_count: found.devices_count,
+        vaults_count: vaults.len() as u64,
+        open_vaults_count: open.len() as u64,
+        file_bytes: sizes.map(|sizes| sizes.file_bytes),
         wal_bytes: sizes.map(|sizes| sizes.wal_bytes),
-        fragmentation: (!open.is_empty())
+        fragmentation_ratio: (!open.is_empty())
             .then(|| share(sum(|health| health.free_pages), sum(|health| health.pages))),
-        seen_ms: None,
-        changed_ms: sizes.map(|sizes| sizes.changed_ms).filter(|&ms| ms > 0),
+        last_seen_ms: None,
+        last_changed_ms: sizes.map(|sizes| sizes.changed_ms).filter(|&ms| ms > 0),
         limits: AccountLimitsView {
             messages_max: limits.messages_max,
             bytes_max: limits.bytes_max,
-            clients_max: limits.devices_max,
+            devices_max: limits.devices_max,
         },
     })
 }

@@ -38,22 +38,22 @@ pub(super) struct MaintenanceRequest {
 #[derive(Default, Serialize, ToSchema)]
 pub(super) struct MaintenanceReport {
     /// Files that were looked after, whatever they needed.
-    files: u64,
+    files_count: u64,
     /// Vaults that are not open, which their users' keys alone open. None in PostgreSQL.
-    not_open: u64,
+    closed_count: u64,
     /// Files for which there was no time; call again.
-    left: u64,
+    remaining_count: u64,
     /// Files of which the log says why not.
-    failed: u64,
-    optimised: u64,
-    wals_truncated: u64,
-    pages_returned: u64,
-    compacted: u64,
+    failed_count: u64,
+    optimized_count: u64,
+    truncated_wals_count: u64,
+    returned_pages_count: u64,
+    compacted_count: u64,
     /// Pages read to see whether they are damaged.
-    pages_scrubbed: u64,
+    scrubbed_pages_count: u64,
     /// Of the files that were looked after, with their WALs.
-    bytes_before: u64,
-    bytes_after: u64,
+    before_bytes: u64,
+    after_bytes: u64,
     duration_ms: u64,
 }
 
@@ -82,12 +82,13 @@ pub(super) async fn maintain(
             Some(login) => account_databases(&app, &login)?,
             None => all_databases(&app)?,
         };
-        let mut report = MaintenanceReport { not_open, ..MaintenanceReport::default() };
+        let mut report =
+            MaintenanceReport { closed_count: not_open, ..MaintenanceReport::default() };
         for database in databases {
             if started.elapsed() < TIME_MAX {
                 report.add(&database);
             } else {
-                report.left += 1;
+                report.remaining_count += 1;
             }
         }
         report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -137,24 +138,24 @@ impl MaintenanceReport {
         match database.maintain() {
             Ok(done) => {
                 let MaintenanceRun {
-                    is_optimised,
+                    is_optimized,
                     pages_returned,
                     is_compacted,
                     is_truncated,
                     pages_scrubbed,
                 } = done;
-                self.files += 1;
-                self.optimised += u64::from(is_optimised);
-                self.wals_truncated += u64::from(is_truncated);
-                self.pages_returned += pages_returned;
-                self.compacted += u64::from(is_compacted);
-                self.pages_scrubbed += pages_scrubbed;
-                self.bytes_before += bytes_before;
-                self.bytes_after += bytes(database);
+                self.files_count += 1;
+                self.optimized_count += u64::from(is_optimized);
+                self.truncated_wals_count += u64::from(is_truncated);
+                self.returned_pages_count += pages_returned;
+                self.compacted_count += u64::from(is_compacted);
+                self.scrubbed_pages_count += pages_scrubbed;
+                self.before_bytes += bytes_before;
+                self.after_bytes += bytes(database);
             }
             Err(error) => {
                 tracing::warn!(path = %database.path().display(), %error, "maintenance");
-                self.failed += 1;
+                self.failed_count += 1;
             }
         }
     }

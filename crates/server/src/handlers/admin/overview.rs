@@ -18,33 +18,32 @@ use crate::http::extract::OperatorAuth;
 use crate::http::openapi::{OPERATOR, error_responses};
 use crate::metrics::readiness::Readiness;
 use crate::metrics::vault_sizes::VaultSizes;
-use crate::metrics::{DURATION_BOUNDS_S, TotalsSnapshot};
+use crate::metrics::{DURATION_BOUNDS_MS, TotalsSnapshot};
 
 /// How the server is. What counts up does so since it was started: two answers make a rate.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Overview)]
 pub(super) struct ServerOverview {
     version: &'static str,
     storage: StorageKind,
     /// The server's clock, milliseconds since 1970.
-    now_ms: u64,
+    server_time_ms: u64,
     uptime_ms: u64,
-    accounts: u64,
+    accounts_count: u64,
     /// Devices of all accounts.
-    clients: u64,
-    vaults: u64,
+    devices_count: u64,
+    vaults_count: u64,
     /// Null where vaults have no files of their own.
     files: Option<FileTotals>,
-    open: OpenVaultTotals,
+    open_vaults: OpenVaultTotals,
     readiness: Readiness,
-    connections: u64,
+    connections_count: u64,
     connections_max: u64,
     /// Devices that listen.
-    listeners: u64,
-    listeners_max: u64,
-    requests: u64,
+    subscribers_count: u64,
+    subscribers_max: u64,
+    requests_count: u64,
     /// Requests that were answered with a status of 500 or more.
-    requests_failed: u64,
+    failed_requests_count: u64,
     syncs: SyncTotals,
     messages: MessageTotals,
     transactions: TransactionTotals,
@@ -54,7 +53,6 @@ pub(super) struct ServerOverview {
 /// Where vaults are kept.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = Storage)]
 enum StorageKind {
     Sqlite,
     Postgres,
@@ -62,29 +60,27 @@ enum StorageKind {
 
 /// The vaults' files, open or not.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Files)]
 struct FileTotals {
     count: u64,
     /// Without their WALs.
-    bytes: u64,
+    file_bytes: u64,
     wal_bytes: u64,
     /// When those that are not open were looked at, milliseconds since 1970: where there are very
     /// many, a while ago.
-    looked_ms: u64,
+    scanned_ms: u64,
 }
 
 /// The vaults' files that are open, and their memory.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Open)]
 struct OpenVaultTotals {
     count: u64,
     /// Of their pages, also of those that are in a WAL as yet.
-    bytes: u64,
+    file_bytes: u64,
     /// Pages that hold nothing.
     free_bytes: u64,
     wal_bytes: u64,
     /// The largest share of free pages, 0 to 1.
-    fragmentation_max: f64,
+    fragmentation_ratio_max: f64,
     wal_bytes_max: u64,
     /// Age of the oldest read that is running.
     longest_read_ms: u64,
@@ -94,56 +90,55 @@ struct OpenVaultTotals {
 
 /// Requests that brought or fetched messages.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Syncs)]
 struct SyncTotals {
     count: u64,
-    /// Bounds of durations, in seconds.
-    bounds_s: [f64; DURATION_BOUNDS_S.len()],
+    /// Bounds of durations, in milliseconds.
+    bounds_ms: [f64; DURATION_BOUNDS_MS.len()],
     /// How many took no longer than each bound, but longer than the one before; the last, longer
     /// than all.
-    counts: [u64; DURATION_BOUNDS_S.len() + 1],
+    counts: [u64; DURATION_BOUNDS_MS.len() + 1],
 }
 
 #[derive(Serialize, ToSchema)]
-#[schema(as = Messages)]
+#[expect(clippy::struct_field_names, reason = "these are JSON keys, and counts end so")]
 struct MessageTotals {
     /// Came, and were new.
-    stored: u64,
+    stored_count: u64,
     /// Came, and were there already.
-    known: u64,
+    known_count: u64,
     /// Left.
-    sent: u64,
+    sent_count: u64,
 }
 
 /// Of all files, also the accounts'.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Transactions)]
+#[expect(clippy::struct_field_names, reason = "these are JSON keys, and counts end so")]
 struct TransactionTotals {
-    committed: u64,
-    failed: u64,
+    committed_count: u64,
+    failed_count: u64,
     /// Not taken, because a queue was full.
-    refused: u64,
+    rejected_count: u64,
     /// Commits: several transactions share one.
-    batches: u64,
+    batches_count: u64,
     /// Times that a WAL was flushed to the disk.
-    flushes: u64,
+    flushes_count: u64,
 }
 
 /// What maintenance has done.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Maintenance)]
+#[expect(clippy::struct_field_names, reason = "these are JSON keys, and counts end so")]
 struct MaintenanceTotals {
-    runs: u64,
-    optimised: u64,
-    wals_truncated: u64,
-    pages_returned: u64,
-    compacted: u64,
+    runs_count: u64,
+    optimized_count: u64,
+    truncated_wals_count: u64,
+    returned_pages_count: u64,
+    compacted_count: u64,
     /// Pages read to see whether they are damaged.
-    pages_scrubbed: u64,
+    scrubbed_pages_count: u64,
     /// Times that a file was found damaged.
-    damaged: u64,
+    damaged_count: u64,
     /// Damaged vaults that were put aside and made anew.
-    repaired: u64,
+    repaired_count: u64,
 }
 
 error_responses!(OverviewErrors: OPERATOR, []);
@@ -166,29 +161,37 @@ fn overview_of(app: &AppState) -> Result<ServerOverview, ApiError> {
     let vaults = app.open_vaults();
     let sizes = app.vault_sizes.sizes(&app.vaults, vaults.keys())?;
     let seen = app.metrics.totals.snapshot();
-    let TotalsSnapshot { requests, requests_failed, connections, syncs, .. } = seen;
+    let TotalsSnapshot { requests, failed_requests, connections, syncs, .. } = seen;
     Ok(ServerOverview {
         version: env!("CARGO_PKG_VERSION"),
         storage: match app.vaults {
             Vaults::Files(_) => StorageKind::Sqlite,
             Vaults::Postgres(_) => StorageKind::Postgres,
         },
-        now_ms: clock::now_ms(),
+        server_time_ms: clock::now_ms(),
         uptime_ms: u64::try_from(seen.uptime.as_millis()).unwrap_or(u64::MAX),
-        accounts: count.accounts,
-        clients: count.devices,
-        vaults: count.vaults,
+        accounts_count: count.accounts,
+        devices_count: count.devices,
+        vaults_count: count.vaults,
         files: sizes.as_ref().map(FileTotals::from_sizes),
-        open: OpenVaultTotals::from_health(app, &vaults),
+        open_vaults: OpenVaultTotals::from_health(app, &vaults),
         readiness: Readiness::from_app(app),
-        connections,
+        connections_count: connections,
         connections_max: app.config.connections_max as u64,
-        listeners: app.subscribers.count() as u64,
-        listeners_max: app.config.subscribers_max() as u64,
-        requests,
-        requests_failed,
-        syncs: SyncTotals { count: syncs.iter().sum(), bounds_s: DURATION_BOUNDS_S, counts: syncs },
-        messages: MessageTotals { stored: seen.stored, known: seen.known, sent: seen.sent },
+        subscribers_count: app.subscribers.count() as u64,
+        subscribers_max: app.config.subscribers_max() as u64,
+        requests_count: requests,
+        failed_requests_count: failed_requests,
+        syncs: SyncTotals {
+            count: syncs.iter().sum(),
+            bounds_ms: DURATION_BOUNDS_MS,
+            counts: syncs,
+        },
+        messages: MessageTotals {
+            stored_count: seen.stored,
+            known_count: seen.known,
+            sent_count: seen.sent,
+        },
         transactions: app.databases.totals().into(),
         maintenance: app.databases.maintenance().into(),
     })
@@ -197,8 +200,8 @@ fn overview_of(app: &AppState) -> Result<ServerOverview, ApiError> {
 impl FileTotals {
     fn from_sizes(sizes: &VaultSizes) -> Self {
         let VaultFileSizes { file_bytes, wal_bytes, .. } = sizes.sum();
-        let (count, looked_ms) = (sizes.count() as u64, sizes.at_ms());
-        Self { count, bytes: file_bytes, wal_bytes, looked_ms }
+        let (count, scanned_ms) = (sizes.count() as u64, sizes.at_ms());
+        Self { count, file_bytes, wal_bytes, scanned_ms }
     }
 }
 
@@ -209,10 +212,10 @@ impl OpenVaultTotals {
             |of: fn(&DatabaseHealth) -> u64| vaults.values().map(of).max().unwrap_or_default();
         Self {
             count: vaults.len() as u64,
-            bytes: sum(|health| health.pages * health.page_bytes),
+            file_bytes: sum(|health| health.pages * health.page_bytes),
             free_bytes: sum(|health| health.free_pages * health.page_bytes),
             wal_bytes: sum(|health| health.wal_bytes),
-            fragmentation_max: vaults
+            fragmentation_ratio_max: vaults
                 .values()
                 .map(DatabaseHealth::fragmentation)
                 .fold(0.0, f64::max),
@@ -228,7 +231,13 @@ impl OpenVaultTotals {
 impl From<EngineTotals> for TransactionTotals {
     fn from(totals: EngineTotals) -> Self {
         let EngineTotals { transactions, failed, refused, batches, flushes } = totals;
-        Self { committed: transactions, failed, refused, batches, flushes }
+        Self {
+            committed_count: transactions,
+            failed_count: failed,
+            rejected_count: refused,
+            batches_count: batches,
+            flushes_count: flushes,
+        }
     }
 }
 
@@ -236,7 +245,7 @@ impl From<MaintenanceStats> for MaintenanceTotals {
     fn from(done: MaintenanceStats) -> Self {
         let MaintenanceStats {
             runs,
-            optimised,
+            optimized,
             truncated: wals_truncated,
             pages_returned,
             compacted,
@@ -245,14 +254,14 @@ impl From<MaintenanceStats> for MaintenanceTotals {
             repaired,
         } = done;
         Self {
-            runs,
-            optimised,
-            wals_truncated,
-            pages_returned,
-            compacted,
-            pages_scrubbed,
-            damaged,
-            repaired,
+            runs_count: runs,
+            optimized_count: optimized,
+            truncated_wals_count: wals_truncated,
+            returned_pages_count: pages_returned,
+            compacted_count: compacted,
+            scrubbed_pages_count: pages_scrubbed,
+            damaged_count: damaged,
+            repaired_count: repaired,
         }
     }
 }

@@ -38,13 +38,13 @@ export async function changePassword(
 }
 
 export async function listDevices(remote: ServerAccess): Promise<DeviceInfo[]> {
-  const answer = await callApi(remote, { method: "GET", path: "/v1/clients" });
-  const { clients } = (await answer.json()) as { clients: DeviceJson[] };
-  return clients.map(toDevice);
+  const answer = await callApi(remote, { method: "GET", path: "/v1/devices" });
+  const { devices } = (await answer.json()) as { devices: DeviceJson[] };
+  return devices.map(toDevice);
 }
 
 export async function revokeDevice(remote: ServerAccess, id: string): Promise<void> {
-  const path = `/v1/clients/${encodeURIComponent(id)}`;
+  const path = `/v1/devices/${encodeURIComponent(id)}`;
   await callApi(remote, { method: "DELETE", path });
 }
 
