@@ -179,7 +179,7 @@ impl Accounts {
     fn password_record(&self, login: &Login) -> Result<Option<PasswordRecord>> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(
-                "SELECT id, vault, memory_kib, passes, salt, wrapped_key, wrap_number
+                "SELECT id, vault_id, kdf_memory_kib, kdf_passes, kdf_salt, wrapped_key, wrap_number
                  FROM account WHERE login = ?1",
             )?;
             statement.query_and_then([login.as_str()], password_record_from_row)?.next().transpose()
@@ -262,8 +262,9 @@ impl Accounts {
 }
 
 pub(crate) const SUMMARY: &str = "
-    SELECT id, login, vault, created_ms, (SELECT count(*) FROM client WHERE account_id = account.id),
-        messages_max, bytes_max, clients_max
+    SELECT id, login, vault_id, created_ms,
+        (SELECT count(*) FROM device WHERE account_id = account.id),
+        messages_max, bytes_max, devices_max
     FROM account";
 
 pub(crate) fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
@@ -287,7 +288,9 @@ fn insert(
 ) -> Result<Option<AccountId>> {
     let (memory_kib, passes) = wrap.cost.to_columns();
     let mut statement = db.prepare_cached(
-        "INSERT INTO account (login, vault, created_ms, memory_kib, passes, salt, wrapped_key, set_id)
+        "INSERT INTO account (
+             login, vault_id, created_ms, kdf_memory_kib, kdf_passes, kdf_salt, wrapped_key, set_id
+         )
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, random()) ON CONFLICT (login) DO NOTHING RETURNING id",
     )?;
     let columns = params![
@@ -315,7 +318,7 @@ fn write_limits(db: &Connection, login: &Login, limits: AccountLimits) -> Result
     let column = |limit: Option<u64>| limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
     let AccountLimits { messages_max, bytes_max, devices_max } = limits;
     let mut statement = db.prepare_cached(
-        "UPDATE account SET messages_max = ?2, bytes_max = ?3, clients_max = ?4 WHERE login = ?1",
+        "UPDATE account SET messages_max = ?2, bytes_max = ?3, devices_max = ?4 WHERE login = ?1",
     )?;
     let (messages_max, bytes_max) = (column(messages_max), column(bytes_max));
     statement.execute(params![login.as_str(), messages_max, bytes_max, devices_max])?;

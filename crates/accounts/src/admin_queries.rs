@@ -49,8 +49,8 @@ impl Accounts {
     pub fn totals(&self) -> Result<AccountTotals> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(
-                "SELECT (SELECT count(*) FROM account), (SELECT count(*) FROM client),
-                     (SELECT count(*) FROM child)",
+                "SELECT (SELECT count(*) FROM account), (SELECT count(*) FROM device),
+                     (SELECT count(*) FROM sub_vault)",
             )?;
             let number = i64::cast_unsigned;
             let [accounts, devices, sub_vaults] = statement.query_row([], |row| {
@@ -122,9 +122,10 @@ fn weights(
     weight: impl Fn(&VaultId) -> u64,
 ) -> Result<HashMap<i64, u64>> {
     let sql = format!(
-        "SELECT id, vault FROM account WHERE {SELECTED}
+        "SELECT id, vault_id FROM account WHERE {SELECTED}
          UNION ALL
-         SELECT id, child.vault FROM child JOIN account ON id = account_id WHERE {SELECTED}"
+         SELECT id, sub_vault.vault_id
+         FROM sub_vault JOIN account ON id = account_id WHERE {SELECTED}"
     );
     let mut statement = db.prepare_cached(&sql)?;
     let mut rows = statement.query([search])?;

@@ -129,15 +129,16 @@ impl Accounts {
     pub fn devices(&self, account: AccountId) -> Result<Vec<DeviceRow>> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(
-                "SELECT id, created_ms, enrolled_by FROM client WHERE account_id = ?1 ORDER BY rowid",
+                "SELECT id, created_ms, registered_by FROM device WHERE account_id = ?1
+                 ORDER BY rowid",
             )?;
             let rows = statement.query_and_then([account.0], |row| {
                 Ok(DeviceRow {
-                    device_id: client_of_column(&row.get::<_, String>(0)?)?,
+                    device_id: device_of_column(&row.get::<_, String>(0)?)?,
                     created_ms: row.get::<_, i64>(1)?.cast_unsigned(),
                     registered_by: row
                         .get::<_, Option<String>>(2)?
-                        .map(|text| client_of_column(&text))
+                        .map(|text| device_of_column(&text))
                         .transpose()?,
                 })
             })?;
@@ -161,7 +162,7 @@ impl Accounts {
             write_wrap(db, account, &wrap, number)?;
             let revoked = revoke_others(db, account, staying.as_ref())?;
             let mut revocations = vec![Revocation::Password(vault.clone(), number, wrap)];
-            revocations.extend(revoked.iter().cloned().map(Revocation::Client));
+            revocations.extend(revoked.iter().cloned().map(Revocation::Device));
             Ok((revoked, revocations))
         })
     }
@@ -176,9 +177,9 @@ impl Accounts {
                 return Err(Error::NotFound);
             }
             // The foreign key takes the others.
-            db.prepare_cached("DELETE FROM client WHERE account_id = ?1 AND id = ?2")?
+            db.prepare_cached("DELETE FROM device WHERE account_id = ?1 AND id = ?2")?
                 .execute(params![account.0, device.as_str()])?;
-            let revocations = revoked.iter().cloned().map(Revocation::Client).collect();
+            let revocations = revoked.iter().cloned().map(Revocation::Device).collect();
             Ok((revoked, revocations))
         })
     }
@@ -190,8 +191,8 @@ impl Accounts {
     ) -> Result<T> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(&format!(
-                "SELECT client.id, account.id, login, vault, client.wrapped_key, {}, {}
-                 FROM client JOIN account ON account.id = account_id WHERE token_hash = ?1",
+                "SELECT device.id, account.id, login, vault_id, device.wrapped_key, {}, {}
+                 FROM device JOIN account ON account.id = account_id WHERE token_hash = ?1",
                 limits::COLUMNS,
                 MessageSet::COLUMNS
             ))?;
@@ -203,7 +204,7 @@ impl Accounts {
 
 fn session(row: &SqlRow<'_>) -> Result<DeviceSession> {
     Ok(DeviceSession {
-        device_id: client_of_column(&row.get::<_, String>(0)?)?,
+        device_id: device_of_column(&row.get::<_, String>(0)?)?,
         account: AccountId(row.get(1)?),
         login: login_of_column(&row.get::<_, String>(2)?)?,
         vault: vault_of_column(&row.get::<_, String>(3)?)?,
@@ -212,32 +213,32 @@ fn session(row: &SqlRow<'_>) -> Result<DeviceSession> {
     })
 }
 
-/// `clients_max` is for an account that has no limit of its own.
+/// `devices_max` is for an account that has no limit of its own.
 fn check_registration(db: &Connection, device: &NewDeviceRow, devices_max: u32) -> Result<()> {
     let found: Option<(u32, Option<u32>)> = db
         .prepare_cached(
-            "SELECT (SELECT count(*) FROM client WHERE account_id = ?1), clients_max
+            "SELECT (SELECT count(*) FROM device WHERE account_id = ?1), devices_max
              FROM account WHERE id = ?1",
         )?
         .query_row([device.account.0], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    let (clients_count, of_account) = found.ok_or(Error::NotFound)?;
+    let (devices_count, of_account) = found.ok_or(Error::NotFound)?;
     let devices_max = of_account.unwrap_or(devices_max).min(DEVICES_COUNT_MAX);
-    if clients_count >= devices_max {
+    if devices_count >= devices_max {
         return Err(Error::TooManyDevices { devices_max });
     }
     let Some(registrar) = &device.registered_by else { return Ok(()) };
     let is_there = db
-        .prepare_cached("SELECT 1 FROM client WHERE account_id = ?1 AND id = ?2")?
+        .prepare_cached("SELECT 1 FROM device WHERE account_id = ?1 AND id = ?2")?
         .exists(params![device.account.0, registrar.as_str()])?;
     if is_there { Ok(()) } else { Err(Error::NotFound) }
 }
 
 fn insert(db: &Connection, device: &NewDeviceRow) -> Result<()> {
     db.prepare_cached(
-        "INSERT INTO client
-             (id, account_id, enrolled_by, created_ms, token_hash, wrapped_key, is_in_sealed)
-         SELECT ?1, ?2, ?3, ?4, ?5, ?6, sealed_set IS NOT NULL FROM account WHERE id = ?2",
+        "INSERT INTO device
+             (id, account_id, registered_by, created_ms, token_hash, wrapped_key, in_e2ee_set)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, e2ee_vault_id IS NOT NULL FROM account WHERE id = ?2",
     )?
     .execute(params![
         device.id.as_str(),
@@ -259,15 +260,15 @@ fn revoke_others(
 ) -> Result<Vec<DeviceId>> {
     // No device has this for its name.
     let staying = staying.map_or("", DeviceId::as_str);
-    let kept = "UPDATE client SET enrolled_by = NULL WHERE account_id = ?1 AND id = ?2";
+    let kept = "UPDATE device SET registered_by = NULL WHERE account_id = ?1 AND id = ?2";
     db.prepare_cached(kept)?.execute(params![account.0, staying])?;
-    let others = "SELECT id FROM client WHERE account_id = ?1 AND id <> ?2";
+    let others = "SELECT id FROM device WHERE account_id = ?1 AND id <> ?2";
     let mut others = db.prepare_cached(others)?;
     let revoked = others.query_and_then(params![account.0, staying], |row| {
-        client_of_column(&row.get::<_, String>(0)?)
+        device_of_column(&row.get::<_, String>(0)?)
     })?;
     let revoked = revoked.collect::<Result<_>>()?;
-    let revoke = "DELETE FROM client WHERE account_id = ?1 AND id <> ?2";
+    let revoke = "DELETE FROM device WHERE account_id = ?1 AND id <> ?2";
     db.prepare_cached(revoke)?.execute(params![account.0, staying])?;
     Ok(revoked)
 }
@@ -280,18 +281,19 @@ fn with_registered(
 ) -> Result<Vec<DeviceId>> {
     let mut statement = db.prepare_cached(
         "WITH RECURSIVE revoked (id) AS (
-             SELECT id FROM client WHERE account_id = ?1 AND id = ?2
+             SELECT id FROM device WHERE account_id = ?1 AND id = ?2
              UNION ALL
-             SELECT client.id FROM revoked JOIN client ON account_id = ?1 AND enrolled_by = revoked.id
+             SELECT device.id
+             FROM revoked JOIN device ON account_id = ?1 AND registered_by = revoked.id
          )
          SELECT id FROM revoked",
     )?;
     let rows = statement.query_and_then(params![account.0, device.as_str()], |row| {
-        client_of_column(&row.get::<_, String>(0)?)
+        device_of_column(&row.get::<_, String>(0)?)
     })?;
     rows.collect()
 }
 
-fn client_of_column(text: &str) -> Result<DeviceId> {
+fn device_of_column(text: &str) -> Result<DeviceId> {
     text.parse().or(Err(Error::Damaged { what: "a device's name" }))
 }

@@ -1,17 +1,18 @@
-//! The form of an account's messages, plain or sealed, and the turn from the one to the other.
+//! Whether an account's messages are plain or end-to-end encrypted, and how an account turns from
+//! the one to the other.
 //!
 //! ```text
-//! no form ──first push──► plain ──encrypt──► sealed: in a sub-vault, the e2ee set
-//!            └──────────► sealed, in the account's own vault
+//! undecided ──first push──► plain ──enable──► end-to-end encrypted: in a sub-vault, the e2ee set
+//!              └──────────► end-to-end encrypted, in the account's own vault
 //! ```
 //! An account that turns to end-to-end encryption gets a second, empty set of messages. Devices go
 //! over to it one by one, when they have everything of the plain one; nothing is added to that any
 //! more, and when no device is left that reads it, it is cleared.
 //!
 //! # Invariants
-//! - A form that is settled does not change, but from plain to sealed, once.
+//! - An encryption mode that is decided changes once at most, from plain to end-to-end encrypted.
 //! - Devices that are registered later are in the e2ee set from the beginning.
-//! - A set has the id that it got when it was made: of two sealed sets of one account, the second of
+//! - A set has the id that it got when it was made: of two e2ee sets of one account, the second of
 //!   which was made after a backup of the time before both was restored, each has its own, though
 //!   they have the same vault.
 //!
@@ -28,7 +29,7 @@ use crate::schema;
 
 /// The name of the sub-vault that is an account's e2ee set. No budget has it: theirs are
 /// UUIDs.
-const SEALED_SET: &str = "sealed messages";
+const E2EE_SET_NAME: &str = "e2ee messages";
 
 /// Where a device's messages are, and what they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,21 +45,22 @@ pub struct MessageSet {
 }
 
 impl MessageSet {
-    /// Whether the device still reads the plain set of an account that has a sealed one.
+    /// Whether the device still reads the plain set of an account that has an e2ee set.
     #[must_use]
     pub fn is_in_plain(&self) -> bool {
         self.has_plaintext && self.e2ee_vault.is_none()
     }
 
-    pub(crate) const COLUMNS: &str = "form, iif(is_in_sealed, sealed_set, NULL), keeps_plain,
-        coalesce(iif(is_in_sealed, sealed_set_id, NULL), set_id)";
+    pub(crate) const COLUMNS: &str =
+        "e2ee_key_id, iif(in_e2ee_set, e2ee_vault_id, NULL), has_plaintext,
+        coalesce(iif(in_e2ee_set, e2ee_set_id, NULL), set_id)";
 
     /// From [`Self::COLUMNS`], which begin at this one.
     pub(crate) fn from_row(row: &SqlRow<'_>, first: usize) -> Result<Self> {
-        let sealed = row.get::<_, Option<String>>(first + 1)?;
+        let e2ee_vault = row.get::<_, Option<String>>(first + 1)?;
         Ok(Self {
-            encryption_mode: form_of_column(row.get(first)?)?,
-            e2ee_vault: sealed.map(|text| vault_of_column(&text)).transpose()?,
+            encryption_mode: mode_of_column(row.get(first)?)?,
+            e2ee_vault: e2ee_vault.map(|text| vault_of_column(&text)).transpose()?,
             has_plaintext: row.get(first + 2)?,
             id: row.get::<_, i64>(first + 3)?.cast_unsigned(),
         })
@@ -69,25 +71,26 @@ impl UnlockedAccount {
     /// The vault that holds the messages of a device.
     #[must_use]
     pub fn message_vault(&self, set: &MessageSet) -> Self {
-        set.e2ee_vault.as_ref().map_or_else(|| self.clone(), |sealed| self.sub_vault(sealed))
+        set.e2ee_vault.as_ref().map_or_else(|| self.clone(), |vault| self.sub_vault(vault))
     }
 }
 
 impl Accounts {
-    /// The form of the account's messages, which is `wanted` from here on if it had none.
+    /// The encryption mode of the account, which is `wanted` from here on if it was undecided.
     pub fn fix_encryption_mode(
         &self,
         account: AccountId,
         wanted: EncryptionMode,
     ) -> Result<EncryptionMode> {
         schema::write(&self.database, move |db| {
-            let sql = "UPDATE account SET form = ?2 WHERE id = ?1 AND form IS NULL";
+            let sql = "UPDATE account SET e2ee_key_id = ?2
+                       WHERE id = ?1 AND e2ee_key_id IS NULL";
             db.prepare_cached(sql)?.execute(params![account.0, wanted.as_bytes()])?;
             encryption_mode(db, account)?.ok_or(Error::NotFound)
         })
     }
 
-    /// The form of the account's messages.
+    /// The encryption mode of the account; `None` if it is undecided.
     pub fn encryption_mode(&self, account: AccountId) -> Result<Option<EncryptionMode>> {
         self.database.read(|db| encryption_mode(db, account))
     }
@@ -104,19 +107,19 @@ impl Accounts {
         key: KeyId,
     ) -> Result<MessageSet> {
         let (account, device) = (unlocked.account, device.clone());
-        let set = unlocked.sub_vault_id(SEALED_SET);
+        let set = unlocked.sub_vault_id(E2EE_SET_NAME);
         schema::write(&self.database, move |db| {
-            let sealed = EncryptionMode::EndToEnd(key);
+            let e2ee = EncryptionMode::EndToEnd(key);
             match encryption_mode(db, account)? {
-                Some(EncryptionMode::Plain) => begin(db, account, sealed, &set)?,
+                Some(EncryptionMode::Plain) => begin(db, account, e2ee, &set)?,
                 None => {
-                    let sql = "UPDATE account SET form = ?2 WHERE id = ?1";
-                    db.prepare_cached(sql)?.execute(params![account.0, sealed.as_bytes()])?;
+                    let sql = "UPDATE account SET e2ee_key_id = ?2 WHERE id = ?1";
+                    db.prepare_cached(sql)?.execute(params![account.0, e2ee.as_bytes()])?;
                 }
-                Some(known) if known != sealed => return Err(Error::KeyMismatch),
+                Some(known) if known != e2ee => return Err(Error::KeyMismatch),
                 Some(_) => {}
             }
-            let sql = "UPDATE client SET is_in_sealed = 1 WHERE account_id = ?1 AND id = ?2";
+            let sql = "UPDATE device SET in_e2ee_set = 1 WHERE account_id = ?1 AND id = ?2";
             db.prepare_cached(sql)?.execute(params![account.0, device.as_str()])?;
             message_set(db, &device)?.ok_or(Error::NotFound)
         })
@@ -125,8 +128,8 @@ impl Accounts {
     /// Whether the account keeps a plain set that no device reads any more.
     pub fn has_unread_plaintext(&self, account: AccountId) -> Result<bool> {
         self.database.read(|db| {
-            let sql = "SELECT keeps_plain AND NOT EXISTS (
-                           SELECT 1 FROM client WHERE account_id = ?1 AND NOT is_in_sealed)
+            let sql = "SELECT has_plaintext AND NOT EXISTS (
+                           SELECT 1 FROM device WHERE account_id = ?1 AND NOT in_e2ee_set)
                        FROM account WHERE id = ?1";
             let found = db.prepare_cached(sql)?.query_row([account.0], |row| row.get(0));
             Ok(found.optional()?.unwrap_or(false))
@@ -136,7 +139,7 @@ impl Accounts {
     /// Notes that the plain set was cleared.
     pub fn record_plaintext_removed(&self, account: AccountId) -> Result<()> {
         schema::write(&self.database, move |db| {
-            let sql = "UPDATE account SET keeps_plain = 0 WHERE id = ?1";
+            let sql = "UPDATE account SET has_plaintext = 0 WHERE id = ?1";
             db.prepare_cached(sql)?.execute([account.0])?;
             Ok(())
         })
@@ -146,7 +149,7 @@ impl Accounts {
 /// `None` if there is no such device.
 pub(crate) fn message_set(db: &Connection, device: &DeviceId) -> Result<Option<MessageSet>> {
     let sql = format!(
-        "SELECT {} FROM client JOIN account ON account.id = account_id WHERE client.id = ?1",
+        "SELECT {} FROM device JOIN account ON account.id = account_id WHERE device.id = ?1",
         MessageSet::COLUMNS
     );
     let mut statement = db.prepare_cached(&sql)?;
@@ -154,24 +157,24 @@ pub(crate) fn message_set(db: &Connection, device: &DeviceId) -> Result<Option<M
     rows.next()?.map(|row| MessageSet::from_row(row, 0)).transpose()
 }
 
-fn begin(db: &Connection, account: AccountId, form: EncryptionMode, set: &VaultId) -> Result<()> {
-    let sub_vault = "INSERT INTO child (vault, account_id) VALUES (?1, ?2)
-                 ON CONFLICT (vault) DO NOTHING";
+fn begin(db: &Connection, account: AccountId, mode: EncryptionMode, set: &VaultId) -> Result<()> {
+    let sub_vault = "INSERT INTO sub_vault (vault_id, account_id) VALUES (?1, ?2)
+                     ON CONFLICT (vault_id) DO NOTHING";
     db.prepare_cached(sub_vault)?.execute(params![set.as_str(), account.0])?;
-    let sql = "UPDATE account SET form = ?2, sealed_set = ?3, sealed_set_id = random(),
-                                  keeps_plain = 1 WHERE id = ?1";
-    db.prepare_cached(sql)?.execute(params![account.0, form.as_bytes(), set.as_str()])?;
+    let sql = "UPDATE account SET e2ee_key_id = ?2, e2ee_vault_id = ?3, e2ee_set_id = random(),
+                                  has_plaintext = 1 WHERE id = ?1";
+    db.prepare_cached(sql)?.execute(params![account.0, mode.as_bytes(), set.as_str()])?;
     Ok(())
 }
 
 fn encryption_mode(db: &Connection, account: AccountId) -> Result<Option<EncryptionMode>> {
-    let mut statement = db.prepare_cached("SELECT form FROM account WHERE id = ?1")?;
+    let mut statement = db.prepare_cached("SELECT e2ee_key_id FROM account WHERE id = ?1")?;
     let found = statement.query_row([account.0], |row| row.get(0)).optional()?;
-    form_of_column(found.ok_or(Error::NotFound)?)
+    mode_of_column(found.ok_or(Error::NotFound)?)
 }
 
-fn form_of_column(column: Option<Vec<u8>>) -> Result<Option<EncryptionMode>> {
-    let damaged = || Error::Damaged { what: "the form of an account's messages" };
-    let form = column.map(|bytes| EncryptionMode::from_bytes(&bytes).ok_or_else(damaged));
-    form.transpose()
+fn mode_of_column(column: Option<Vec<u8>>) -> Result<Option<EncryptionMode>> {
+    let damaged = || Error::Damaged { what: "the encryption mode of an account" };
+    let mode = column.map(|bytes| EncryptionMode::from_bytes(&bytes).ok_or_else(damaged));
+    mode.transpose()
 }

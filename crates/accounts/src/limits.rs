@@ -6,7 +6,7 @@
 use rusqlite::Row as SqlRow;
 
 /// The columns that [`from_row`] reads.
-pub(crate) const COLUMNS: &str = "messages_max, bytes_max, clients_max";
+pub(crate) const COLUMNS: &str = "messages_max, bytes_max, devices_max";
 
 pub(crate) const PASSWORD_BYTES_MIN: usize = 8;
 

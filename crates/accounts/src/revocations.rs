@@ -85,16 +85,16 @@ impl Revocation {
     /// Whether an accounts file is older than this.
     pub(crate) fn is_missing(&self, db: &Connection) -> Result<bool> {
         let is_missing = match self {
-            Self::Client(device) => {
-                let sql = "SELECT 1 FROM client WHERE id = ?1";
+            Self::Device(device) => {
+                let sql = "SELECT 1 FROM device WHERE id = ?1";
                 db.prepare_cached(sql)?.exists([device.as_str()])?
             }
             Self::Account(vault) => {
-                let sql = "SELECT 1 FROM account WHERE vault = ?1";
+                let sql = "SELECT 1 FROM account WHERE vault_id = ?1";
                 db.prepare_cached(sql)?.exists([vault.as_str()])?
             }
             Self::Password(vault, number, _) => {
-                let sql = "SELECT 1 FROM account WHERE vault = ?1 AND wrap_number < ?2";
+                let sql = "SELECT 1 FROM account WHERE vault_id = ?1 AND wrap_number < ?2";
                 db.prepare_cached(sql)?.exists(params![vault.as_str(), number])?
             }
         };
@@ -108,22 +108,22 @@ impl Revocation {
         }
         applied.applied_count += 1;
         match self {
-            Self::Client(device) => {
+            Self::Device(device) => {
                 // Those that it registered have lines of their own, unless they stayed.
-                let sql = "UPDATE client SET enrolled_by = NULL
-                           WHERE account_id = (SELECT account_id FROM client WHERE id = ?1)
-                               AND enrolled_by = ?1";
+                let sql = "UPDATE device SET registered_by = NULL
+                           WHERE account_id = (SELECT account_id FROM device WHERE id = ?1)
+                               AND registered_by = ?1";
                 db.prepare_cached(sql)?.execute([device.as_str()])?;
-                let sql = "DELETE FROM client WHERE id = ?1";
+                let sql = "DELETE FROM device WHERE id = ?1";
                 db.prepare_cached(sql)?.execute([device.as_str()])?;
             }
             Self::Account(vault) => {
-                applied.removed_vaults.extend(vaults_of(db, "vault", vault.as_str())?);
-                let sql = "DELETE FROM account WHERE vault = ?1";
+                applied.removed_vaults.extend(vaults_of(db, "vault_id", vault.as_str())?);
+                let sql = "DELETE FROM account WHERE vault_id = ?1";
                 db.prepare_cached(sql)?.execute([vault.as_str()])?;
             }
             Self::Password(vault, number, wrap) => {
-                let account = "SELECT id FROM account WHERE vault = ?1";
+                let account = "SELECT id FROM account WHERE vault_id = ?1";
                 let account =
                     db.prepare_cached(account)?.query_row([vault.as_str()], |row| row.get(0))?;
                 write_wrap(db, AccountId(account), wrap, *number)?;
@@ -136,9 +136,10 @@ impl Revocation {
 /// The vaults of the account in whose row `column` has this value, its own first.
 pub(crate) fn vaults_of(db: &Connection, column: &str, value: &str) -> Result<Vec<VaultId>> {
     let mut vaults = db.prepare_cached(&format!(
-        "SELECT vault FROM account WHERE {column} = ?1
+        "SELECT vault_id FROM account WHERE {column} = ?1
          UNION ALL
-         SELECT child.vault FROM child JOIN account ON id = account_id WHERE account.{column} = ?1"
+         SELECT sub_vault.vault_id
+         FROM sub_vault JOIN account ON id = account_id WHERE account.{column} = ?1"
     ))?;
     let vaults =
         vaults.query_and_then([value], |row| vault_of_column(&row.get::<_, String>(0)?))?;
@@ -160,11 +161,11 @@ mod tests {
         let databases = Databases::start(EngineLimits::default()).unwrap();
         let cost = KdfCost::insecure_for_tests(1);
         let accounts = Accounts::open(&databases, data.path(), cost).unwrap();
-        let revocation = Revocation::Client(DeviceId::generate());
+        let revocation = Revocation::Device(DeviceId::generate());
         let listed = revocation.clone();
         let revoked = accounts.revoke_in(move |db| {
             // SQLite gives up the transaction, and this closure does not notice.
-            let sql = "INSERT OR ROLLBACK INTO child VALUES ('a', 0), ('a', 0)";
+            let sql = "INSERT OR ROLLBACK INTO sub_vault VALUES ('a', 0), ('a', 0)";
             assert!(db.execute(sql, []).is_err());
             Ok(((), vec![listed.clone()]))
         });

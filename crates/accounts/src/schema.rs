@@ -4,7 +4,7 @@
 //! vault's plaintext and no key that is not wrapped. Devices' names are in the vaults.
 //!
 //! # Invariants
-//! - A device's `enrolled_by` is a device of the same account, and goes before or with it: the
+//! - A device's `registered_by` is a device of the same account, and goes before or with it: the
 //!   foreign key is over both columns.
 //! - An account's id is not used again after it is removed (`AUTOINCREMENT`), so what still holds
 //!   the id of a removed account never means another.
@@ -28,82 +28,57 @@ pub const ACCOUNTS_FILE: &str = "accounts.sqlite";
 /// there, [`check_restored`] refuses the directory.
 pub const RESTORING: &str = "restoring";
 
-const MIGRATIONS: &[Migration] = &[TABLES, LIMITS, CHILDREN, FORMS, SET_IDS, WRAP_NUMBERS];
+const MIGRATIONS: &[Migration] = &[TABLES];
 
+/// The unreleased versions 1 to 6 had other names, and are refused.
+///
+/// `account`:
+/// - `wrap_number` counts the wraps that the account's password has had, from 0 (`revocations.rs`).
+/// - `set_id` is of the account's own vault, `e2ee_set_id` of its e2ee set, if there is one.
+/// - `e2ee_key_id` is NULL until the first push, and empty if the messages are plain.
+/// - `e2ee_vault_id` is the sub-vault that is the e2ee set (`encryption_mode.rs`).
+/// - A limit of NULL is the server's default.
 const TABLES: Migration = Migration {
-    version: 1,
+    version: 7,
     sql: "
         CREATE TABLE account (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             login TEXT NOT NULL UNIQUE,
-            vault TEXT NOT NULL UNIQUE,
+            vault_id TEXT NOT NULL UNIQUE,
             created_ms INTEGER NOT NULL,
-            memory_kib INTEGER NOT NULL,
-            passes INTEGER NOT NULL,
-            salt BLOB NOT NULL,
-            wrapped_key BLOB NOT NULL
+            kdf_memory_kib INTEGER NOT NULL,
+            kdf_passes INTEGER NOT NULL,
+            kdf_salt BLOB NOT NULL,
+            wrapped_key BLOB NOT NULL,
+            wrap_number INTEGER NOT NULL DEFAULT 0,
+            set_id INTEGER NOT NULL,
+            e2ee_key_id BLOB,
+            e2ee_vault_id TEXT,
+            e2ee_set_id INTEGER,
+            has_plaintext INTEGER NOT NULL DEFAULT 0,
+            messages_max INTEGER,
+            bytes_max INTEGER,
+            devices_max INTEGER
         ) STRICT;
-        CREATE TABLE client (
+        CREATE TABLE device (
             id TEXT PRIMARY KEY NOT NULL,
             account_id INTEGER NOT NULL REFERENCES account ON DELETE CASCADE,
-            enrolled_by TEXT,
+            registered_by TEXT,
             created_ms INTEGER NOT NULL,
             token_hash BLOB NOT NULL UNIQUE,
             wrapped_key BLOB NOT NULL,
+            in_e2ee_set INTEGER NOT NULL DEFAULT 0,
             UNIQUE (account_id, id),
-            FOREIGN KEY (account_id, enrolled_by) REFERENCES client (account_id, id) ON DELETE CASCADE
+            FOREIGN KEY (account_id, registered_by) REFERENCES device (account_id, id)
+                ON DELETE CASCADE
         ) STRICT;
-        CREATE INDEX client_by_enroller ON client (account_id, enrolled_by);
-    ",
-};
-
-/// NULL is the server's default.
-const LIMITS: Migration = Migration {
-    version: 2,
-    sql: "
-        ALTER TABLE account ADD COLUMN messages_max INTEGER;
-        ALTER TABLE account ADD COLUMN bytes_max INTEGER;
-        ALTER TABLE account ADD COLUMN clients_max INTEGER;
-    ",
-};
-
-const CHILDREN: Migration = Migration {
-    version: 3,
-    sql: "
-        CREATE TABLE child (
-            vault TEXT PRIMARY KEY NOT NULL,
+        CREATE INDEX device_by_registrar ON device (account_id, registered_by);
+        CREATE TABLE sub_vault (
+            vault_id TEXT PRIMARY KEY NOT NULL,
             account_id INTEGER NOT NULL REFERENCES account ON DELETE CASCADE
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX child_by_account ON child (account_id);
+        CREATE INDEX sub_vault_by_account ON sub_vault (account_id);
     ",
-};
-
-/// `form`: NULL until the first push. `sealed_set`: a sub-vault. See `encryption_mode.rs`.
-const FORMS: Migration = Migration {
-    version: 4,
-    sql: "
-        ALTER TABLE account ADD COLUMN form BLOB;
-        ALTER TABLE account ADD COLUMN sealed_set TEXT;
-        ALTER TABLE account ADD COLUMN keeps_plain INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE client ADD COLUMN is_in_sealed INTEGER NOT NULL DEFAULT 0;
-    ",
-};
-
-/// Of the account's own vault, and of its e2ee set, if there is one. See `encryption_mode.rs`.
-const SET_IDS: Migration = Migration {
-    version: 5,
-    sql: "
-        ALTER TABLE account ADD COLUMN set_id INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE account ADD COLUMN sealed_set_id INTEGER;
-        UPDATE account SET set_id = random(),
-                           sealed_set_id = iif(sealed_set IS NULL, NULL, random());
-    ",
-};
-
-/// Counts the wraps that the account's password has had, from 0. See `revocations.rs`.
-const WRAP_NUMBERS: Migration = Migration {
-    version: 6,
-    sql: "ALTER TABLE account ADD COLUMN wrap_number INTEGER NOT NULL DEFAULT 0",
 };
 
 pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> {

@@ -5,8 +5,8 @@
 //! has the key finds a vault by its name, and nobody else learns a name from an id.
 //!
 //! ```text
-//! id    HKDF-SHA256(account's key, info "warren child vault id 1" name), the first 16 bytes
-//! key   HKDF-SHA256(account's key, info "warren child vault key 1" id as text)
+//! id    HKDF-SHA256(account's key, info "warren sub-vault id 1" name), the first 16 bytes
+//! key   HKDF-SHA256(account's key, info "warren sub-vault key 1" id as text)
 //! ```
 
 use engine::DatabaseKey;
@@ -19,8 +19,8 @@ use crate::id::{AccountId, VaultId, vault_of_column};
 use crate::limits::SUB_VAULTS_COUNT_MAX;
 use crate::schema;
 
-const ID_INFO: &[u8] = b"warren child vault id 1";
-const KEY_INFO: &[u8] = b"warren child vault key 1";
+const ID_INFO: &[u8] = b"warren sub-vault id 1";
+const KEY_INFO: &[u8] = b"warren sub-vault key 1";
 
 impl UnlockedAccount {
     /// The vault of this name, whether it is there or not.
@@ -45,13 +45,13 @@ impl Accounts {
     pub fn add_sub_vault(&self, account: AccountId, vault: &VaultId) -> Result<()> {
         let vault = vault.clone();
         schema::write(&self.database, move |db| {
-            let count = "SELECT count(*) FROM child WHERE account_id = ?1";
+            let count = "SELECT count(*) FROM sub_vault WHERE account_id = ?1";
             let count: u32 = db.prepare_cached(count)?.query_row([account.0], |row| row.get(0))?;
             if count >= SUB_VAULTS_COUNT_MAX {
                 return Err(Error::TooManySubVaults);
             }
-            let insert = "INSERT INTO child (vault, account_id) VALUES (?1, ?2)
-                          ON CONFLICT (vault) DO NOTHING";
+            let insert = "INSERT INTO sub_vault (vault_id, account_id) VALUES (?1, ?2)
+                          ON CONFLICT (vault_id) DO NOTHING";
             db.prepare_cached(insert)?.execute(params![vault.as_str(), account.0])?;
             Ok(())
         })
@@ -60,7 +60,7 @@ impl Accounts {
     /// Whether the account has this sub-vault.
     pub fn has_sub_vault(&self, account: AccountId, vault: &VaultId) -> Result<bool> {
         self.database.read(|db| {
-            let sql = "SELECT 1 FROM child WHERE vault = ?1 AND account_id = ?2";
+            let sql = "SELECT 1 FROM sub_vault WHERE vault_id = ?1 AND account_id = ?2";
             Ok(db.prepare_cached(sql)?.exists(params![vault.as_str(), account.0])?)
         })
     }
@@ -68,7 +68,7 @@ impl Accounts {
     /// The account's further vaults, in no order that says anything.
     pub fn sub_vaults(&self, account: AccountId) -> Result<Vec<VaultId>> {
         self.database.read(|db| {
-            let sql = "SELECT vault FROM child WHERE account_id = ?1 ORDER BY vault";
+            let sql = "SELECT vault_id FROM sub_vault WHERE account_id = ?1 ORDER BY vault_id";
             let mut statement = db.prepare_cached(sql)?;
             let rows = statement
                 .query_and_then([account.0], |row| vault_of_column(&row.get::<_, String>(0)?))?;
@@ -80,7 +80,7 @@ impl Accounts {
     pub fn remove_sub_vault(&self, account: AccountId, vault: &VaultId) -> Result<()> {
         let vault = vault.clone();
         schema::write(&self.database, move |db| {
-            let sql = "DELETE FROM child WHERE vault = ?1 AND account_id = ?2";
+            let sql = "DELETE FROM sub_vault WHERE vault_id = ?1 AND account_id = ?2";
             db.prepare_cached(sql)?.execute(params![vault.as_str(), account.0])?;
             Ok(())
         })

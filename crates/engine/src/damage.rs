@@ -128,8 +128,8 @@ const PAGES_PER_RUN_MAX: u32 = 16_384;
 pub(crate) struct ScrubProgress {
     /// The page to be read next, from 1.
     pub(crate) next_page: u32,
-    /// Up to when nothing was due, seconds since 1970.
-    pub(crate) time_s: u64,
+    /// Up to when nothing was due, milliseconds since 1970.
+    pub(crate) scrubbed_until_ms: u64,
 }
 
 /// Of a file of so many pages, those to be read now if all of them are to be read in `period`;
@@ -142,10 +142,10 @@ pub(crate) struct ScrubProgress {
 pub(crate) fn pages_due(
     progress: ScrubProgress,
     pages_count: u32,
-    now_s: u64,
+    now_ms: u64,
     period: Duration,
 ) -> u32 {
-    let elapsed = Duration::from_secs(now_s.saturating_sub(progress.time_s));
+    let elapsed = Duration::from_millis(now_ms.saturating_sub(progress.scrubbed_until_ms));
     let share = if period.is_zero() { 1.0 } else { elapsed.div_duration_f64(period).min(1.0) };
     if share < SHARE_MIN { 0 } else { (f64::from(pages_count) * share).ceil() as u32 }
 }
@@ -157,15 +157,17 @@ impl ScrubProgress {
         read_count: u32,
         due_count: u32,
         pages_count: u32,
-        now_s: u64,
+        now_ms: u64,
     ) -> Self {
         let next_page = (self.next_page - 1 + read_count) % pages_count.max(1) + 1;
         if read_count >= due_count {
-            return Self { next_page, time_s: now_s };
+            return Self { next_page, scrubbed_until_ms: now_ms };
         }
-        let elapsed = now_s.saturating_sub(self.time_s);
-        let part = elapsed * u64::from(read_count) / u64::from(due_count);
-        Self { next_page, time_s: self.time_s + part }
+        let elapsed_ms = now_ms.saturating_sub(self.scrubbed_until_ms);
+        // Years of milliseconds times all pages are more than 64 bits hold.
+        let part = u128::from(elapsed_ms) * u128::from(read_count) / u128::from(due_count);
+        let part_ms = u64::try_from(part).expect("a part is no more than the whole");
+        Self { next_page, scrubbed_until_ms: self.scrubbed_until_ms + part_ms }
     }
 }
 
@@ -286,20 +288,20 @@ mod tests {
     use super::*;
 
     const MONTH: Duration = Duration::from_hours(30 * 24);
-    const DAY_S: u64 = 86_400;
+    const DAY_MS: u64 = 86_400_000;
 
     #[test]
     fn a_whole_file_is_read_in_the_period_whatever_the_runs() {
         for (pages_count, run_days) in [(1, 1), (100, 1), (100_000, 1), (100, 3), (5_000, 45)] {
-            let mut progress = ScrubProgress { next_page: 1, time_s: 0 };
+            let mut progress = ScrubProgress { next_page: 1, scrubbed_until_ms: 0 };
             let mut read = 0;
             for day in (1..=90_u64).filter(|day| day % run_days == 0) {
-                let due = pages_due(progress, pages_count, day * DAY_S, MONTH);
+                let due = pages_due(progress, pages_count, day * DAY_MS, MONTH);
                 assert!(due <= pages_count);
                 // Interrupted half-way now and then.
                 let count = if day % 2 == 0 { due } else { due.div_ceil(2) };
                 if due > 0 {
-                    progress = progress.after(count, due, pages_count, day * DAY_S);
+                    progress = progress.after(count, due, pages_count, day * DAY_MS);
                 }
                 read += u64::from(count);
                 assert!((1..=pages_count).contains(&progress.next_page));
@@ -311,10 +313,10 @@ mod tests {
 
     #[test]
     fn little_is_not_worth_the_work() {
-        let progress = ScrubProgress { next_page: 7, time_s: 1_000 };
-        assert_eq!(pages_due(progress, 1_000, 1_000 + DAY_S, MONTH), 0);
-        assert_eq!(pages_due(progress, 1_000, 1_000 + 3 * DAY_S, MONTH), 100);
-        assert_eq!(pages_due(progress, 1_000, 1_000 + 300 * DAY_S, MONTH), 1_000);
+        let progress = ScrubProgress { next_page: 7, scrubbed_until_ms: 1_000 };
+        assert_eq!(pages_due(progress, 1_000, 1_000 + DAY_MS, MONTH), 0);
+        assert_eq!(pages_due(progress, 1_000, 1_000 + 3 * DAY_MS, MONTH), 100);
+        assert_eq!(pages_due(progress, 1_000, 1_000 + 300 * DAY_MS, MONTH), 1_000);
         assert_eq!(pages_due(progress, 1_000, 1_000, Duration::ZERO), 1_000);
         // A clock that was set back.
         assert_eq!(pages_due(progress, 1_000, 0, MONTH), 0);

@@ -42,6 +42,17 @@ pub enum Error {
         /// The last migration's version.
         known: u32,
     },
+    /// The file was written by an earlier version of the program, which this one no longer reads.
+    #[error(
+        "the file has schema version {found}, which this program no longer reads; it reads \
+         {oldest} and newer"
+    )]
+    SchemaTooOld {
+        /// The file's `user_version`.
+        found: u32,
+        /// The first migration's version.
+        oldest: u32,
+    },
     /// A limit is reached, or another program holds the write lock. Nothing was done; try again
     /// later.
     #[error("busy")]

@@ -66,7 +66,7 @@ impl AppState {
         let tls = config.tls.clone().map(TlsReloader::load).transpose()?.map(Arc::new);
         let lock = DataDirLock::acquire(&config.data, "warren serve")?;
         let databases = Arc::new(Databases::start(config.databases)?);
-        databases.reserve_disk_space(config.data.join("reserve"), RESERVE_BYTES)?;
+        databases.reserve_disk_space(config.data.join("disk-reserve"), RESERVE_BYTES)?;
         let accounts = Accounts::open(&databases, &config.data, config.kdf)?;
         let accounts = accounts.with_devices_max(config.limits.devices_max);
         let files = || {

@@ -1,15 +1,18 @@
 //! Who has a data directory: one server, or one tool that must not run beside a server.
 //!
-//! A `flock` on the file `lock` in the directory, which ends with its process, whatever becomes of
-//! it. The file says which process that is. Two servers on one directory would each keep what they
-//! have read for some milliseconds, tell only their own listeners what has come, and take one
-//! upload each for the only one.
+//! A `flock` on the file `server.lock` in the directory, which ends with its process, whatever
+//! becomes of it. The file says which process that is. Two servers on one directory would each keep
+//! what they have read for some milliseconds, tell only their own listeners what has come, and take
+//! one upload each for the only one.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+
+/// The name of the lock's file in a data directory.
+const LOCK_FILE: &str = "server.lock";
 
 /// A data directory for oneself, until dropped.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ impl DataDirLock {
     /// directory is taken without, and the log says so.
     pub fn acquire(data: &Path, what: &str) -> Result<Self> {
         accounts::make_data_directory(data)?;
-        let path = data.join("lock");
+        let path = data.join(LOCK_FILE);
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).map_err(io(&path))?;
@@ -77,9 +80,9 @@ mod tests {
     #[test]
     fn what_a_killed_process_has_left_is_nobodys() {
         let data = tempfile::tempdir().unwrap();
-        std::fs::write(data.path().join("lock"), "warren serve, process 1, and more\n").unwrap();
+        std::fs::write(data.path().join(LOCK_FILE), "warren serve, process 1, and more\n").unwrap();
         let _held = DataDirLock::acquire(data.path(), "warren serve").unwrap();
-        let text = std::fs::read_to_string(data.path().join("lock")).unwrap();
+        let text = std::fs::read_to_string(data.path().join(LOCK_FILE)).unwrap();
         assert_eq!(text, format!("warren serve, process {}\n", std::process::id()));
     }
 }

@@ -36,8 +36,8 @@ pub enum Error {
     /// The gateway would not have it. Nothing of the request is stored.
     #[error("declined: {0}")]
     Declined(BoxError),
-    /// Not all chunks of a blob are there that a record was to name. Nothing of the request is
-    /// stored.
+    /// Not all chunks of a blob are there that a gateway's state was to name. Nothing of the
+    /// request is stored.
     #[error("another upload has taken this one's place")]
     BlobIncomplete,
     /// The database server has too much to do, or another transaction was in the way: try again.

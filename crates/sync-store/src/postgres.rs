@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //! - Nothing but timestamps, sizes, hashes and what devices say of their progress is readable in
-//!   the database: contents, names, records and chunks are sealed with the vault's key.
+//!   the database: contents, names, gateways' states and chunks are sealed with the vault's key.
 //! - No lock is held while an answer travels, and none beyond a transaction.
 //! - What PostgreSQL acknowledged is as safe as its `synchronous_commit` says; only notes about
 //!   devices are written with less.
@@ -32,7 +32,7 @@ use tokio_postgres::types::Type;
 use self::columns::MessageColumns;
 pub use self::install::{plproxy_sql, schema_sql};
 pub use self::pool::PostgresDatabase;
-use self::rows::{bigint, fingerprint, state};
+use self::rows::{bigint, fingerprint, summary};
 use self::sealing::VaultSealKeys;
 use self::store::PostgresStore;
 use crate::error::Result;
@@ -61,9 +61,9 @@ impl SyncStore for PostgresStore {
         let keys = Arc::clone(&self.keys);
         let seal = move || MessageColumns::new(&batch.entries.iter().collect::<Vec<_>>(), &keys);
         let columns = engine::run_blocking(seal).await?;
-        let (stored, is_damaged) = self.insert(&columns, sent, quota, seen.as_ref()).await?;
-        // Reading it mends it.
-        let after = if is_damaged { self.summary().await? } else { stored.after };
+        let (stored, is_stale) = self.insert(&columns, sent, quota, seen.as_ref()).await?;
+        // Reading it rebuilds it.
+        let after = if is_stale { self.summary().await? } else { stored.after };
         Ok(StoreOutcome { after, ..stored })
     }
 
@@ -84,7 +84,7 @@ impl SyncStore for PostgresStore {
         let row = self
             .postgres
             .query_one(
-                "SELECT * FROM warren.page($1, $2, $3, $4, $5, $6, $7, $8)",
+                "SELECT * FROM warren.messages_after($1, $2, $3, $4, $5, $6, $7, $8)",
                 &[
                     self.vault(),
                     (&bigint(cursor), Type::INT8),
@@ -112,8 +112,8 @@ impl SyncStore for PostgresStore {
 
     async fn summary(&self) -> Result<VaultSummary> {
         let row =
-            self.postgres.query_one("SELECT * FROM warren.state($1)", &[self.vault()]).await?;
-        state(&row, 0)
+            self.postgres.query_one("SELECT * FROM warren.summary($1)", &[self.vault()]).await?;
+        summary(&row, 0)
     }
 
     async fn windows(&self) -> Result<Vec<(FingerprintWindow, Fingerprint)>> {
@@ -126,15 +126,15 @@ impl SyncStore for PostgresStore {
     }
 
     async fn buckets(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<RangeBucket>>> {
-        let sql = "SELECT * FROM warren.parts($1, $2, $3, $4)";
+        let sql = "SELECT * FROM warren.buckets($1, $2, $3, $4)";
         let rows = self.query_ranges(sql, &ranges, count).await?;
-        let mut parts = vec![Vec::new(); ranges.len()];
+        let mut buckets = vec![Vec::new(); ranges.len()];
         for row in rows {
             let end: &[u8] = row.try_get(1)?;
             let end = u64::from_be_bytes(end.try_into().expect("a moment has 8 bytes"));
-            parts[place(&row)?].push(RangeBucket { end, fingerprint: fingerprint(&row, 2)? });
+            buckets[place(&row)?].push(RangeBucket { end, fingerprint: fingerprint(&row, 2)? });
         }
-        Ok(parts)
+        Ok(buckets)
     }
 
     async fn entries(
@@ -142,9 +142,9 @@ impl SyncStore for PostgresStore {
         ranges: Vec<Range<u64>>,
         count_max: usize,
     ) -> Result<Vec<Vec<MessageEntry>>> {
-        let sql = "SELECT * FROM warren.items($1, $2, $3, $4)";
+        let sql = "SELECT * FROM warren.entries($1, $2, $3, $4)";
         let rows = self.query_ranges(sql, &ranges, count_max as u64).await?;
-        rows.iter().map(items).collect()
+        rows.iter().map(entries).collect()
     }
 
     async fn messages(&self, timestamps: Vec<Timestamp>, bytes_max: usize) -> Result<Vec<Message>> {
@@ -159,7 +159,7 @@ impl SyncStore for PostgresStore {
 
     async fn add_device(&self, device: VaultDevice) -> Result<()> {
         let name = self.keys.seal_name(&device.id, &device.name);
-        let sql = "SELECT warren.add_client($1, $2, $3, $4, $5, $6, $7, $8)";
+        let sql = "SELECT warren.add_device($1, $2, $3, $4, $5, $6, $7, $8)";
         self.postgres
             .query_all(
                 sql,
@@ -180,11 +180,11 @@ impl SyncStore for PostgresStore {
 
     async fn devices(&self) -> Result<Vec<VaultDevice>> {
         let rows =
-            self.postgres.query_all("SELECT * FROM warren.clients($1)", &[self.vault()]).await?;
+            self.postgres.query_all("SELECT * FROM warren.devices($1)", &[self.vault()]).await?;
         let device = |row: &tokio_postgres::Row| {
             let number = |column| row.try_get::<_, i64>(column).map(i64::cast_unsigned);
             let id: DeviceId =
-                row.try_get::<_, &str>(0)?.parse().expect("only `add_client` writes ids");
+                row.try_get::<_, &str>(0)?.parse().expect("only `add_device` writes ids");
             let name = self.keys.open_name(&id, row.try_get(1)?)?;
             let node_id =
                 row.try_get::<_, Option<i64>>(2)?.map(|node_id| NodeId(node_id.cast_unsigned()));
@@ -198,7 +198,7 @@ impl SyncStore for PostgresStore {
     async fn remove_devices(&self, ids: Vec<DeviceId>) -> Result<()> {
         let ids: Vec<_> = ids.iter().map(DeviceId::as_str).collect();
         let ids = (&ids as _, Type::TEXT_ARRAY);
-        let sql = "SELECT warren.remove_clients($1, $2)";
+        let sql = "SELECT warren.remove_devices($1, $2)";
         self.postgres.query_all(sql, &[self.vault(), ids]).await.map(drop)
     }
 
@@ -206,7 +206,7 @@ impl SyncStore for PostgresStore {
         let row =
             self.postgres.query_one("SELECT * FROM warren.status($1)", &[self.vault()]).await?;
         Ok(VaultStatus {
-            state: state(&row, 0)?,
+            state: summary(&row, 0)?,
             devices_count: row.try_get::<_, i64>(4)?.cast_unsigned(),
             storage: VaultLocation::Postgres {
                 address: self.postgres.name().to_owned(),
@@ -227,16 +227,16 @@ impl SyncStore for PostgresStore {
 }
 
 /// Column `list`: timestamps and hashes, 16 bytes each.
-fn items(row: &tokio_postgres::Row) -> Result<Vec<MessageEntry>> {
+fn entries(row: &tokio_postgres::Row) -> Result<Vec<MessageEntry>> {
     let (list, []) = row.try_get::<_, &[u8]>(0)?.as_chunks::<32>() else {
-        unreachable!("an item has 32 bytes")
+        unreachable!("an entry has 32 bytes")
     };
-    let item = |item: &[u8; 32]| {
-        let (timestamp, hash) = item.split_at(Timestamp::BYTES);
+    let entry = |entry: &[u8; 32]| {
+        let (timestamp, hash) = entry.split_at(Timestamp::BYTES);
         let hash = u128::from_be_bytes(hash.try_into().expect("the other 16"));
         MessageEntry { timestamp: rows::timestamp(timestamp), hash }
     };
-    Ok(list.iter().map(item).collect())
+    Ok(list.iter().map(entry).collect())
 }
 
 /// Columns `places, contents`: messages of a list, by their places in it.

@@ -79,8 +79,8 @@ impl SqliteStore {
     }
 
     /// Rebuilds what is recorded, if somebody changed messages by hand.
-    async fn rebuild_if_damaged(&self) -> Result<()> {
-        if self.read(rows::is_damaged).await? { self.rebuild().await } else { Ok(()) }
+    async fn rebuild_if_stale(&self) -> Result<()> {
+        if self.read(rows::is_stale).await? { self.rebuild().await } else { Ok(()) }
     }
 }
 
@@ -111,7 +111,7 @@ impl SyncStore for SqliteStore {
         bytes_max: usize,
         seen: Option<DeviceActivity>,
     ) -> Result<MessagePage> {
-        self.rebuild_if_damaged().await?;
+        self.rebuild_if_stale().await?;
         let database = Arc::clone(&self.database);
         let page = run_blocking(move || {
             let (page, stale) = database.read(|db| {
@@ -135,12 +135,12 @@ impl SyncStore for SqliteStore {
     }
 
     async fn summary(&self) -> Result<VaultSummary> {
-        self.rebuild_if_damaged().await?;
-        self.read(rows::state).await
+        self.rebuild_if_stale().await?;
+        self.read(rows::summary).await
     }
 
     async fn windows(&self) -> Result<Vec<(FingerprintWindow, Fingerprint)>> {
-        self.rebuild_if_damaged().await?;
+        self.rebuild_if_stale().await?;
         if !self.read(windows::add_up).await? {
             self.rebuild().await?;
         }
@@ -178,7 +178,7 @@ impl SyncStore for SqliteStore {
     async fn status(&self) -> Result<VaultStatus> {
         let (path, profile) = (self.database.path().to_owned(), self.database.profile().name);
         let cipher = self.database.cipher().map_or("none", engine::Cipher::name);
-        self.rebuild_if_damaged().await?;
+        self.rebuild_if_stale().await?;
         let database = Arc::clone(&self.database);
         self.read(move |db| {
             let number = |sql: &str| {
@@ -189,8 +189,8 @@ impl SyncStore for SqliteStore {
             let free_bytes = number("PRAGMA freelist_count")? * page_bytes;
             let wal_bytes = database.health().wal_bytes;
             Ok(VaultStatus {
-                state: rows::state(db)?,
-                devices_count: number("SELECT count(*) FROM client")?,
+                state: rows::summary(db)?,
+                devices_count: number("SELECT count(*) FROM device")?,
                 storage: VaultLocation::Sqlite {
                     path,
                     file_bytes,

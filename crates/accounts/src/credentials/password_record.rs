@@ -102,7 +102,8 @@ pub(crate) fn write_wrap(
     let (memory_kib, passes) = wrap.cost.to_columns();
     let mut statement = db.prepare_cached(
         "UPDATE account
-         SET memory_kib = ?2, passes = ?3, salt = ?4, wrapped_key = ?5, wrap_number = ?6
+         SET kdf_memory_kib = ?2, kdf_passes = ?3, kdf_salt = ?4, wrapped_key = ?5,
+             wrap_number = ?6
          WHERE id = ?1",
     )?;
     let columns = params![account.0, memory_kib, passes, wrap.salt, wrap.wrapped_key, number];

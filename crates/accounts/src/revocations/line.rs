@@ -22,7 +22,7 @@ const CHECKSUM_BYTES: usize = 8;
 /// What must not come back with an older accounts file.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Revocation {
-    Client(DeviceId),
+    Device(DeviceId),
     Account(VaultId),
     /// The wrap, and which of the account's it is (`account.wrap_number`).
     Password(VaultId, u32, PasswordWrappedKey),
@@ -40,7 +40,7 @@ impl Revocation {
 
     fn to_words(&self) -> String {
         match self {
-            Self::Client(device) => format!("device {device}"),
+            Self::Device(device) => format!("device {device}"),
             Self::Account(vault) => format!("account {vault}"),
             Self::Password(vault, number, wrap) => {
                 let (memory_kib, passes) = wrap.cost.to_columns();
@@ -118,7 +118,7 @@ impl<'l> RevocationLine<'l> {
         }
         let revocation = match *words.split(' ').collect::<Vec<_>>() {
             ["cancelled", checksum] => return Some(Self::Cancelled(checksum)),
-            ["device", device] => Revocation::Client(device.parse().ok()?),
+            ["device", device] => Revocation::Device(device.parse().ok()?),
             ["account", vault] => Revocation::Account(vault.parse().ok()?),
             ["password", vault, number, memory_kib, passes, salt, key] => {
                 let (memory_kib, passes) = (memory_kib.parse().ok()?, passes.parse().ok()?);
@@ -157,7 +157,7 @@ mod tests {
         let wrapped_key = [9; size_of::<WrappedKey>()];
         let wrap = PasswordWrappedKey { cost, salt: [7; 16], wrapped_key };
         vec![
-            Revocation::Client(DeviceId::generate()),
+            Revocation::Device(DeviceId::generate()),
             Revocation::Password(vault.clone(), 3, wrap),
             Revocation::Account(vault),
         ]

@@ -84,8 +84,8 @@ fn the_number_of_devices_is_limited_and_the_longest_chain_can_be_revoked() {
     let ada = fixture.add("ada");
     let first = fixture.register(&ada, None);
     let mut last = first.device_id.clone();
-    let clients_max = Some(DEVICES_COUNT_MAX);
-    let change = move |limits: &mut AccountLimits| limits.devices_max = clients_max;
+    let devices_max = Some(DEVICES_COUNT_MAX);
+    let change = move |limits: &mut AccountLimits| limits.devices_max = devices_max;
     fixture.accounts.change_limits(&ada.login, change).unwrap();
     for _ in 1..DEVICES_COUNT_MAX {
         last = fixture.register(&ada, Some(&last)).device_id;

@@ -1,4 +1,4 @@
-//! The form of an account's messages, and devices that go over to the e2ee set.
+//! The encryption mode of an account, and devices that go over to the e2ee set.
 
 use accounts::MessageSet;
 use crdt::EncryptionMode;

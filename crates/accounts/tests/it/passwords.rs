@@ -132,7 +132,7 @@ fn another_cost_is_taken_up_at_the_next_login() {
     let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let stored = || -> (u32, Vec<u8>) {
-        let row = "SELECT passes, wrapped_key FROM account";
+        let row = "SELECT kdf_passes, wrapped_key FROM account";
         fixture.sql().query_row(row, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
     };
     let before = stored();

@@ -154,7 +154,7 @@ fn a_damaged_accounts_file_is_reported_and_no_reason_to_stop() {
         .unwrap();
 
     let mut damaged = fixture.copy();
-    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_client_1'";
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_device_1'";
     let path = fixture.data.path().join("copy.sqlite");
     fs::write(&path, &damaged).unwrap();
     let copy = Connection::open(&path).unwrap();

@@ -48,7 +48,7 @@ fn a_revoked_wrap_does_not_stay_in_the_file() {
     let wrapped: Vec<u8> = fixture
         .sql()
         .query_row(
-            "SELECT wrapped_key FROM client WHERE id = ?1",
+            "SELECT wrapped_key FROM device WHERE id = ?1",
             [device.device_id.as_str()],
             |row| row.get(0),
         )
@@ -68,8 +68,8 @@ fn a_passwords_wrap_opens_on_no_other_accounts_row() {
     // Eve puts her password's wrap, salt and all, on Ada's account: unless the wrap is bound to the
     // vault, her password is accepted there, and Ada's vault is opened with a wrong key.
     let copied = fixture.sql().execute(
-        "UPDATE account SET (salt, wrapped_key) =
-             (SELECT salt, wrapped_key FROM account WHERE login = 'eve') WHERE login = 'ada'",
+        "UPDATE account SET (kdf_salt, wrapped_key) =
+             (SELECT kdf_salt, wrapped_key FROM account WHERE login = 'eve') WHERE login = 'ada'",
         [],
     );
     assert_eq!(copied.unwrap(), 1);
@@ -86,13 +86,13 @@ fn check_moved_wrap(
     let sql = fixture.sql();
     let (hash, wrap): ([u8; 32], Vec<u8>) = sql
         .query_row(
-            "DELETE FROM client WHERE id = ?1 RETURNING token_hash, wrapped_key",
+            "DELETE FROM device WHERE id = ?1 RETURNING token_hash, wrapped_key",
             [source.device_id.as_str()],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .unwrap();
     let moved = sql.execute(
-        "UPDATE client SET token_hash = ?1, wrapped_key = ?2 WHERE id = ?3",
+        "UPDATE device SET token_hash = ?1, wrapped_key = ?2 WHERE id = ?3",
         params![hash, wrap, target.device_id.as_str()],
     );
     assert_eq!(moved.unwrap(), 1);

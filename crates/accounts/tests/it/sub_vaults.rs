@@ -1,9 +1,9 @@
-//! Further vaults of an account.
+//! Sub-vaults of an account.
 
 use super::*;
 
 #[test]
-fn a_child_is_found_by_its_name_with_the_key_and_listed_without_it() {
+fn a_sub_vault_is_found_by_its_name_with_the_key_and_listed_without_it() {
     let fixture = AccountsFixture::new();
     let (ada, bob) = (fixture.add("ada"), fixture.add("bob"));
     let budget = ada.sub_vault_id("My-Finances-1a2b3c");
@@ -26,7 +26,7 @@ fn a_child_is_found_by_its_name_with_the_key_and_listed_without_it() {
 }
 
 #[test]
-fn a_childs_key_is_its_own() {
+fn a_sub_vaults_key_is_its_own() {
     let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let (one, two) = (ada.sub_vault_id("one"), ada.sub_vault_id("two"));
@@ -38,7 +38,7 @@ fn a_childs_key_is_its_own() {
 }
 
 #[test]
-fn children_go_with_their_account() {
+fn sub_vaults_go_with_their_account() {
     let fixture = AccountsFixture::new();
     let (ada, bob) = (fixture.add("ada"), fixture.add("bob"));
     for unlocked in [&ada, &bob] {

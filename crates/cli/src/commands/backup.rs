@@ -92,10 +92,14 @@ fn back_up_file(
     };
     match engine::copy_file(&from, &to, COMMAND, on_progress) {
         Ok(copied) => {
-            let (bytes, hash) = hash_of(&to)?;
-            ensure!(bytes == copied.bytes, "{} is not as long as it was written", to.display());
-            let (path, wal_pages) = (name.to_owned(), copied.wal_pages);
-            Ok(Some(BackedUpFile { path, bytes, blake3: hash, wal_pages }))
+            let (file_bytes, blake3) = hash_of(&to)?;
+            ensure!(
+                file_bytes == copied.bytes,
+                "{} is not as long as it was written",
+                to.display()
+            );
+            let (path, wal_pages_count) = (name.to_owned(), copied.wal_pages);
+            Ok(Some(BackedUpFile { path, file_bytes, blake3, wal_pages_count }))
         }
         Err(_) if !from.exists() => Ok(None),
         Err(error) => Err(error).with_context(|| format!("copying {}", from.display())),
@@ -109,6 +113,7 @@ fn back_up_revocations(data: &Path, folder: &Path) -> anyhow::Result<Option<Back
         return Ok(None);
     }
     copy(&from, &to)?;
-    let (bytes, blake3) = hash_of(&to)?;
-    Ok(Some(BackedUpFile { path: REVOCATIONS_FILE.to_owned(), bytes, blake3, wal_pages: 0 }))
+    let (file_bytes, blake3) = hash_of(&to)?;
+    let path = REVOCATIONS_FILE.to_owned();
+    Ok(Some(BackedUpFile { path, file_bytes, blake3, wal_pages_count: 0 }))
 }

@@ -216,9 +216,13 @@ fn what_any_command_makes_is_the_owners_alone() {
         }
     }
     // The parts that a test could miss are there.
-    for name in
-        ["data/lock", "data/reserve", "data/revocations", "restored/accounts.sqlite", "c.db"]
-    {
+    for name in [
+        "data/server.lock",
+        "data/disk-reserve",
+        "data/revocations",
+        "restored/accounts.sqlite",
+        "c.db",
+    ] {
         assert!(path.join(name).is_file(), "{name}");
     }
     server.signal(Signal::INT);

@@ -152,10 +152,10 @@ fn messages_deleted_by_hand_come_back_from_the_other_side() {
 }
 
 #[test]
-fn a_node_changed_by_hand_is_found_by_inspect_and_by_whoever_compares() {
+fn a_window_changed_by_hand_is_found_by_inspect_and_by_whoever_compares() {
     let it = SyncedPair::new();
-    let wrong =
-        "UPDATE node SET digest = zeroblob(16) WHERE window = (SELECT max(window) FROM node)";
+    let wrong = "UPDATE fingerprint_window SET digest = zeroblob(16)
+                 WHERE window_id = (SELECT max(window_id) FROM fingerprint_window)";
     assert_eq!(it.in_vault(wrong), 1);
     let inspect = ["inspect", "--login", "ada", "--verify"];
     assert_eq!(it.place.operator(&inspect)["verified"], false);
@@ -179,7 +179,7 @@ fn inspect_says_in_words_what_it_found() {
     let arguments = [&arguments[..], &["--password-file", &it.place.password]].concat();
     let said = warren(&arguments).succeeded().stdout;
     assert!(said.contains("verified: the fingerprints are those of the messages"), "{said}");
-    it.in_vault("DELETE FROM node");
+    it.in_vault("DELETE FROM fingerprint_window");
     let said = warren(&arguments).succeeded().stdout;
     assert!(said.contains("rebuilt: "), "{said}");
 }

@@ -176,7 +176,7 @@ fn check_complete(world: &RestoreFixture, data: &str, accounts: &Value) -> Optio
         .filter(|name| !name.starts_with("accounts.sqlite-"))
         .collect();
     names.sort();
-    let is_complete = names == ["accounts.sqlite", "lock", "revocations", "vaults"];
+    let is_complete = names == ["accounts.sqlite", "revocations", "server.lock", "vaults"];
     (*clients != 1 || !is_complete).then(|| format!("{clients} clients, {names:?}"))
 }
 

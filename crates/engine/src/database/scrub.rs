@@ -24,7 +24,7 @@ use crate::system::clock;
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS scrub_progress (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     next_page INTEGER NOT NULL,
-    time_s INTEGER NOT NULL
+    scrubbed_until_ms INTEGER NOT NULL
 ) STRICT";
 
 impl Database {
@@ -55,9 +55,10 @@ impl Database {
             self.repair_if_possible();
             return Ok(());
         }
-        let (pages_count, now_s) = (damage::count_pages(db)?, clock::now_ms() / 1_000);
+        let (pages_count, now_ms) = (damage::count_pages(db)?, clock::now_ms());
         let Some(progress) = read_progress(db)? else {
-            return self.write_progress(db, ScrubProgress { next_page: 1, time_s: now_s });
+            let progress = ScrubProgress { next_page: 1, scrubbed_until_ms: now_ms };
+            return self.write_progress(db, progress);
         };
         let due = self.pages_due(progress, pages_count);
         if due == 0 {
@@ -83,7 +84,7 @@ impl Database {
         if read_count < due {
             self.watch_idleness();
         }
-        self.write_progress(db, progress.after(read_count, due, pages_count, now_s))
+        self.write_progress(db, progress.after(read_count, due, pages_count, now_ms))
     }
 
     /// An error has spoken of damage.
@@ -159,17 +160,17 @@ impl Database {
 
     fn pages_due(&self, progress: ScrubProgress, pages_count: u32) -> u32 {
         let period = self.context.scrub_time;
-        damage::pages_due(progress, pages_count, clock::now_ms() / 1_000, period)
+        damage::pages_due(progress, pages_count, clock::now_ms(), period)
     }
 
     /// Left out when a write has come: then more is due the next time.
     fn write_progress(&self, db: &Connection, progress: ScrubProgress) -> Result<()> {
         let Some(_turn) = self.pause_writer() else { return Ok(()) };
         let write = || {
-            let ScrubProgress { next_page, time_s } = progress;
+            let ScrubProgress { next_page, scrubbed_until_ms } = progress;
             db.execute_batch(TABLE)?;
             let sql = "INSERT OR REPLACE INTO scrub_progress VALUES (1, ?1, ?2)";
-            db.execute(sql, (next_page, time_s.cast_signed())).map(drop)
+            db.execute(sql, (next_page, scrubbed_until_ms.cast_signed())).map(drop)
         };
         write().map_err(sqlite("scrub_progress"))
     }
@@ -182,10 +183,10 @@ fn read_progress(db: &Connection) -> Result<Option<ScrubProgress>> {
         if !db.prepare(sql)?.exists([])? {
             return Ok(None);
         }
-        let sql = "SELECT next_page, time_s FROM scrub_progress WHERE id = 1";
+        let sql = "SELECT next_page, scrubbed_until_ms FROM scrub_progress WHERE id = 1";
         let progress = db.query_row(sql, [], |row| {
-            let time_s = row.get::<_, i64>(1)?.cast_unsigned();
-            Ok(ScrubProgress { next_page: row.get(0)?, time_s })
+            let scrubbed_until_ms = row.get::<_, i64>(1)?.cast_unsigned();
+            Ok(ScrubProgress { next_page: row.get(0)?, scrubbed_until_ms })
         });
         progress.optional()
     };

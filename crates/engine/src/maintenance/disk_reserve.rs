@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_reserve_is_kept_given_away_once_and_refilled() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("reserve");
+        let path = directory.path().join("disk-reserve");
         let reserve = DiskReserve::default();
         assert!(!reserve.release(), "none is kept");
         assert!(reserve.allocate(path.clone(), 3_000_000).unwrap());
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_disk_without_room_for_it_counts_as_full() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("reserve");
+        let path = directory.path().join("disk-reserve");
         let reserve = DiskReserve::default();
         assert!(!reserve.allocate(path.clone(), u64::MAX).unwrap());
         assert!(reserve.is_released() && !path.exists());

@@ -1,11 +1,13 @@
-//! Schema migrations: numbered SQL scripts that bring a file from any older version to the newest.
+//! Schema migrations: numbered SQL scripts that bring a new file, and one of any older version that
+//! is still read, to the newest.
 //!
 //! The version is SQLite's `user_version`. Each migration and its version number commit in one
 //! transaction, so a file is always at exactly one version.
 //!
 //! # Invariants
 //! - Versions ascend strictly (asserted).
-//! - A file from a later program is refused, not touched.
+//! - A file from a later program is refused, not touched; so is one that is older than the first
+//!   migration.
 //! - Of two processes that migrate one file at a time, the second finds the version that the first
 //!   has left: it is read in the transaction that changes it.
 
@@ -29,8 +31,11 @@ pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<(
         migrations.iter().map(|migration| migration.version).is_sorted_by(|a, b| a < b),
         "migration versions ascend"
     );
-    let Some(last) = migrations.last() else { return Ok(()) };
+    let (Some(first), Some(last)) = (migrations.first(), migrations.last()) else { return Ok(()) };
     let before = version(db).map_err(sqlite("user_version"))?;
+    if before > 0 && before < first.version {
+        return Err(Error::SchemaTooOld { found: before, oldest: first.version });
+    }
     for migration in migrations.iter().filter(|migration| migration.version > before) {
         apply(db, migration).map_err(sqlite("migration"))?;
     }
@@ -92,6 +97,17 @@ mod tests {
         migrate(&mut db, &[ONE, TWO]).unwrap();
         let error = migrate(&mut db, &[ONE]).unwrap_err();
         assert!(matches!(error, Error::SchemaTooNew { found: 2, known: 1 }), "{error}");
+    }
+
+    #[test]
+    fn a_file_older_than_the_first_migration_is_refused_and_stays() {
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate(&mut db, &[ONE]).unwrap();
+        let error = migrate(&mut db, &[TWO]).unwrap_err();
+        assert!(matches!(error, Error::SchemaTooOld { found: 1, oldest: 2 }), "{error}");
+        let expected = "the file has schema version 1, which this program no longer reads; it \
+                        reads 2 and newer";
+        assert_eq!((error.to_string().as_str(), version(&db).unwrap()), (expected, 1));
     }
 
     #[test]

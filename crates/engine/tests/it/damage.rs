@@ -321,7 +321,9 @@ fn how_far_scrubbing_has_come_is_kept_in_the_file() {
     let pages = pages_count(&path) as u64;
     // Ten days ago, at page 5.
     let set = database.write::<_, Error, _>(Durability::Os, |db| {
-        Ok(db.execute("UPDATE scrub_progress SET next_page = 5, time_s = time_s - 864000", [])?)
+        let sql = "UPDATE scrub_progress
+                   SET next_page = 5, scrubbed_until_ms = scrubbed_until_ms - 864000000";
+        Ok(db.execute(sql, [])?)
     });
     assert_eq!(set.wait().unwrap(), 1);
     fixture.databases.close(&path).unwrap();

@@ -1,10 +1,11 @@
 //! The part of a vault's rows that gateways use.
 //!
-//! What a record becomes is computed here, so a change of it is: read record and version; compute;
-//! write, if the version is still that one and no timestamp has become known meanwhile; else again.
+//! What a gateway's state becomes is computed here, so a change of it is: read state and version;
+//! compute; write, if the version is still that one and no timestamp has become known meanwhile;
+//! else again.
 //!
 //! # Invariants
-//! - No lock is held while the new record is computed. Within this process changes of a vault take
+//! - No lock is held while the new state is computed. Within this process changes of a vault take
 //!   turns instead, so that it meets only those of other processes.
 //! - What is answered is on the disk: known messages are visible, so they were flushed; all else is
 //!   written with PostgreSQL's own `synchronous_commit`, chunks too.
@@ -40,11 +41,11 @@ enum GatewayChange {
     ReplaceBlob(CompleteBlob),
 }
 
-/// A record as it was read.
+/// A gateway's state as it was read.
 struct VersionedState {
     version: i64,
     cursor: u64,
-    record: Bytes,
+    state: Bytes,
     /// Places in the list that was asked for, in order.
     known: Vec<i32>,
 }
@@ -52,7 +53,7 @@ struct VersionedState {
 /// A change, computed and sealed.
 struct ComputedChange {
     columns: MessageColumns,
-    record: Bytes,
+    state: Bytes,
     /// None if it stays as it is.
     sealed: Option<Bytes>,
 }
@@ -80,46 +81,46 @@ impl GatewayChange {
         let fresh = places.filter(|(place, _)| known.next_if_eq(place).is_none());
         let fresh: Vec<_> = fresh.map(|(_, entry)| entry).collect();
         let timestamps: Vec<_> = fresh.iter().map(|entry| entry.message.timestamp).collect();
-        let record = Bytes::from(update(&read.record, &timestamps).map_err(Error::Declined)?);
+        let state = Bytes::from(update(&read.state, &timestamps).map_err(Error::Declined)?);
         let changes_nothing =
-            matches!(self, Self::Store(_)) && fresh.is_empty() && record == read.record;
-        let sealed = (!changes_nothing).then(|| keys.seal_gateway_state(read.version + 1, &record));
-        Ok(ComputedChange { columns: MessageColumns::new(&fresh, keys), record, sealed })
+            matches!(self, Self::Store(_)) && fresh.is_empty() && state == read.state;
+        let sealed = (!changes_nothing).then(|| keys.seal_gateway_state(read.version + 1, &state));
+        Ok(ComputedChange { columns: MessageColumns::new(&fresh, keys), state, sealed })
     }
 }
 
 impl PostgresStore {
-    async fn read_record(&self, list: &[u8]) -> Result<VersionedState> {
-        let sql = "SELECT * FROM warren.known($1, $2)";
+    async fn read_state(&self, list: &[u8]) -> Result<VersionedState> {
+        let sql = "SELECT * FROM warren.read_gateway_state($1, $2)";
         let row = self.postgres.query_one(sql, &[self.vault(), (&list, Type::BYTEA)]).await?;
         let version = row.try_get(2)?;
-        let record = match version {
+        let state = match version {
             0 => Bytes::new(),
             _ => self.keys.open_gateway_state(version, row.try_get(3)?)?,
         };
         let cursor = row.try_get::<_, i64>(1)?.cast_unsigned();
-        Ok(VersionedState { version, cursor, record, known: row.try_get(0)? })
+        Ok(VersionedState { version, cursor, state, known: row.try_get(0)? })
     }
 
-    /// Returns the newest arrival number before it.
+    /// Returns the newest sequence number before it.
     async fn write(
         &self,
         change: &GatewayChange,
         columns: &MessageColumns,
         version: i64,
-        record: &Bytes,
+        state: &Bytes,
     ) -> Result<u64> {
-        let record = SqlBytes(record);
-        let record: [pool::PostgresParameter<'_>; 2] =
-            [(&version, Type::INT8), (&record, Type::BYTEA)];
+        let state = SqlBytes(state);
+        let state: [pool::PostgresParameter<'_>; 2] =
+            [(&version, Type::INT8), (&state, Type::BYTEA)];
         let row = match change {
             GatewayChange::Store(_) => {
                 let sql = "SELECT warren.exchange($1, $2, $3, $4, $5, $6, $7, $8)";
-                let parameters = [&[self.vault()], &columns.parameters()[..], &record].concat();
+                let parameters = [&[self.vault()], &columns.parameters()[..], &state].concat();
                 self.postgres.query_one(sql, &parameters).await
             }
             GatewayChange::Clear => {
-                let parameters = [&[self.vault()][..], &record].concat();
+                let parameters = [&[self.vault()][..], &state].concat();
                 self.postgres.query_one("SELECT warren.clear($1, $2, $3)", &parameters).await
             }
             GatewayChange::ReplaceBlob(blob) => {
@@ -127,7 +128,7 @@ impl PostgresStore {
                 let (id, count) = (blob.id.get().cast_signed(), blob.chunks_count.cast_signed());
                 let blob: [pool::PostgresParameter<'_>; 2] =
                     [(&id, Type::INT8), (&count, Type::INT4)];
-                let parameters = [&[self.vault()][..], &record, &blob].concat();
+                let parameters = [&[self.vault()][..], &state, &blob].concat();
                 self.postgres.query_one(sql, &parameters).await
             }
         };
@@ -143,13 +144,13 @@ impl PostgresStore {
         let (list, change) = (change.list(), Arc::new(change));
         let mut tries = 1;
         loop {
-            let read = self.read_record(&list).await?;
+            let read = self.read_state(&list).await?;
             let (version, mut cursor) = (read.version, read.cursor);
             let (of, update, keys) =
                 (Arc::clone(&change), Arc::clone(&update), Arc::clone(&self.keys));
             let computed =
                 engine::run_blocking(move || of.compute(&read, &update, &keys)).await??;
-            let ComputedChange { columns, record, sealed } = computed;
+            let ComputedChange { columns, state, sealed } = computed;
             if let Some(sealed) = sealed {
                 match self.write(&change, &columns, version, &sealed).await {
                     Ok(before) => cursor = before,
@@ -166,7 +167,7 @@ impl PostgresStore {
                     Err(error) => return Err(error),
                 }
             }
-            return Ok(ExchangeOutcome { cursor, stored: columns.count(), state: record });
+            return Ok(ExchangeOutcome { cursor, stored: columns.count(), state });
         }
     }
 
@@ -186,8 +187,8 @@ impl GatewayStore for PostgresStore {
     }
 
     async fn gateway_state(&self) -> Result<GatewaySnapshot> {
-        let VersionedState { cursor, record, .. } = self.read_record(&[]).await?;
-        Ok(GatewaySnapshot { cursor, state: record })
+        let VersionedState { cursor, state, .. } = self.read_state(&[]).await?;
+        Ok(GatewaySnapshot { cursor, state })
     }
 
     async fn messages_from(
@@ -207,7 +208,7 @@ impl GatewayStore for PostgresStore {
             (&count_max as _, Type::INT4),
             (&bytes_max as _, Type::INT8),
         ];
-        let sql = "SELECT * FROM warren.since($1, $2, $3, $4, $5)";
+        let sql = "SELECT * FROM warren.messages_from($1, $2, $3, $4, $5)";
         let row = self.postgres.query_one(sql, &parameters).await?;
         let keys = Arc::clone(&self.keys);
         engine::run_blocking(move || {
@@ -232,13 +233,13 @@ impl GatewayStore for PostgresStore {
         let (blob, number) = columns(chunk);
         let place = [(&blob as _, Type::INT8), (&number as _, Type::INT4)];
         let rest = [&place[..], &[(&sealed as _, Type::BYTEA)]].concat();
-        self.call("SELECT warren.put_piece($1, $2, $3, $4)", &rest).await.map(drop)
+        self.call("SELECT warren.put_chunk($1, $2, $3, $4)", &rest).await.map(drop)
     }
 
     async fn chunk(&self, chunk: BlobChunkId) -> Result<Option<Bytes>> {
         let (blob, number) = columns(chunk);
         let place = [(&blob as _, Type::INT8), (&number as _, Type::INT4)];
-        let rows = self.call("SELECT warren.piece($1, $2, $3)", &place).await?;
+        let rows = self.call("SELECT warren.chunk($1, $2, $3)", &place).await?;
         let keys = Arc::clone(&self.keys);
         engine::run_blocking(move || {
             let sealed = rows.first().map(|row| row.try_get::<_, Option<&[u8]>>(0)).transpose()?;
@@ -248,11 +249,11 @@ impl GatewayStore for PostgresStore {
     }
 
     async fn chunk_ids(&self) -> Result<Vec<BlobChunkId>> {
-        let rows = self.call("SELECT * FROM warren.pieces($1)", &[]).await?;
+        let rows = self.call("SELECT * FROM warren.chunk_ids($1)", &[]).await?;
         let chunk = |row: &Row| {
             let blob = BlobId::new(row.try_get::<_, i64>(0)?.cast_unsigned());
             let number = row.try_get::<_, i32>(1)?.cast_unsigned();
-            Ok(BlobChunkId { blob: blob.expect("`put_piece` alone writes ids"), number })
+            Ok(BlobChunkId { blob: blob.expect("`put_chunk` alone writes ids"), number })
         };
         rows.iter().map(chunk).collect()
     }
@@ -272,7 +273,7 @@ impl GatewayStore for PostgresStore {
     }
 }
 
-/// Columns `blob, number`.
+/// Columns `blob_id, chunk_number`.
 fn columns(chunk: BlobChunkId) -> (i64, i32) {
     (chunk.blob.get().cast_signed(), chunk.number.cast_signed())
 }

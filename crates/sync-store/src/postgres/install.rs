@@ -1,5 +1,5 @@
-//! Connecting to PostgreSQL; and the tables and functions there: made at the first start, brought
-//! up to date at later ones.
+//! Connecting to PostgreSQL; and the tables and functions there: made at the first start; later of
+//! the right version, or refused.
 //!
 //! Whoever may not create tables, or asks through a router, finds them made: by an operator who
 //! has [`schema_sql`] run.
@@ -13,7 +13,7 @@ const GATEWAY: &str = include_str!("schema/gateway.sql");
 const READ: &str = include_str!("schema/read.sql");
 
 /// Raised with every change of the files in `schema/`.
-const VERSION: i32 = 5;
+const VERSION: i32 = 6;
 
 /// Names the lock that installers take: "warren" as bytes.
 const LOCK: i64 = 0x7761_7272_656e;
@@ -31,19 +31,30 @@ impl PostgresDatabase {
     }
 }
 
-/// Makes or updates the schema in one transaction; where it is of this version, changes nothing.
+/// Makes the schema in one transaction; where it is of this version, changes nothing. One of
+/// another version is refused.
 pub fn schema_sql() -> String {
     format!(
         "BEGIN;
 SELECT pg_advisory_xact_lock({LOCK});
 SET LOCAL client_min_messages = warning;
 SET LOCAL search_path = warren, pg_temp;
+DO $$
+BEGIN
+    IF to_regprocedure('warren.version()') IS NOT NULL THEN
+        IF warren.version() <> {VERSION} THEN
+            RAISE EXCEPTION 'the schema warren has version %, and version {VERSION} is needed',
+                warren.version() USING HINT = 'Drop the schema, or use another database.';
+        END IF;
+    END IF;
+END
+$$;
 {TABLES}
 {STORE}
 {GATEWAY}
 {READ}
-INSERT INTO schema_version (number) VALUES ({VERSION})
-ON CONFLICT (one) DO UPDATE SET number = excluded.number;
+INSERT INTO schema_version (version) VALUES ({VERSION})
+ON CONFLICT (one) DO UPDATE SET version = excluded.version;
 COMMIT;
 "
     )
@@ -81,25 +92,29 @@ async fn installed_version(postgres: &PostgresDatabase) -> Result<i32> {
 }
 
 pub(super) async fn install(postgres: &PostgresDatabase) -> Result<()> {
-    let found = installed_version(postgres).await?;
-    if found > VERSION {
-        return Err(Error::PostgresSchema(format!(
+    match installed_version(postgres).await? {
+        0 => create(postgres).await,
+        VERSION => Ok(()),
+        found if found > VERSION => Err(Error::PostgresSchema(format!(
             "it is of version {found}, made by a later version of Warren than this"
-        )));
+        ))),
+        found => Err(Error::PostgresSchema(format!(
+            "it has version {found}, and version {VERSION} is needed: drop the schema `warren`, \
+             with all vaults in it, or use another database"
+        ))),
     }
-    if found < VERSION {
-        let device = postgres.client().await?;
-        device.batch_execute(&schema_sql()).await.map_err(|error| match error.code() {
-            Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) => {
-                Error::PostgresSchema(format!(
-                    "it is of version {found}, {VERSION} is needed, and this user may not make it: \
-                     have the output of `warren postgres schema` run by who may"
-                ))
-            }
-            _ => error.into(),
-        })?;
-    }
-    Ok(())
+}
+
+async fn create(postgres: &PostgresDatabase) -> Result<()> {
+    let connection = postgres.client().await?;
+    connection.batch_execute(&schema_sql()).await.map_err(|error| match error.code() {
+        Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) => Error::PostgresSchema(
+            "it is not there, and this user may not make it: have the output of \
+             `warren postgres schema` run by who may"
+                .to_owned(),
+        ),
+        _ => error.into(),
+    })
 }
 
 #[cfg(test)]
@@ -117,27 +132,27 @@ mod tests {
         let expected = [
             "store",
             "rebuild",
-            "mend",
+            "rehash",
             "erase",
-            "remove",
-            "add_client",
-            "remove_clients",
-            "known",
+            "remove_vault",
+            "add_device",
+            "remove_devices",
+            "read_gateway_state",
             "exchange",
             "clear",
-            "since",
-            "put_piece",
-            "piece",
-            "pieces",
+            "messages_from",
+            "put_chunk",
+            "chunk",
+            "chunk_ids",
             "replace_blob",
             "remove_blob",
-            "state",
+            "summary",
             "messages",
-            "page",
+            "messages_after",
             "windows",
-            "parts",
-            "items",
-            "clients",
+            "buckets",
+            "entries",
+            "devices",
             "status",
             "verify",
             "scan",

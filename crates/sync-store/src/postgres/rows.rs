@@ -76,15 +76,15 @@ fn digest(lanes: &[i64]) -> u128 {
     lanes.iter().fold(0, add)
 }
 
-/// Columns `count, lanes`, from `first` on.
+/// Columns `held, lanes`, from `first` on.
 pub(super) fn fingerprint(row: &Row, first: usize) -> Result<Fingerprint> {
     let count = row.try_get::<_, i64>(first)?.cast_unsigned();
     let lanes: Vec<i64> = row.try_get(first + 1)?;
     Ok(Fingerprint { count, digest: digest(&lanes) })
 }
 
-/// Columns `cursor, count, bytes, lanes`, from `first` on.
-pub(super) fn state(row: &Row, first: usize) -> Result<VaultSummary> {
+/// Columns `newest, held, held_bytes, lanes`, from `first` on.
+pub(super) fn summary(row: &Row, first: usize) -> Result<VaultSummary> {
     let cursor = row.try_get::<_, i64>(first)?.cast_unsigned();
     let count = row.try_get::<_, i64>(first + 1)?.cast_unsigned();
     let bytes = row.try_get::<_, i64>(first + 2)?.cast_unsigned();

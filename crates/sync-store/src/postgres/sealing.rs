@@ -1,8 +1,8 @@
-//! What PostgreSQL must not read: contents, names, records and chunks, sealed with keys of the
-//! vault.
+//! What PostgreSQL must not read: contents, names, gateways' states and chunks, sealed with keys of
+//! the vault.
 //!
 //! # Invariants
-//! - What is sealed opens in its place alone: a content under its timestamp, a record as its
+//! - What is sealed opens in its place alone: a content under its timestamp, a state as its
 //!   version, a chunk under its number of its blob; and nothing of one kind as another, because
 //!   each kind has a key of its own.
 //!
@@ -22,8 +22,8 @@ use crate::vault::gateway::BlobChunkId;
 
 /// The keys are not the one that encrypts the vault where it is a file: two ciphers, two keys.
 const CONTENTS_CONTEXT: &str = "warren 2026-11-21 contents of a vault in postgresql";
-const RECORD_CONTEXT: &str = "warren 2026-11-21 record of a vault in postgresql";
-const PIECES_CONTEXT: &str = "warren 2026-11-21 pieces of a vault in postgresql";
+const STATE_CONTEXT: &str = "warren 2026-11-21 gateway state of a vault in postgresql";
+const CHUNKS_CONTEXT: &str = "warren 2026-11-21 blob chunks of a vault in postgresql";
 const TAIL_BYTES: usize = 8;
 
 /// The keys of one vault, by what they seal.
@@ -39,8 +39,8 @@ impl VaultSealKeys {
         let key = |context| {
             SealKey::new(Zeroizing::new(blake3::derive_key(context, vault_key.as_bytes())))
         };
-        let (contents, record) = (key(CONTENTS_CONTEXT), key(RECORD_CONTEXT));
-        Self { contents, gateway_state: record, chunks: key(PIECES_CONTEXT) }
+        let (contents, gateway_state) = (key(CONTENTS_CONTEXT), key(STATE_CONTEXT));
+        Self { contents, gateway_state, chunks: key(CHUNKS_CONTEXT) }
     }
 
     /// The contents of messages, in their order.
@@ -68,12 +68,12 @@ impl VaultSealKeys {
         Ok(String::from_utf8_lossy(&name).into_owned())
     }
 
-    pub(super) fn seal_gateway_state(&self, version: i64, record: &[u8]) -> Bytes {
-        seal(&self.gateway_state, place(version), record)
+    pub(super) fn seal_gateway_state(&self, version: i64, state: &[u8]) -> Bytes {
+        seal(&self.gateway_state, place(version), state)
     }
 
     pub(super) fn open_gateway_state(&self, version: i64, sealed: &[u8]) -> Result<Bytes> {
-        open(&self.gateway_state, place(version), sealed, || "the record".to_owned())
+        open(&self.gateway_state, place(version), sealed, || "the gateway's state".to_owned())
     }
 
     pub(super) fn seal_chunk(&self, chunk: BlobChunkId, content: &[u8]) -> Bytes {
@@ -81,12 +81,12 @@ impl VaultSealKeys {
     }
 
     pub(super) fn open_chunk(&self, chunk: BlobChunkId, sealed: &[u8]) -> Result<Bytes> {
-        let what = || format!("piece {} of blob {}", chunk.number, chunk.blob.get());
+        let what = || format!("chunk {} of blob {}", chunk.number, chunk.blob.get());
         open(&self.chunks, place(chunk.to_row()), sealed, what)
     }
 }
 
-/// What is no message is sealed like the content of a message of 1970 whose node says its place.
+/// What is no message is sealed like the content of a message of 1970 whose node id says its place.
 fn place(number: i64) -> Timestamp {
     let node = NodeId(number.cast_unsigned());
     Timestamp::new(0, 0, node).expect("1970 is before the year 10000")

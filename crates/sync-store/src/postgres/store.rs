@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 use crate::error::Result;
 use crate::postgres::columns::MessageColumns;
 use crate::postgres::pool::PostgresDatabase;
-use crate::postgres::rows::{SqlUuid, bigint, bounds, state};
+use crate::postgres::rows::{SqlUuid, bigint, bounds, summary};
 use crate::postgres::sealing::VaultSealKeys;
 use crate::postgres::{pool, rows};
 use crate::vault::device::DeviceActivity;
@@ -35,7 +35,7 @@ impl PostgresDatabase {
     /// [`crate::Vaults::remove`]
     pub(crate) async fn remove(&self, vault: &VaultId) -> Result<()> {
         let vault = (&SqlUuid::from(vault) as _, Type::UUID);
-        self.query_all("SELECT warren.remove($1)", &[vault]).await.map(drop)
+        self.query_all("SELECT warren.remove_vault($1)", &[vault]).await.map(drop)
     }
 }
 
@@ -77,7 +77,10 @@ impl PostgresStore {
         let stored = self.postgres.query_one(sql, &parameters).await;
         let row = stored.map_err(|error| rows::stored_error(error, limits))?;
         let stored = row.try_get::<_, i64>(0)?.cast_unsigned();
-        Ok((StoreOutcome { stored, known: sent - stored, after: state(&row, 1)? }, row.try_get(5)?))
+        Ok((
+            StoreOutcome { stored, known: sent - stored, after: summary(&row, 1)? },
+            row.try_get(5)?,
+        ))
     }
 
     /// Calls a function of a vault, ranges of moments and a count.

@@ -1,4 +1,4 @@
-//! Locks of this process: of those who change one vault's record, one computes at a time.
+//! Locks of this process: of those who change one vault's gateway state, one computes at a time.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::postgres::rows::SqlUuid;
 /// for each other.
 const TURNS_COUNT: usize = 1_024;
 
-/// Who may change a vault's record now.
+/// Who may change a vault's gateway state now.
 #[derive(Clone)]
 pub(crate) struct VaultLocks(Arc<[Mutex<()>]>);
 

@@ -14,7 +14,7 @@ use tokio_postgres::types::Type;
 use crate::error::Result;
 use crate::postgres::columns::MessageColumns;
 use crate::postgres::pool::PostgresParameter;
-use crate::postgres::rows::{bigint, halves, hash_of, state, stored_error, timestamp};
+use crate::postgres::rows::{bigint, halves, hash_of, stored_error, summary, timestamp};
 use crate::postgres::sealing::VaultSealKeys;
 use crate::postgres::store::{PostgresStore, slices};
 use crate::vault::batch::MessageBatch;
@@ -36,7 +36,7 @@ struct MessageMismatch {
 pub(super) async fn verify(store: &PostgresStore) -> Result<FingerprintCheck> {
     let sql = "SELECT * FROM warren.verify($1)";
     let row = store.postgres.query_one(sql, &[store.vault()]).await?;
-    let (recorded, mut computed) = (state(&row, 0)?, state(&row, 4)?);
+    let (recorded, mut computed) = (summary(&row, 0)?, summary(&row, 4)?);
     let windows: Vec<i32> = row.try_get(8)?;
     let mut windows: BTreeSet<_> = windows.into_iter().map(i32::cast_unsigned).collect();
     for wrong in scan(store).await? {
@@ -74,7 +74,7 @@ pub(super) async fn rebuild(store: &PostgresStore) -> Result<()> {
         (&sizes as _, Type::INT4_ARRAY),
         (&lost as _, Type::BYTEA_ARRAY),
     ];
-    let sql = "SELECT warren.mend($1, $2, $3, $4, $5, $6)";
+    let sql = "SELECT warren.rehash($1, $2, $3, $4, $5, $6)";
     store.postgres.query_all(sql, &parameters).await.map(drop)
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn erase(
     let erased = store.postgres.query_one(sql, &parameters).await;
     let row = erased.map_err(|error| stored_error(error, limits))?;
     let stored = row.try_get::<_, i64>(0)?.cast_unsigned();
-    Ok(StoreOutcome { stored, known: count - stored, after: state(&row, 1)? })
+    Ok(StoreOutcome { stored, known: count - stored, after: summary(&row, 1)? })
 }
 
 /// Opens every content and compares it with what is recorded.

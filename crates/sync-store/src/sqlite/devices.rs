@@ -14,13 +14,13 @@ const SEEN_LAG_MS_MAX: u64 = 60_000;
 
 pub(crate) fn add(db: &Connection, device: &VaultDevice) -> Result<()> {
     db.prepare_cached(
-        "INSERT INTO client (id, name, node, cursor, unsent, seen_ms, created_ms)
+        "INSERT INTO device (id, name, node_id, cursor, unsent_count, last_seen_ms, created_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
     .execute(params![
         device.id.as_str(),
         device.name,
-        device.node_id.map(node_column),
+        device.node_id.map(node_id_column),
         to_column(device.cursor),
         to_column(device.unsent_count),
         to_column(device.last_seen_ms),
@@ -29,20 +29,20 @@ pub(crate) fn add(db: &Connection, device: &VaultDevice) -> Result<()> {
     Ok(())
 }
 
-fn node_column(node: NodeId) -> i64 {
-    node.0.cast_signed()
+fn node_id_column(node_id: NodeId) -> i64 {
+    node_id.0.cast_signed()
 }
 
 pub(crate) fn list(db: &Connection) -> Result<Vec<VaultDevice>> {
     let mut statement = db.prepare_cached(
-        "SELECT id, name, node, cursor, unsent, seen_ms, created_ms FROM client
+        "SELECT id, name, node_id, cursor, unsent_count, last_seen_ms, created_ms FROM device
          ORDER BY created_ms, id",
     )?;
     let rows = statement.query_map([], |row| {
         Ok(VaultDevice {
             id: row.get::<_, String>(0)?.parse().expect("only `add` writes ids"),
             name: row.get(1)?,
-            node_id: row.get::<_, Option<i64>>(2)?.map(|node| NodeId(node.cast_unsigned())),
+            node_id: row.get::<_, Option<i64>>(2)?.map(|id| NodeId(id.cast_unsigned())),
             cursor: row.get::<_, i64>(3)?.cast_unsigned(),
             unsent_count: row.get::<_, i64>(4)?.cast_unsigned(),
             last_seen_ms: row.get::<_, i64>(5)?.cast_unsigned(),
@@ -53,7 +53,7 @@ pub(crate) fn list(db: &Connection) -> Result<Vec<VaultDevice>> {
 }
 
 pub(crate) fn remove(db: &Connection, ids: &[DeviceId]) -> Result<()> {
-    let mut statement = db.prepare_cached("DELETE FROM client WHERE id = ?1")?;
+    let mut statement = db.prepare_cached("DELETE FROM device WHERE id = ?1")?;
     for id in ids {
         statement.execute([id.as_str()])?;
     }
@@ -71,9 +71,11 @@ pub(crate) fn record_push(
     after: u64,
 ) -> Result<()> {
     db.prepare_cached(
-        "UPDATE client SET seen_ms = ?2, cursor = iif(cursor = ?3, ?4, cursor),
-             unsent = coalesce(?7, max(unsent - ?6, 0))
-         WHERE id = ?1 AND (seen_ms + ?5 <= ?2 OR ?3 <> ?4 OR max(unsent, coalesce(?7, 0)) > 0)",
+        "UPDATE device SET last_seen_ms = ?2, cursor = iif(cursor = ?3, ?4, cursor),
+             unsent_count = coalesce(?7, max(unsent_count - ?6, 0))
+         WHERE id = ?1 AND (
+             last_seen_ms + ?5 <= ?2 OR ?3 <> ?4 OR max(unsent_count, coalesce(?7, 0)) > 0
+         )",
     )?
     .execute(params![
         seen.device.as_str(),
@@ -90,15 +92,15 @@ pub(crate) fn record_push(
 /// The device says that it has everything up to `cursor`.
 pub(crate) fn record_pull(db: &Connection, seen: &DeviceActivity, cursor: u64) -> Result<()> {
     db.prepare_cached(
-        "UPDATE client SET seen_ms = ?2, cursor = ?3, node = coalesce(?4, node),
-             unsent = coalesce(?5, unsent)
+        "UPDATE device SET last_seen_ms = ?2, cursor = ?3, node_id = coalesce(?4, node_id),
+             unsent_count = coalesce(?5, unsent_count)
          WHERE id = ?1",
     )?
     .execute(params![
         seen.device.as_str(),
         to_column(seen.now_ms),
         to_column(cursor),
-        seen.node_id.map(node_column),
+        seen.node_id.map(node_id_column),
         seen.unsent_count.map(to_column)
     ])?;
     Ok(())
@@ -108,17 +110,17 @@ pub(crate) fn record_pull(db: &Connection, seen: &DeviceActivity, cursor: u64) -
 /// repair does: what the vault has lost is looked for on those that have not.
 pub(crate) fn is_stale(db: &Connection, seen: &DeviceActivity, cursor: u64) -> Result<bool> {
     let mut statement = db.prepare_cached(
-        "SELECT 1 FROM client WHERE id = ?1
-         AND (cursor <> ?3 OR seen_ms + ?4 <= ?2 OR node IS NOT coalesce(?5, node)
-              OR unsent <> coalesce(?6, unsent)
-              OR seen_ms <= (SELECT repaired_ms FROM vault))",
+        "SELECT 1 FROM device WHERE id = ?1
+         AND (cursor <> ?3 OR last_seen_ms + ?4 <= ?2 OR node_id IS NOT coalesce(?5, node_id)
+              OR unsent_count <> coalesce(?6, unsent_count)
+              OR last_seen_ms <= (SELECT repaired_ms FROM vault_summary))",
     )?;
     Ok(statement.exists(params![
         seen.device.as_str(),
         to_column(seen.now_ms),
         to_column(cursor),
         to_column(SEEN_LAG_MS_MAX),
-        seen.node_id.map(node_column),
+        seen.node_id.map(node_id_column),
         seen.unsent_count.map(to_column)
     ])?)
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Error, Result};
 use crate::sqlite::messages::check;
-use crate::sqlite::rows::{is_damaged, state, write_state};
+use crate::sqlite::rows::{is_stale, summary, write_summary};
 use crate::sqlite::windows;
 use crate::vault::{MessageErasure, Quota, StoreOutcome};
 
@@ -17,10 +17,10 @@ pub(super) fn erase(
     erasures: &[MessageErasure],
     quota: Quota,
 ) -> Result<StoreOutcome> {
-    if is_damaged(db)? {
+    if is_stale(db)? {
         windows::rebuild(db)?;
     }
-    let mut after = state(db)?;
+    let mut after = summary(db)?;
     let (mut stored, mut known) = (0, 0);
     let mut find =
         db.prepare_cached("SELECT hash, length(content) FROM message WHERE timestamp = ?1")?;
@@ -51,6 +51,6 @@ pub(super) fn erase(
         stored += 1;
     }
     check(after, quota)?;
-    write_state(db, after)?;
+    write_summary(db, after)?;
     Ok(StoreOutcome { stored, known, after })
 }

@@ -39,8 +39,8 @@ impl VaultFiles {
 
     /// Vaults that are found damaged are quarantined and repaired, with what can be read of them.
     #[must_use]
-    pub fn with_repair(self, repair_record: RepairStateFn) -> Self {
-        Self { damage: repair::policy(repair_record), ..self }
+    pub fn with_repair(self, repair_state: RepairStateFn) -> Self {
+        Self { damage: repair::policy(repair_state), ..self }
     }
 
     /// Looks at the whole file of a vault, and repairs it if it is damaged. Blocks.

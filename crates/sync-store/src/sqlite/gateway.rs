@@ -1,7 +1,7 @@
 //! The part of a vault's file that gateways use.
 //!
 //! # Invariants
-//! - Pieces are on the disk when a later `exchange` has answered, though writing them does not wait
+//! - Chunks are on the disk when a later `exchange` has answered, though writing them does not wait
 //!   for it. Both go into the same WAL, one after the other; an answer with `Durability::Disk`
 //!   comes after a flush of that file, of all of it; and what a checkpoint has taken out of it
 //!   before, it has flushed. Which holds for an exchange that changes nothing, too.
@@ -70,7 +70,7 @@ impl GatewayStore for SqliteStore {
         bytes_max: usize,
     ) -> Result<(ExchangeOutcome, Vec<Message>)> {
         self.write(Durability::Disk, move |db| {
-            let cursor = rows::state(db)?.cursor;
+            let cursor = rows::summary(db)?.cursor;
             let messages = messages_from(db, start, cursor, count_max, bytes_max)?;
             Ok((exchange(db, &batch, &update)?, messages))
         })
@@ -79,10 +79,10 @@ impl GatewayStore for SqliteStore {
 
     async fn clear(&self, update: UpdateStateFn) -> Result<()> {
         self.write(Durability::Disk, move |db| {
-            let cursor = rows::state(db)?.cursor;
-            db.execute_batch("DELETE FROM message; DELETE FROM node")?;
+            let cursor = rows::summary(db)?.cursor;
+            db.execute_batch("DELETE FROM message; DELETE FROM fingerprint_window")?;
             loss::forget(db)?;
-            rows::write_state(db, VaultSummary { cursor, ..VaultSummary::default() })?;
+            rows::write_summary(db, VaultSummary { cursor, ..VaultSummary::default() })?;
             write_gateway_state(db, &update(&gateway_state(db)?, &[]).map_err(Error::Declined)?)
         })
         .await
@@ -90,7 +90,7 @@ impl GatewayStore for SqliteStore {
 
     async fn put_chunk(&self, chunk: BlobChunkId, content: Bytes) -> Result<()> {
         self.write(Durability::Os, move |db| {
-            let sql = "INSERT OR REPLACE INTO piece (id, content) VALUES (?1, ?2)";
+            let sql = "INSERT OR REPLACE INTO blob_chunk (id, content) VALUES (?1, ?2)";
             db.prepare_cached(sql)?.execute((chunk.to_row(), &content[..]))?;
             Ok(())
         })
@@ -99,7 +99,8 @@ impl GatewayStore for SqliteStore {
 
     async fn chunk(&self, chunk: BlobChunkId) -> Result<Option<Bytes>> {
         self.read(move |db| {
-            let mut statement = db.prepare_cached("SELECT content FROM piece WHERE id = ?1")?;
+            let mut statement =
+                db.prepare_cached("SELECT content FROM blob_chunk WHERE id = ?1")?;
             let content = statement.query_row([chunk.to_row()], |row| row.get::<_, Vec<u8>>(0));
             Ok(content.optional()?.map(Bytes::from))
         })
@@ -108,7 +109,7 @@ impl GatewayStore for SqliteStore {
 
     async fn chunk_ids(&self) -> Result<Vec<BlobChunkId>> {
         self.read(|db| {
-            let mut statement = db.prepare_cached("SELECT id FROM piece ORDER BY id")?;
+            let mut statement = db.prepare_cached("SELECT id FROM blob_chunk ORDER BY id")?;
             let ids = statement.query_map([], |row| Ok(BlobChunkId::from_row(row.get(0)?)))?;
             Ok(ids.collect::<rusqlite::Result<_>>()?)
         })
@@ -122,12 +123,12 @@ impl GatewayStore for SqliteStore {
     ) -> Result<ExchangeOutcome> {
         self.write(Durability::Disk, move |db| {
             let (first, last) = rows(blob.id);
-            let sql = "SELECT count(*) FROM piece WHERE id BETWEEN ?1 AND ?2";
+            let sql = "SELECT count(*) FROM blob_chunk WHERE id BETWEEN ?1 AND ?2";
             let found: u32 = db.prepare_cached(sql)?.query_row((first, last), |row| row.get(0))?;
             if found != blob.chunks_count {
                 return Err(Error::BlobIncomplete);
             }
-            let sql = "DELETE FROM piece WHERE id NOT BETWEEN ?1 AND ?2";
+            let sql = "DELETE FROM blob_chunk WHERE id NOT BETWEEN ?1 AND ?2";
             db.prepare_cached(sql)?.execute((first, last))?;
             exchange(db, &MessageBatch::default(), &update)
         })
@@ -136,7 +137,7 @@ impl GatewayStore for SqliteStore {
 
     async fn remove_blob(&self, blob: BlobId) -> Result<()> {
         self.write(Durability::Os, move |db| {
-            let sql = "DELETE FROM piece WHERE id BETWEEN ?1 AND ?2";
+            let sql = "DELETE FROM blob_chunk WHERE id BETWEEN ?1 AND ?2";
             db.prepare_cached(sql)?.execute(rows(blob))?;
             Ok(())
         })
@@ -155,10 +156,10 @@ fn exchange(
     batch: &MessageBatch,
     update: &UpdateStateFn,
 ) -> Result<ExchangeOutcome> {
-    if rows::is_damaged(db)? {
+    if rows::is_stale(db)? {
         windows::rebuild(db)?;
     }
-    let before = rows::state(db)?;
+    let before = rows::summary(db)?;
     let known = messages::insert_all(db, batch, before.cursor)?;
     let after = messages::add(db, batch, &known.sums, before, Quota::UNLIMITED)?;
     let old = gateway_state(db)?;
@@ -179,17 +180,17 @@ fn fresh(batch: &MessageBatch, known: &KnownMessages) -> Vec<Timestamp> {
 }
 
 fn gateway_snapshot(db: &Connection) -> Result<GatewaySnapshot> {
-    Ok(GatewaySnapshot { cursor: rows::state(db)?.cursor, state: gateway_state(db)?.into() })
+    Ok(GatewaySnapshot { cursor: rows::summary(db)?.cursor, state: gateway_state(db)?.into() })
 }
 
 pub(super) fn gateway_state(db: &Connection) -> Result<Vec<u8>> {
-    let mut statement = db.prepare_cached("SELECT content FROM record")?;
+    let mut statement = db.prepare_cached("SELECT content FROM gateway_state")?;
     Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or_default())
 }
 
-pub(super) fn write_gateway_state(db: &Connection, record: &[u8]) -> Result<()> {
-    let sql = "INSERT OR REPLACE INTO record (id, content) VALUES (1, ?1)";
-    db.prepare_cached(sql)?.execute([record])?;
+pub(super) fn write_gateway_state(db: &Connection, state: &[u8]) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO gateway_state (id, content) VALUES (1, ?1)";
+    db.prepare_cached(sql)?.execute([state])?;
     Ok(())
 }
 

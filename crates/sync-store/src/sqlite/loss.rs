@@ -29,7 +29,7 @@ pub(super) fn record_loss(
     let is_known = before != VaultSummary::default();
     let lost = before_count.checked_sub(after_count).filter(|_| is_known);
     if lost != Some(0) {
-        let sql = "UPDATE vault SET
+        let sql = "UPDATE vault_summary SET
                        missing_count = iif(
                            repaired_ms IS NOT NULL AND missing_count IS NULL,
                            NULL,
@@ -47,28 +47,28 @@ pub(super) fn record_returned(
     batch: &MessageBatch,
     known: &[usize],
 ) -> Result<()> {
-    let sql = "SELECT repaired_ms FROM vault WHERE missing_count > 0";
+    let sql = "SELECT repaired_ms FROM vault_summary WHERE missing_count > 0";
     let repaired_ms =
         db.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).optional()?;
     let Some(repaired_ms) = repaired_ms.map(i64::cast_unsigned) else { return Ok(()) };
     let is_new = |&(place, _): &(usize, _)| known.binary_search(&place).is_err();
     let new = batch.timestamps().enumerate().filter(is_new);
     let returned_count = new.filter(|(_, timestamp)| timestamp.millis() <= repaired_ms).count();
-    let sql = "UPDATE vault SET missing_count = max(missing_count - ?1, 0)";
+    let sql = "UPDATE vault_summary SET missing_count = max(missing_count - ?1, 0)";
     db.prepare_cached(sql)?.execute([to_column(returned_count as u64)])?;
     Ok(())
 }
 
 /// The vault begins again, without messages.
 pub(super) fn forget(db: &Connection) -> Result<()> {
-    db.execute("UPDATE vault SET repaired_ms = NULL, missing_count = NULL", [])?;
+    db.execute("UPDATE vault_summary SET repaired_ms = NULL, missing_count = NULL", [])?;
     Ok(())
 }
 
 /// The loss that the device which asks should hear of. It is over when nothing is missing, or some
 /// time after the repair when all known devices have synced.
 pub(super) fn current_loss(db: &Connection, asks: &DeviceActivity) -> Result<Option<LostMessages>> {
-    let sql = "SELECT repaired_ms, missing_count FROM vault
+    let sql = "SELECT repaired_ms, missing_count FROM vault_summary
                WHERE repaired_ms IS NOT NULL AND missing_count IS NOT 0";
     let mut statement = db.prepare_cached(sql)?;
     let row = |row: &rusqlite::Row<'_>| {
@@ -85,9 +85,9 @@ pub(super) fn current_loss(db: &Connection, asks: &DeviceActivity) -> Result<Opt
 /// The names of the other devices that have not synced since, the one that was seen last first. One
 /// that never had anything has nothing to bring.
 fn away(db: &Connection, asks: &DeviceActivity, at_ms: u64) -> Result<Vec<String>> {
-    let sql = "SELECT iif(name = '', id, name) FROM client
-               WHERE seen_ms <= ?1 AND created_ms <= ?1 AND cursor > 0 AND id <> ?2
-               ORDER BY seen_ms DESC, id LIMIT ?3";
+    let sql = "SELECT iif(name = '', id, name) FROM device
+               WHERE last_seen_ms <= ?1 AND created_ms <= ?1 AND cursor > 0 AND id <> ?2
+               ORDER BY last_seen_ms DESC, id LIMIT ?3";
     let mut statement = db.prepare_cached(sql)?;
     let limit = to_column(DEVICES_NAMED_MAX as u64);
     let names =
@@ -108,7 +108,7 @@ mod tests {
 
     const LATE_MS: u64 = 4_000_000_000_000;
 
-    fn state(count: u64) -> VaultSummary {
+    fn summary(count: u64) -> VaultSummary {
         VaultSummary { fingerprint: Fingerprint { count, digest: 7 }, ..VaultSummary::default() }
     }
 
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_returns_is_counted_down_and_what_is_new_is_not() {
-        let db = repaired(state(10), state(7));
+        let db = repaired(summary(10), summary(7));
         let loss = heard(&db, LATE_MS).unwrap();
         assert_eq!((loss.count, loss.devices_away), (Some(3), vec!["device 2".to_owned()]));
         // The second was known, and the third is of later.
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_loss_is_said_for_some_time_after_all_devices_have_synced() {
-        let db = repaired(state(10), state(7));
+        let db = repaired(summary(10), summary(7));
         let at_ms = heard(&db, LATE_MS).unwrap().at_ms;
         sync(&db, 2);
         assert_eq!(heard(&db, at_ms + REPORTED_MS).unwrap().devices_away, [""; 0]);
@@ -191,13 +191,13 @@ mod tests {
         let db = repaired(VaultSummary::default(), VaultSummary::default());
         assert_eq!(heard(&db, LATE_MS).unwrap().count, None);
         // Not what was lost then is known, only what is lost now.
-        record_loss(&db, state(4), state(3)).unwrap();
+        record_loss(&db, summary(4), summary(3)).unwrap();
         assert_eq!(heard(&db, LATE_MS).unwrap().count, None);
     }
 
     #[test]
     fn a_device_that_syncs_right_after_a_repair_is_noted() {
-        let db = repaired(state(10), state(7));
+        let db = repaired(summary(10), summary(7));
         let at_ms = heard(&db, LATE_MS).unwrap().at_ms;
         let before =
             DeviceActivity { device: id(2), now_ms: at_ms, node_id: None, unsent_count: None };
@@ -210,6 +210,6 @@ mod tests {
 
     #[test]
     fn a_repair_that_loses_nothing_is_no_loss() {
-        assert_eq!(heard(&repaired(state(10), state(10)), LATE_MS), None);
+        assert_eq!(heard(&repaired(summary(10), summary(10)), LATE_MS), None);
     }
 }

@@ -5,7 +5,7 @@ use crdt::{Message, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
-use crate::sqlite::rows::{blob, is_damaged, state, timestamp, write_state};
+use crate::sqlite::rows::{blob, is_stale, summary, timestamp, write_summary};
 use crate::sqlite::schema::to_column;
 use crate::sqlite::{devices, loss, windows};
 use crate::vault::batch::{BatchEntry, MessageBatch};
@@ -18,10 +18,10 @@ pub(super) fn store(
     quota: Quota,
     seen: Option<&DeviceActivity>,
 ) -> Result<StoreOutcome> {
-    if is_damaged(db)? {
+    if is_stale(db)? {
         windows::rebuild(db)?;
     }
-    let before = state(db)?;
+    let before = summary(db)?;
     if batch.expected_cursor.is_some_and(|after| before.cursor > after) {
         return Err(Error::StaleCursor);
     }
@@ -57,7 +57,7 @@ pub(super) fn add(
         after.bytes += batch.bytes - known.bytes;
         after.fingerprint += new;
         check(after, quota)?;
-        write_state(db, after)?;
+        write_summary(db, after)?;
         windows::add(db, &batch.windows, &known.windows)?;
     }
     Ok(after)
@@ -86,7 +86,7 @@ pub(super) struct KnownMessages {
     clashes: Vec<Timestamp>,
 }
 
-/// Inserts what is new, with the arrival numbers after `cursor`. Returns what is not.
+/// Inserts what is new, with the sequence numbers after `cursor`. Returns what is not.
 pub(super) fn insert_all(
     db: &Connection,
     batch: &MessageBatch,
@@ -125,7 +125,7 @@ pub(super) fn page(
     count_max: usize,
     bytes_max: usize,
 ) -> Result<MessagePage> {
-    let VaultSummary { cursor: newest, fingerprint, .. } = state(db)?;
+    let VaultSummary { cursor: newest, fingerprint, .. } = summary(db)?;
     let mut statement = db.prepare_cached(
         "SELECT seq, timestamp, content FROM message WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     )?;

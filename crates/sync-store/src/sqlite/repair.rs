@@ -24,32 +24,32 @@ pub struct VaultDamage {
     pub quarantined_path: PathBuf,
 }
 
-/// The policy for vaults whose gateway's records `repair_record` makes anew.
-pub(super) fn policy(repair_record: RepairStateFn) -> DamagePolicy {
+/// The policy for vaults whose gateway's state `repair_state` makes anew.
+pub(super) fn policy(repair_state: RepairStateFn) -> DamagePolicy {
     DamagePolicy::Repair(Arc::new(move |db| {
-        repair(db, repair_record).map_err(|error| match error {
+        repair(db, repair_state).map_err(|error| match error {
             Error::Engine(error) => error,
             error => engine::Error::Application { source: Box::new(error) },
         })
     }))
 }
 
-fn repair(db: &Connection, repair_record: RepairStateFn) -> Result<()> {
-    let before = rows::state(db)?;
-    // Arrival numbers that devices know are not given to other messages.
+fn repair(db: &Connection, repair_state: RepairStateFn) -> Result<()> {
+    let before = rows::summary(db)?;
+    // Sequence numbers that devices know are not given to other messages.
     db.execute(
-        "UPDATE vault SET cursor = max(
-             cursor,
+        "UPDATE vault_summary SET last_seq = max(
+             last_seq,
              (SELECT coalesce(max(seq), 0) FROM message),
-             (SELECT coalesce(max(cursor), 0) FROM client)
+             (SELECT coalesce(max(cursor), 0) FROM device)
          )",
         [],
     )?;
     windows::rebuild(db)?;
-    log_loss(db, loss::record_loss(db, before, rows::state(db)?)?);
-    let record = gateway::gateway_state(db)?;
-    if !record.is_empty() {
-        let repaired = repair_record(&record, &messages::timestamps(db)?);
+    log_loss(db, loss::record_loss(db, before, rows::summary(db)?)?);
+    let state = gateway::gateway_state(db)?;
+    if !state.is_empty() {
+        let repaired = repair_state(&state, &messages::timestamps(db)?);
         gateway::write_gateway_state(db, &repaired.map_err(Error::Declined)?)?;
     }
     Ok(())

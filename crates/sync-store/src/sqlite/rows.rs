@@ -1,4 +1,4 @@
-//! Rows of a vault's file that several modules read: its state, and columns of a message.
+//! Rows of a vault's file that several modules read: its summary, and columns of a message.
 
 use crdt::{Fingerprint, Timestamp};
 use rusqlite::{Connection, Row};
@@ -7,24 +7,25 @@ use crate::error::Result;
 use crate::sqlite::schema::to_column;
 use crate::vault::VaultSummary;
 
-pub(crate) fn is_damaged(db: &Connection) -> Result<bool> {
-    let mut statement = db.prepare_cached("SELECT damaged FROM vault")?;
+pub(crate) fn is_stale(db: &Connection) -> Result<bool> {
+    let mut statement = db.prepare_cached("SELECT stale FROM vault_summary")?;
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
-pub(crate) fn state(db: &Connection) -> Result<VaultSummary> {
-    let mut statement = db.prepare_cached("SELECT cursor, bytes, count, digest FROM vault")?;
-    let state = statement.query_row([], |row| {
+pub(crate) fn summary(db: &Connection) -> Result<VaultSummary> {
+    let sql = "SELECT last_seq, messages_bytes, messages_count, digest FROM vault_summary";
+    let mut statement = db.prepare_cached(sql)?;
+    let summary = statement.query_row([], |row| {
         Ok(VaultSummary {
             cursor: row.get::<_, i64>(0)?.cast_unsigned(),
             bytes: row.get::<_, i64>(1)?.cast_unsigned(),
             fingerprint: fingerprint(row, 2)?,
         })
     })?;
-    Ok(state)
+    Ok(summary)
 }
 
-/// Two columns: `count, digest`.
+/// Two columns: `messages_count, digest`.
 pub(crate) fn fingerprint(row: &Row<'_>, first: usize) -> rusqlite::Result<Fingerprint> {
     Ok(Fingerprint {
         count: row.get::<_, i64>(first)?.cast_unsigned(),
@@ -32,9 +33,10 @@ pub(crate) fn fingerprint(row: &Row<'_>, first: usize) -> rusqlite::Result<Finge
     })
 }
 
-pub(crate) fn write_state(db: &Connection, state: VaultSummary) -> Result<()> {
-    let sql = "UPDATE vault SET cursor = ?1, bytes = ?2, count = ?3, digest = ?4, damaged = 0";
-    let VaultSummary { cursor, bytes, fingerprint } = state;
+pub(crate) fn write_summary(db: &Connection, summary: VaultSummary) -> Result<()> {
+    let sql = "UPDATE vault_summary SET last_seq = ?1, messages_bytes = ?2, messages_count = ?3,
+                   digest = ?4, stale = 0";
+    let VaultSummary { cursor, bytes, fingerprint } = summary;
     db.prepare_cached(sql)?.execute((
         to_column(cursor),
         to_column(bytes),

@@ -5,12 +5,18 @@ use engine::Migration;
 /// SQLite's `application_id` of a vault: "WARV".
 pub const APPLICATION_ID: u32 = 0x5741_5256;
 
-/// The BLOB that may be long stands last, so that reading the columns before it needs no overflow
-/// page.
-pub(crate) const MIGRATIONS: &[Migration] = &[MESSAGES, GATEWAY, LOSS];
+pub(crate) const MIGRATIONS: &[Migration] = &[TABLES];
 
-const MESSAGES: Migration = Migration {
-    version: 1,
+/// The unreleased versions 1 to 3 had other names, and are refused.
+///
+/// - The BLOB that may be long stands last, so that reading the columns before it needs no overflow
+///   page.
+/// - `vault_summary` is stale when somebody changed messages by hand.
+/// - Its `repaired_ms` and `missing_count` are NULL where nothing was ever lost; `missing_count` is
+///   NULL, too, where nobody knows how much was.
+/// - The `id` of a `blob_chunk` is its blob's, and its number in the low 20 bits.
+const TABLES: Migration = Migration {
+    version: 4,
     sql: "
         PRAGMA application_id = 0x57415256;
         CREATE TABLE message (
@@ -19,52 +25,41 @@ const MESSAGES: Migration = Migration {
             hash BLOB NOT NULL,
             content BLOB NOT NULL
         ) STRICT;
-        CREATE TABLE vault (
+        CREATE TABLE vault_summary (
             id INTEGER PRIMARY KEY CHECK (id = 1),
-            cursor INTEGER NOT NULL,
-            count INTEGER NOT NULL,
-            bytes INTEGER NOT NULL,
+            last_seq INTEGER NOT NULL,
+            messages_count INTEGER NOT NULL,
+            messages_bytes INTEGER NOT NULL,
             digest BLOB NOT NULL,
-            damaged INTEGER NOT NULL
+            stale INTEGER NOT NULL,
+            repaired_ms INTEGER,
+            missing_count INTEGER
         ) STRICT;
-        INSERT INTO vault VALUES (1, 0, 0, 0, zeroblob(16), 0);
-        CREATE TABLE node (
-            window INTEGER PRIMARY KEY,
-            count INTEGER NOT NULL,
+        INSERT INTO vault_summary VALUES (1, 0, 0, 0, zeroblob(16), 0, NULL, NULL);
+        CREATE TABLE fingerprint_window (
+            window_id INTEGER PRIMARY KEY,
+            messages_count INTEGER NOT NULL,
             digest BLOB NOT NULL
         ) STRICT;
         -- Warren itself only inserts. Who changes messages by hand leaves a vault that knows it.
         CREATE TRIGGER message_deleted AFTER DELETE ON message
-            BEGIN UPDATE vault SET damaged = 1; END;
+            BEGIN UPDATE vault_summary SET stale = 1; END;
         CREATE TRIGGER message_changed AFTER UPDATE ON message
-            BEGIN UPDATE vault SET damaged = 1; END;
-        CREATE TABLE client (
+            BEGIN UPDATE vault_summary SET stale = 1; END;
+        CREATE TABLE device (
             id TEXT PRIMARY KEY,
             name TEXT NOT NULL,
-            node INTEGER,
+            node_id INTEGER,
             cursor INTEGER NOT NULL,
-            unsent INTEGER NOT NULL,
-            seen_ms INTEGER NOT NULL,
+            unsent_count INTEGER NOT NULL,
+            last_seen_ms INTEGER NOT NULL,
             created_ms INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
-    ",
-};
-
-/// A chunk's `id` is its blob's, and its number in the low 20 bits.
-const GATEWAY: Migration = Migration {
-    version: 2,
-    sql: "
-        CREATE TABLE record (id INTEGER PRIMARY KEY CHECK (id = 1), content BLOB NOT NULL) STRICT;
-        CREATE TABLE piece (id INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT;
-    ",
-};
-
-/// Both NULL where nothing was ever lost; `missing_count` NULL where nobody knows how much was.
-const LOSS: Migration = Migration {
-    version: 3,
-    sql: "
-        ALTER TABLE vault ADD COLUMN repaired_ms INTEGER;
-        ALTER TABLE vault ADD COLUMN missing_count INTEGER;
+        CREATE TABLE gateway_state (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            content BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE blob_chunk (id INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT;
     ",
 };
 

@@ -7,25 +7,26 @@ use crdt::{Fingerprint, FingerprintWindow, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::sqlite::rows::{blob, fingerprint, state, timestamp, write_state};
+use crate::sqlite::rows::{blob, fingerprint, summary, timestamp, write_summary};
 use crate::sqlite::schema::to_column;
 use crate::vault::{FingerprintCheck, MessageEntry, RangeBucket, VaultSummary};
 
 pub(super) fn recorded(db: &Connection) -> Result<Vec<(FingerprintWindow, Fingerprint)>> {
-    let sql = "SELECT window, count, digest FROM node ORDER BY window";
+    let sql = "SELECT window_id, messages_count, digest FROM fingerprint_window
+               ORDER BY window_id";
     let mut statement = db.prepare_cached(sql)?;
     let rows = statement
         .query_map([], |row| Ok((FingerprintWindow(row.get(0)?), fingerprint(row, 1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Whether the recorded windows are those of the recorded state.
+/// Whether the recorded windows are those of the recorded summary.
 pub(super) fn add_up(db: &Connection) -> Result<bool> {
     let mut sum = Fingerprint::default();
     for (_, window) in recorded(db)? {
         sum += window;
     }
-    Ok(sum == state(db)?.fingerprint)
+    Ok(sum == summary(db)?.fingerprint)
 }
 
 /// Adds to the recorded windows what is in `all` and not in `known`.
@@ -34,7 +35,7 @@ pub(super) fn add(
     all: &[(FingerprintWindow, Fingerprint)],
     known: &[(FingerprintWindow, Fingerprint)],
 ) -> Result<()> {
-    let sql = "SELECT count, digest FROM node WHERE window = ?1";
+    let sql = "SELECT messages_count, digest FROM fingerprint_window WHERE window_id = ?1";
     let mut find = db.prepare_cached(sql)?;
     for &(window, added) in all {
         let mut sum = added;
@@ -59,7 +60,7 @@ pub(super) fn replace(
     old: Fingerprint,
     new: Fingerprint,
 ) -> Result<()> {
-    let sql = "SELECT count, digest FROM node WHERE window = ?1";
+    let sql = "SELECT messages_count, digest FROM fingerprint_window WHERE window_id = ?1";
     let mut sum = db.prepare_cached(sql)?.query_row([window.0], |row| fingerprint(row, 0))?;
     sum -= old;
     sum += new;
@@ -67,8 +68,9 @@ pub(super) fn replace(
 }
 
 fn write(db: &Connection, window: FingerprintWindow, sum: Fingerprint) -> Result<()> {
-    let sql = "INSERT INTO node VALUES (?1, ?2, ?3)
-               ON CONFLICT (window) DO UPDATE SET count = excluded.count, digest = excluded.digest";
+    let sql = "INSERT INTO fingerprint_window VALUES (?1, ?2, ?3)
+               ON CONFLICT (window_id) DO UPDATE
+               SET messages_count = excluded.messages_count, digest = excluded.digest";
     let columns = (window.0, to_column(sum.count), &sum.digest_bytes()[..]);
     db.prepare_cached(sql)?.execute(columns)?;
     Ok(())
@@ -99,20 +101,20 @@ pub(super) fn buckets(
     count: u64,
 ) -> Result<Vec<Vec<RangeBucket>>> {
     let cut = |time_range: &Range<u64>| {
-        let mut parts = Vec::new();
+        let mut buckets = Vec::new();
         let (mut sum, mut last) = (Fingerprint::default(), 0);
         scan(db, time_range, usize::MAX, |timestamp, digest| {
             let moment = timestamp.hybrid_time();
             if sum.count >= count && moment != last {
-                parts.push(RangeBucket { end: moment, fingerprint: std::mem::take(&mut sum) });
+                buckets.push(RangeBucket { end: moment, fingerprint: std::mem::take(&mut sum) });
             }
             sum += Fingerprint { count: 1, digest };
             last = moment;
         })?;
         if sum.count > 0 {
-            parts.push(RangeBucket { end: time_range.end, fingerprint: sum });
+            buckets.push(RangeBucket { end: time_range.end, fingerprint: sum });
         }
-        Ok(parts)
+        Ok(buckets)
     };
     ranges.iter().map(cut).collect()
 }
@@ -127,18 +129,18 @@ pub(super) fn entries(
         if left == 0 {
             break;
         }
-        let mut items = Vec::new();
-        scan(db, time_range, left, |timestamp, hash| items.push(MessageEntry { timestamp, hash }))?;
-        left -= items.len();
-        lists.push(items);
+        let mut list = Vec::new();
+        scan(db, time_range, left, |timestamp, hash| list.push(MessageEntry { timestamp, hash }))?;
+        left -= list.len();
+        lists.push(list);
     }
     Ok(lists)
 }
 
-/// State and windows from the contents of every message; the cursor is what it was, or the newest
+/// Summary and windows from the contents of every message; the cursor is what it was, or the newest
 /// row's.
 fn compute(db: &Connection) -> Result<(VaultSummary, BTreeMap<FingerprintWindow, Fingerprint>)> {
-    let mut computed = VaultSummary { cursor: state(db)?.cursor, ..VaultSummary::default() };
+    let mut computed = VaultSummary { cursor: summary(db)?.cursor, ..VaultSummary::default() };
     let mut windows: BTreeMap<FingerprintWindow, Fingerprint> = BTreeMap::new();
     let mut statement = db.prepare("SELECT seq, timestamp, content FROM message ORDER BY seq")?;
     let mut rows = statement.query([])?;
@@ -160,17 +162,17 @@ pub(super) fn verify(db: &Connection) -> Result<FingerprintCheck> {
         windows_wrong += u64::from(windows.remove(&window) != Some(sum));
     }
     windows_wrong += windows.len() as u64;
-    Ok(FingerprintCheck { recorded: state(db)?, computed, windows_wrong })
+    Ok(FingerprintCheck { recorded: summary(db)?, computed, windows_wrong })
 }
 
 pub(super) fn rebuild(db: &Connection) -> Result<()> {
     rehash(db)?;
     let (computed, windows) = compute(db)?;
-    db.execute("DELETE FROM node", [])?;
+    db.execute("DELETE FROM fingerprint_window", [])?;
     for (window, sum) in windows {
         write(db, window, sum)?;
     }
-    write_state(db, computed)
+    write_summary(db, computed)
 }
 
 /// Puts right the hashes of contents that were changed by hand.

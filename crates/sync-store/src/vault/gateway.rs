@@ -1,11 +1,11 @@
 //! What a vault does for a gateway: for apps that were made for another server, and speak its
 //! protocol.
 //!
-//! A gateway keeps a *record* in the vault, bytes that only it reads, which change in the
+//! A gateway keeps its *state* in the vault, bytes that only it reads, which change in the
 //! transaction that stores messages; and a *blob*, in chunks, so that nobody needs to hold one in
-//! memory. Which blob counts is for the record to say: chunks are written first, and the record
+//! memory. Which blob counts is for the state to say: chunks are written first, and the state
 //! last, in a transaction that finds all chunks of its blob there and removes those of all others.
-//! So a blob that a record names is whole, whoever else writes one at the same time, and whatever
+//! So a blob that a state names is whole, whoever else writes one at the same time, and whatever
 //! becomes of the answer.
 
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use crdt::{Message, Timestamp};
 use super::batch::MessageBatch;
 use crate::error::{BoxError, Result};
 
-/// Makes the new record, given the present one (empty at first) and the timestamps that are being
+/// Makes the new state, given the present one (empty at first) and the timestamps that are being
 /// stored, in order. It may run more than once. An error refuses the whole request
 /// ([`crate::Error::Declined`]).
 pub type UpdateStateFn =
     Arc<dyn Fn(&[u8], &[Timestamp]) -> Result<Vec<u8>, BoxError> + Send + Sync>;
 
-/// Makes the record anew that stood beside other messages: given the record, and the timestamps of
-/// all messages that are there, in order. A record that does not depend on messages stays.
+/// Makes the state anew that stood beside other messages: given the state, and the timestamps of
+/// all messages that are there, in order. A state that does not depend on messages stays.
 pub type RepairStateFn = fn(&[u8], &[Timestamp]) -> Result<Vec<u8>, BoxError>;
 
 /// The part of a vault that gateways use.
 #[async_trait]
 pub trait GatewayStore: Send + Sync {
-    /// Stores what is new, whatever the contents of what is known, and the record that `amend`
+    /// Stores what is new, whatever the contents of what is known, and the state that `update`
     /// makes of it; all or nothing. Answers when it is on the disk.
     async fn exchange(&self, batch: MessageBatch, update: UpdateStateFn)
     -> Result<ExchangeOutcome>;
 
-    /// The record as it is.
+    /// The state as it is.
     async fn gateway_state(&self) -> Result<GatewaySnapshot>;
 
     /// Messages in order of their timestamps, from the first that is not before `start`, of those
@@ -77,7 +77,7 @@ pub trait GatewayStore: Send + Sync {
         Ok((exchanged, messages))
     }
 
-    /// Forgets all messages, and amends the record, to which no timestamps are shown. Arrival
+    /// Forgets all messages, and updates the state, to which no timestamps are shown. Sequence
     /// numbers go on where they were.
     async fn clear(&self, update: UpdateStateFn) -> Result<()>;
 
@@ -91,7 +91,7 @@ pub trait GatewayStore: Send + Sync {
     /// All chunks that there are, in order.
     async fn chunk_ids(&self) -> Result<Vec<BlobChunkId>>;
 
-    /// Writes the record that `amend` makes, and that names `blob`; from then on no other blob has
+    /// Writes the state that `update` makes, and that names `blob`; from then on no other blob has
     /// chunks. All or nothing; answers when it is on the disk.
     ///
     /// [`crate::Error::BlobIncomplete`] if not all chunks of the blob are there: another process
@@ -102,7 +102,7 @@ pub trait GatewayStore: Send + Sync {
         update: UpdateStateFn,
     ) -> Result<ExchangeOutcome>;
 
-    /// Removes the chunks of a blob. Only for one that no record names, nor will.
+    /// Removes the chunks of a blob. Only for one that no state names, nor will.
     async fn remove_blob(&self, blob: BlobId) -> Result<()>;
 }
 
@@ -117,15 +117,15 @@ pub struct CompleteBlob {
 /// What an [`GatewayStore::exchange`] found and left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangeOutcome {
-    /// The vault's newest arrival number before it.
+    /// The vault's newest sequence number before it.
     pub cursor: u64,
     /// Messages that were new.
     pub stored: u64,
-    /// The record afterwards.
+    /// The state afterwards.
     pub state: Bytes,
 }
 
-/// A record, and the newest arrival number at the same moment.
+/// A gateway's state, and the newest sequence number at the same moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewaySnapshot {
     pub cursor: u64,
@@ -172,7 +172,7 @@ impl BlobChunkId {
 
     /// One number for both: a rowid.
     pub(crate) fn to_row(self) -> i64 {
-        debug_assert!(self.number < Self::COUNT_MAX, "a piece's number has 20 bits");
+        debug_assert!(self.number < Self::COUNT_MAX, "a chunk's number has 20 bits");
         (self.blob.0 << Self::NUMBER_BITS | u64::from(self.number)).cast_signed()
     }
 

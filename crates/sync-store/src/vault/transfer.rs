@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 const COUNT_MAX: usize = 20_000;
 const BYTES_MAX: usize = 8 << 20;
 
-/// Copies what `from` has and `to` has not, devices, chunks and the record included; returns the
-/// state of both.
+/// Copies what `from` has and `to` has not, devices, chunks and the gateway's state included;
+/// returns the summary of both.
 ///
 /// `progress` is told how many messages are done. [`Error::CopyDiffers`] if the two are not equal
 /// afterwards: `to` had other messages, or `from` was changed meanwhile.
@@ -42,8 +42,8 @@ pub async fn copy_vault(
     copy_devices(from, to).await?;
     copy_blob_chunks(from, to).await?;
     // Last: it names chunks, and when it is on the disk they are.
-    let record = from.gateway_state().await?.state;
-    to.exchange(MessageBatch::default(), Arc::new(move |_, _| Ok(record.to_vec()))).await?;
+    let state = from.gateway_state().await?.state;
+    to.exchange(MessageBatch::default(), Arc::new(move |_, _| Ok(state.to_vec()))).await?;
     check_gateways(from, to).await?;
     let (source, copied) = (from.summary().await?, to.summary().await?);
     let is_equal = source.fingerprint == copied.fingerprint && source.bytes == copied.bytes;
@@ -87,15 +87,15 @@ async fn copy_blob_chunks(from: &Vault, to: &Vault) -> Result<()> {
 /// Compares what gateways keep.
 async fn check_gateways(from: &Vault, to: &Vault) -> Result<()> {
     if from.gateway_state().await?.state != to.gateway_state().await?.state {
-        return Err(differs("the record".to_owned()));
+        return Err(differs("the gateway's state".to_owned()));
     }
     let chunks = from.chunk_ids().await?;
     if chunks != to.chunk_ids().await? {
-        return Err(differs("which pieces there are".to_owned()));
+        return Err(differs("which chunks there are".to_owned()));
     }
     for id in chunks {
         if from.chunk(id).await? != to.chunk(id).await? {
-            return Err(differs(format!("piece {} of blob {}", id.number, id.blob.get())));
+            return Err(differs(format!("chunk {} of blob {}", id.number, id.blob.get())));
         }
     }
     Ok(())

@@ -45,9 +45,9 @@ async fn what_a_gateway_keeps_is_there_after_a_restart_and_unreadable_in_the_fil
     let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let vault = store.open_vault(&id, &key).unwrap();
     let chunk = BlobChunkId { blob: BlobId::generate(), number: 3 };
-    let content = Bytes::from("SECRET piece ".repeat(20_000));
+    let content = Bytes::from("SECRET chunk ".repeat(20_000));
     vault.put_chunk(chunk, content.clone()).await.unwrap();
-    let update: UpdateStateFn = Arc::new(|_, _| Ok(b"SECRET record".repeat(10_000)));
+    let update: UpdateStateFn = Arc::new(|_, _| Ok(b"SECRET state".repeat(10_000)));
     let batch = MessageBatch::new_keeping_first(vec![message(1, "SECRET message")]);
     let answer = vault.exchange(batch, update).await.unwrap();
     check_no_plaintext(store.path(), 2);
@@ -207,22 +207,22 @@ async fn who_changes_messages_by_hand_leaves_a_vault_that_knows_it() {
         assert_eq!((after.fingerprint.count, after.cursor), (count, 9), "{sql}");
         assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
     }
-    // No arrival number is given twice.
+    // No sequence number is given twice.
     let after = push(&vault, vec![message(8, "content")]).await.unwrap().after;
     assert_eq!((after.cursor, after.fingerprint.count), (10, 8));
 }
 
 #[tokio::test]
-async fn a_node_that_was_changed_by_hand_is_found_and_made_anew() {
+async fn a_window_that_was_changed_by_hand_is_found_and_made_anew() {
     let store = DataDirFixture::new();
     let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let vault = store.open_vault(&id, &key).unwrap();
     push(&vault, (0..9).map(|n| message(n << 30, "content")).collect()).await.unwrap();
     let windows = vault.windows().await.unwrap();
     for sql in [
-        "UPDATE node SET digest = zeroblob(16) WHERE window = 3",
-        "DELETE FROM node WHERE window = 4",
-        "INSERT INTO node VALUES (77, 1, zeroblob(16))",
+        "UPDATE fingerprint_window SET digest = zeroblob(16) WHERE window_id = 3",
+        "DELETE FROM fingerprint_window WHERE window_id = 4",
+        "INSERT INTO fingerprint_window VALUES (77, 1, zeroblob(16))",
     ] {
         let vault = change(&store, &id, &key, sql);
         let found = vault.verify().await.unwrap();

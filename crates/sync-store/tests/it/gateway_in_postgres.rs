@@ -27,7 +27,7 @@ async fn servers(name: &str, count: usize) -> Vec<Vault> {
 }
 
 /// Twelve tasks exchange messages that overlap, ten times each: every message is counted once.
-/// Returns how often a record was computed.
+/// Returns how often a state was computed.
 async fn exchange_at_once(servers: &[Vault]) -> u64 {
     let amended = Arc::new(AtomicU64::new(0));
     let task = |vault: &Vault, task: u64| {
@@ -129,7 +129,7 @@ async fn a_record_that_changes_all_the_time_is_busy() {
 }
 
 /// Also of a vault that has no row yet: a message that is stored between two steps of a clearing
-/// would lose its node, and count for nothing.
+/// would lose its window, and count for nothing.
 #[tokio::test]
 async fn who_makes_a_vault_anew_keeps_everybody_from_adding() {
     let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
@@ -180,15 +180,16 @@ async fn exchanges_clears_and_stores_at_once_meet_no_deadlock() {
 }
 
 #[tokio::test]
-async fn the_database_shows_neither_record_nor_piece() {
+async fn the_database_shows_neither_state_nor_chunk() {
     let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
     let chunk = BlobChunkId { blob: BlobId::generate(), number: 0 };
-    vault.put_chunk(chunk, Bytes::from_static(b"SECRET piece")).await.unwrap();
-    let update: UpdateStateFn = Arc::new(|_, _| Ok(b"SECRET record".to_vec()));
+    vault.put_chunk(chunk, Bytes::from_static(b"SECRET chunk")).await.unwrap();
+    let update: UpdateStateFn = Arc::new(|_, _| Ok(b"SECRET state".to_vec()));
     vault.exchange(MessageBatch::default(), update).await.unwrap();
     let sealed = format!(
-        "SELECT count(*) FROM (SELECT content FROM warren.record WHERE vault_id = {id}
-         UNION ALL SELECT content FROM warren.piece WHERE vault_id = {id}) AS all_of_it (bytes)"
+        "SELECT count(*) FROM (SELECT content FROM warren.gateway_state WHERE vault_id = {id}
+         UNION ALL SELECT content FROM warren.blob_chunk WHERE vault_id = {id})
+         AS all_of_it (bytes)"
     );
     assert_eq!(number(&device, &sealed).await, 2);
     assert_eq!(
@@ -205,37 +206,39 @@ async fn what_is_sealed_opens_in_its_place_alone() {
     vault.put_chunk(one, Bytes::from_static(b"one")).await.unwrap();
     vault.put_chunk(other, Bytes::from_static(b"other")).await.unwrap();
     exchange(&vault, vec![message(1, "a")]).await;
-    let old = record_of(&device, &id).await;
+    let old = state_of(&device, &id).await;
     exchange(&vault, vec![message(2, "a")]).await;
     let set = async |table: &str, sealed: &str| {
         let sql = format!("UPDATE warren.{table} SET content = {sealed} WHERE vault_id = {id}");
         assert!(device.execute(&sql, &[]).await.unwrap() > 0, "{sql}");
     };
-    let of_piece =
-        format!("(SELECT content FROM warren.piece WHERE vault_id = {id} AND number = 0)");
+    let of_chunk = format!(
+        "(SELECT content FROM warren.blob_chunk WHERE vault_id = {id} AND chunk_number = 0)"
+    );
     let of_message =
         format!("(SELECT content FROM warren.message WHERE vault_id = {id} ORDER BY 1 LIMIT 1)");
 
-    set("piece", &of_piece).await;
+    set("blob_chunk", &of_chunk).await;
     assert_eq!(vault.chunk(one).await.unwrap().unwrap(), "one");
     check_unreadable(&vault.chunk(other).await.unwrap_err(), UnsealError::Replayed);
-    set("piece", &of_message).await;
+    set("blob_chunk", &of_message).await;
     check_unreadable(&vault.chunk(one).await.unwrap_err(), UnsealError::WrongKey);
     for (sealed, why) in [
         (format!("'\\x{old}'::bytea"), UnsealError::Replayed),
-        (of_piece, UnsealError::WrongKey),
+        (of_chunk, UnsealError::WrongKey),
         (of_message, UnsealError::WrongKey),
         ("set_byte(content, 40, 255 - get_byte(content, 40))".to_owned(), UnsealError::WrongKey),
     ] {
-        set("record", &sealed).await;
+        set("gateway_state", &sealed).await;
         check_unreadable(&vault.gateway_state().await.unwrap_err(), why);
     }
     let answer = vault.exchange(MessageBatch::default(), counting()).await;
     check_unreadable(&answer.unwrap_err(), UnsealError::WrongKey);
 }
 
-async fn record_of(device: &Connection, id: &str) -> String {
-    let sql = format!("SELECT encode(content, 'hex') FROM warren.record WHERE vault_id = {id}");
+async fn state_of(device: &Connection, id: &str) -> String {
+    let sql =
+        format!("SELECT encode(content, 'hex') FROM warren.gateway_state WHERE vault_id = {id}");
     device.query_one(&sql, &[]).await.unwrap().get(0)
 }
 
@@ -249,8 +252,9 @@ async fn an_exchange_that_changes_nothing_writes_nothing() {
     let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
     exchange(&vault, vec![message(1, "a")]).await;
     let written = format!(
-        "SELECT r.version + r.xmin::text::bigint + v.xmin::text::bigint
-         FROM warren.record AS r JOIN warren.vault AS v USING (vault_id) WHERE vault_id = {id}"
+        "SELECT g.version + g.xmin::text::bigint + v.xmin::text::bigint
+         FROM warren.gateway_state AS g JOIN warren.vault_summary AS v USING (vault_id)
+         WHERE vault_id = {id}"
     );
     let before = number(&device, &written).await;
     for messages in [vec![], vec![message(1, "a")], vec![message(1, "sealed anew")]] {
@@ -267,7 +271,8 @@ async fn clearing_is_no_damage() {
     let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
     exchange(&vault, vec![message(1, "a")]).await;
     vault.clear(counting()).await.unwrap();
-    let sql = format!("SELECT count(*) FROM warren.vault WHERE NOT damaged AND vault_id = {id}");
+    let sql =
+        format!("SELECT count(*) FROM warren.vault_summary WHERE NOT stale AND vault_id = {id}");
     assert_eq!(number(&device, &sql).await, 1);
 }
 
@@ -277,29 +282,19 @@ async fn a_removed_vault_leaves_no_row() {
     let chunk = BlobChunkId { blob: BlobId::generate(), number: 0 };
     vault.put_chunk(chunk, Bytes::new()).await.unwrap();
     exchange(&vault, vec![message(1, "a")]).await;
-    let rows = ["message", "node", "vault", "arrival", "client", "record", "piece"]
-        .map(|table| format!("SELECT vault_id FROM warren.{table} WHERE vault_id = {id}"));
+    let rows = [
+        "message",
+        "fingerprint_window",
+        "vault_summary",
+        "sequence_block",
+        "device",
+        "gateway_state",
+        "blob_chunk",
+    ]
+    .map(|table| format!("SELECT vault_id FROM warren.{table} WHERE vault_id = {id}"));
     let rows = format!("SELECT count(*) FROM ({}) AS rows", rows.join(" UNION ALL "));
     assert_eq!(number(&device, &rows).await, 6);
     let vault: VaultId = id.replace("::uuid", "").trim_matches('\'').parse().unwrap();
     postgres().await.vaults.remove(&vault).await.unwrap();
     assert_eq!(number(&device, &rows).await, 0);
-}
-
-#[tokio::test]
-async fn a_schema_of_the_first_version_gets_what_gateways_need() {
-    let device = database("first_version").await;
-    let [vault] = &servers("first_version", 1).await[..] else { unreachable!("one was asked for") };
-    push(vault, vec![message(1, "a")]).await.unwrap();
-    let undone = "DROP TABLE warren.record, warren.piece;
-        DROP FUNCTION warren.known, warren.exchange, warren.write_record, warren.clear,
-            warren.since, warren.put_piece, warren.piece, warren.pieces, warren.replace_blob,
-            warren.remove_blob;
-        UPDATE warren.schema_version SET number = 1";
-    device.batch_execute(undone).await.unwrap();
-    vault.gateway_state().await.unwrap_err();
-    in_database("first_version").await;
-    assert_eq!(number(&device, "SELECT warren.version()::bigint").await, 5);
-    let answer = exchange(vault, vec![message(1, "a"), message(2, "b")]).await;
-    assert_eq!((answer.cursor, answer.stored), (1, 1));
 }

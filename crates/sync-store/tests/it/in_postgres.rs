@@ -143,7 +143,7 @@ async fn the_database_shows_no_content_and_no_name() {
     push(&vault, (0..50).map(|millis| message(millis, "SECRETCONTENT")).collect()).await.unwrap();
     let sealed = format!(
         "SELECT count(*) FROM (SELECT content FROM warren.message WHERE vault_id = {id}
-         UNION ALL SELECT name FROM warren.client WHERE vault_id = {id}) AS all_of_it (bytes)"
+         UNION ALL SELECT name FROM warren.device WHERE vault_id = {id}) AS all_of_it (bytes)"
     );
     assert_eq!(number(&client, &sealed).await, 51);
     assert_eq!(
@@ -188,7 +188,7 @@ async fn who_changes_messages_by_hand_leaves_a_vault_that_knows_it() {
         assert_eq!((after.fingerprint.count, after.cursor), (count, 9));
         assert!(vault.verify().await.unwrap().is_equal());
     }
-    // Pages go past what is gone, and no arrival number is given twice.
+    // Pages go past what is gone, and no sequence number is given twice.
     let page = vault.page(3, 1, 1_000, None).await.unwrap();
     assert_eq!(
         (&page.messages[..], page.cursor, page.more),
@@ -225,14 +225,14 @@ async fn a_content_that_does_not_open_is_found_dropped_and_taken_again() {
 }
 
 #[tokio::test]
-async fn hashes_and_nodes_that_were_changed_by_hand_are_found_and_made_anew() {
+async fn hashes_and_windows_that_were_changed_by_hand_are_found_and_made_anew() {
     let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
     push(&vault, (0..9).map(|n| message(n << 30, "content")).collect()).await.unwrap();
     let before = (vault.summary().await.unwrap(), vault.windows().await.unwrap());
     for sql in [
-        "UPDATE warren.node SET lane2 = lane2 + 1 WHERE window_id = 3 AND",
-        "DELETE FROM warren.node WHERE window_id = 4 AND",
-        "UPDATE warren.message SET hash_low = 1, size = 3
+        "UPDATE warren.fingerprint_window SET lane2 = lane2 + 1 WHERE window_id = 3 AND",
+        "DELETE FROM warren.fingerprint_window WHERE window_id = 4 AND",
+        "UPDATE warren.message SET hash_low = 1, content_bytes = 3
          WHERE warren.window_of(timestamp) = 5 AND",
     ] {
         device.batch_execute(&format!("{sql} vault_id = {id}")).await.unwrap();
@@ -247,7 +247,8 @@ async fn hashes_and_nodes_that_were_changed_by_hand_are_found_and_made_anew() {
         );
     }
     // Who only asks for the windows gets the right ones, too.
-    let sql = "UPDATE warren.node SET count = count + 1 WHERE window_id = 3 AND vault_id =";
+    let sql = "UPDATE warren.fingerprint_window SET messages_count = messages_count + 1
+               WHERE window_id = 3 AND vault_id =";
     device.batch_execute(&format!("{sql} {id}")).await.unwrap();
     assert_eq!(vault.windows().await.unwrap(), before.1);
     assert!(vault.verify().await.unwrap().is_equal());
@@ -262,7 +263,7 @@ async fn shards_have_a_vault_each_in_one_place() {
     let mut counts = Vec::new();
     for (own, shard) in SHARDS.into_iter().enumerate() {
         let device = server().connect(shard).await.unwrap();
-        counts.push(number(&device, "SELECT count(*) FROM warren.vault").await);
+        counts.push(number(&device, "SELECT count(*) FROM warren.vault_summary").await);
         let sql = format!(
             "SELECT count(*) FROM warren.message WHERE hashtext(vault_id::text) & 1 <> {own}"
         );
@@ -280,9 +281,25 @@ async fn servers_that_start_at_once_install_once() {
     for started in [started.0, started.1, started.2, started.3] {
         started.unwrap();
     }
-    device.batch_execute("UPDATE warren.schema_version SET number = 99").await.unwrap();
+    device.batch_execute("UPDATE warren.schema_version SET version = 99").await.unwrap();
     let error = start().await.unwrap_err();
     assert!(matches!(error, Error::PostgresSchema(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_schema_of_an_older_version_is_refused_and_stays() {
+    let device = database("older_version").await;
+    in_database("older_version").await;
+    device.batch_execute("UPDATE warren.schema_version SET version = 5").await.unwrap();
+    let refused = PostgresDatabase::connect(&server().url("older_version")).await.err().unwrap();
+    let expected = "the schema in PostgreSQL: it has version 5, and version 6 is needed: drop the \
+                    schema `warren`, with all vaults in it, or use another database";
+    assert_eq!(refused.to_string(), expected);
+    let refused = device.batch_execute(&sync_store::schema_sql()).await.unwrap_err();
+    let expected = "the schema warren has version 5, and version 6 is needed";
+    assert_eq!(refused.as_db_error().unwrap().message(), expected);
+    device.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(number(&device, "SELECT warren.version()::bigint").await, 5);
 }
 
 #[tokio::test]

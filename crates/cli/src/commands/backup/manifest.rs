@@ -8,31 +8,37 @@ use engine::sync_directory;
 use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "manifest.json";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct BackupManifest {
     /// Of this format.
     version: u32,
     /// When the last file had been copied, milliseconds since 1970.
-    pub(super) made_ms: u64,
+    pub(super) created_ms: u64,
     pub(super) files: Vec<BackedUpFile>,
+}
+
+/// What every version of the format has.
+#[derive(Deserialize)]
+struct ManifestVersion {
+    version: u32,
 }
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct BackedUpFile {
     /// In the data directory, with slashes.
     pub(super) path: String,
-    pub(super) bytes: u64,
+    pub(super) file_bytes: u64,
     /// Of the whole file, 64 hex digits.
     pub(super) blake3: String,
     /// Pages that came from the WAL.
-    pub(super) wal_pages: u64,
+    pub(super) wal_pages_count: u64,
 }
 
 impl BackupManifest {
-    pub(super) fn new(made_ms: u64, files: Vec<BackedUpFile>) -> Self {
-        Self { version: VERSION, made_ms, files }
+    pub(super) fn new(created_ms: u64, files: Vec<BackedUpFile>) -> Self {
+        Self { version: VERSION, created_ms, files }
     }
 
     /// Last: a folder without a manifest is no backup.
@@ -48,14 +54,14 @@ impl BackupManifest {
         let path = folder.join(NAME);
         let text = fs::read_to_string(&path)
             .with_context(|| format!("{}: no backup, or one that broke off", path.display()))?;
-        let manifest: Self =
-            serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+        let context = || path.display().to_string();
+        let ManifestVersion { version } = serde_json::from_str(&text).with_context(context)?;
         ensure!(
-            manifest.version == VERSION,
-            "{} is of version {}, and this program knows {VERSION}",
-            path.display(),
-            manifest.version
+            version == VERSION,
+            "{} has format version {version}, and this program reads only version {VERSION}",
+            path.display()
         );
+        let manifest: Self = serde_json::from_str(&text).with_context(context)?;
         let is_inside = |file: &BackedUpFile| {
             Path::new(&file.path).components().all(|part| matches!(part, Component::Normal(_)))
         };
@@ -70,7 +76,7 @@ impl BackedUpFile {
         let path = folder.join(&self.path);
         let (bytes, hash) = hash_of(&path)?;
         ensure!(
-            bytes == self.bytes && hash == self.blake3,
+            bytes == self.file_bytes && hash == self.blake3,
             "{} is not what was backed up: it is damaged",
             path.display()
         );
@@ -84,4 +90,24 @@ pub(super) fn hash_of(path: &Path) -> anyhow::Result<(u64, String)> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(path).with_context(context)?).with_context(context)?;
     Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_of_another_version_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        BackupManifest::new(7, Vec::new()).write(folder.path()).unwrap();
+        assert_eq!(BackupManifest::read(folder.path()).unwrap().created_ms, 7);
+        for (version, rest) in [(1, r#""made_ms": 7, "files": []"#), (3, r#""parts": {}"#)] {
+            let text = format!(r#"{{"version": {version}, {rest}}}"#);
+            fs::write(folder.path().join(NAME), text).unwrap();
+            let refused = BackupManifest::read(folder.path()).err().unwrap().to_string();
+            let expected =
+                format!("has format version {version}, and this program reads only version 2");
+            assert!(refused.ends_with(&expected), "{refused}");
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub(crate) struct BackupSummary<'b> {
 impl BackupSummary<'_> {
     pub(crate) fn print(self, output: Printer) -> anyhow::Result<()> {
         let Self { verdict, manifest, folder, lists, applied_count } = self;
-        let bytes = manifest.files.iter().map(|file| file.bytes).sum();
+        let bytes = manifest.files.iter().map(|file| file.file_bytes).sum();
         let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS_DIRECTORY);
         let vaults = manifest.files.iter().filter(is_vault).count();
         let (folder, total) = (folder.display(), DecimalBytes(bytes));
@@ -37,7 +37,7 @@ impl BackupSummary<'_> {
         }
         output.json(&json!({
             "folder": folder.to_string(),
-            "made_ms": manifest.made_ms,
+            "made_ms": manifest.created_ms,
             "vaults": vaults,
             "bytes": bytes,
             "revocations": lists,

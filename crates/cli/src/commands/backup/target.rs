@@ -19,10 +19,10 @@ use sync_store::DataDirLock;
 use super::files::entries;
 
 /// What may be in a directory that is as good as empty: a lock, and what a file system brings.
-const EMPTY: [&str; 2] = ["lock", "lost+found"];
+const EMPTY: [&str; 2] = ["server.lock", "lost+found"];
 /// What an interrupted restore may have moved to its place, and what a server makes before it finds
 /// that it may not open the directory.
-const UNFINISHED: [&str; 4] = [RESTORING, VAULTS_DIRECTORY, REVOCATIONS_FILE, "reserve"];
+const UNFINISHED: [&str; 4] = [RESTORING, VAULTS_DIRECTORY, REVOCATIONS_FILE, "disk-reserve"];
 
 pub(super) struct RestoreTarget {
     data: PathBuf,

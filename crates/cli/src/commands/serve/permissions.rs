@@ -27,7 +27,7 @@ const STICKY: u32 = 0o1000;
 /// that of a file system whose root it is.
 const FOLDERS: [&str; 2] = [VAULTS_DIRECTORY, "lost+found"];
 /// What the names of the server's own files begin with (Format 6).
-const FILES: [&str; 4] = [ACCOUNTS_FILE, "lock", "reserve", "revocations"];
+const FILES: [&str; 4] = [ACCOUNTS_FILE, "server.lock", "disk-reserve", "revocations"];
 
 /// Closes it, or says in the log why not.
 pub(super) fn restrict_to_owner(data: &Path) {

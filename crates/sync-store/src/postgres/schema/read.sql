@@ -1,26 +1,26 @@
 -- Vaults in PostgreSQL: what reads them.
 
 -- The vault's row, made anew before it is read if somebody changed messages by hand.
-CREATE OR REPLACE FUNCTION warren.sound_root(for_vault uuid) RETURNS warren.vault
+CREATE OR REPLACE FUNCTION warren.checked_summary(for_vault uuid) RETURNS warren.vault_summary
 LANGUAGE plpgsql AS $$
 DECLARE
-    root vault := stored_root(for_vault);
+    vault vault_summary := recorded_summary(for_vault);
 BEGIN
-    IF root.damaged THEN
+    IF vault.stale THEN
         PERFORM rebuild(for_vault);
-        root := stored_root(for_vault);
+        vault := recorded_summary(for_vault);
     END IF;
-    RETURN root;
+    RETURN vault;
 END
 $$;
 
-CREATE OR REPLACE FUNCTION warren.state(of_vault uuid)
+CREATE OR REPLACE FUNCTION warren.summary(of_vault uuid)
 RETURNS TABLE (newest bigint, held bigint, held_bytes bigint, lanes bigint[])
 LANGUAGE plpgsql AS $$
 DECLARE
-    root vault := sound_root(of_vault);
+    vault vault_summary := checked_summary(of_vault);
 BEGIN
-    RETURN QUERY SELECT root.cursor, root.count, root.bytes, lanes_of(root);
+    RETURN QUERY SELECT vault.last_seq, vault.messages_count, vault.messages_bytes, lanes_of(vault);
 END
 $$;
 
@@ -35,10 +35,11 @@ BEGIN
         coalesce(array_agg(f.content ORDER BY f.place), '{}')
     FROM (
         SELECT n AS place, m.content,
-            sum(m.size) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) - m.size AS bytes_before
+            sum(m.content_bytes) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) - m.content_bytes
+                AS bytes_before
         FROM generate_series(0, length(list) / 16 - 1) AS n
         CROSS JOIN LATERAL (
-            SELECT k.size, k.content FROM message AS k
+            SELECT k.content_bytes, k.content FROM message AS k
             WHERE k.vault_id = of_vault AND k.timestamp = substr(list, n * 16 + 1, 16)
             LIMIT 1
         ) AS m
@@ -47,84 +48,86 @@ BEGIN
 END
 $$;
 
--- What has arrival numbers after `after_number`. Notes that the device has been answered so far,
+-- What has sequence numbers after `after_seq`. Notes that the device has been answered so far,
 -- without waiting for the disk.
-CREATE OR REPLACE FUNCTION warren.page(
-    of_vault uuid, after_number bigint, count_max integer, bytes_max bigint,
-    seen_client text, now_ms bigint, seen_node bigint, seen_unsent bigint
+CREATE OR REPLACE FUNCTION warren.messages_after(
+    of_vault uuid, after_seq bigint, count_max integer, bytes_max bigint,
+    seen_device text, now_ms bigint, seen_node_id bigint, seen_unsent_count bigint
 ) RETURNS TABLE (
     list bytea, places integer[], contents bytea[],
-    last_number bigint, newest bigint, held bigint, lanes bigint[]
+    reached bigint, newest bigint, held bigint, lanes bigint[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    root vault := sound_root(of_vault);
-    since bigint := greatest(least(after_number, root.cursor), cleared_until(root));
+    vault vault_summary := checked_summary(of_vault);
+    since bigint := greatest(least(after_seq, vault.last_seq), cleared_until(vault));
     until bigint;
     picked record;
 BEGIN
     list := '';
     places := '{}';
     contents := '{}';
-    last_number := root.cursor;
+    reached := vault.last_seq;
     -- More than once only where messages were deleted by hand.
-    WHILE since < root.cursor AND cardinality(places) = 0 LOOP
-        until := least(since + greatest(count_max, 1), root.cursor);
-        list := stamps_between(of_vault, since, until);
+    WHILE since < vault.last_seq AND cardinality(places) = 0 LOOP
+        until := least(since + greatest(count_max, 1), vault.last_seq);
+        list := timestamps_between(of_vault, since, until);
         SELECT m.* INTO picked FROM messages(of_vault, list, greatest(bytes_max, 1)) AS m;
         places := picked.places;
         contents := picked.contents;
         IF cardinality(places) > 0 THEN
-            last_number := since + places[cardinality(places)] + 1;
+            reached := since + places[cardinality(places)] + 1;
         END IF;
         since := until;
     END LOOP;
 
-    UPDATE client AS c SET seen_ms = now_ms, cursor = last_number,
-        node = coalesce(seen_node, c.node), unsent = coalesce(seen_unsent, c.unsent)
-    WHERE c.vault_id = of_vault AND c.id = seen_client
-        AND (c.cursor <> last_number OR c.seen_ms + 60000 <= now_ms
-            OR c.node IS DISTINCT FROM coalesce(seen_node, c.node)
-            OR c.unsent <> coalesce(seen_unsent, c.unsent));
+    UPDATE device AS d SET last_seen_ms = now_ms, cursor = reached,
+        node_id = coalesce(seen_node_id, d.node_id),
+        unsent_count = coalesce(seen_unsent_count, d.unsent_count)
+    WHERE d.vault_id = of_vault AND d.id = seen_device
+        AND (d.cursor <> reached OR d.last_seen_ms + 60000 <= now_ms
+            OR d.node_id IS DISTINCT FROM coalesce(seen_node_id, d.node_id)
+            OR d.unsent_count <> coalesce(seen_unsent_count, d.unsent_count));
     -- Losing the note loses a line in a list of devices.
     PERFORM set_config('synchronous_commit', 'off', true);
 
-    newest := root.cursor;
-    held := root.count;
-    lanes := lanes_of(root);
+    newest := vault.last_seq;
+    held := vault.messages_count;
+    lanes := lanes_of(vault);
     RETURN NEXT;
 END
 $$;
 
--- The number after which the arrival numbers begin: those before went when the vault was cleared.
-CREATE OR REPLACE FUNCTION warren.cleared_until(root warren.vault) RETURNS bigint
+-- The number after which the sequence numbers begin: those before went when the vault was cleared.
+CREATE OR REPLACE FUNCTION warren.cleared_until(vault warren.vault_summary) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN coalesce((
-        SELECT a.last - a.count FROM arrival AS a
-        WHERE a.vault_id = root.vault_id ORDER BY a.last LIMIT 1
-    ), root.cursor);
+        SELECT b.last_seq - b.messages_count FROM sequence_block AS b
+        WHERE b.vault_id = vault.vault_id ORDER BY b.last_seq LIMIT 1
+    ), vault.last_seq);
 END
 $$;
 
--- The timestamps with the arrival numbers since + 1 … until. Numbers have no gaps: the rows that
+-- The timestamps with the sequence numbers since + 1 … until. Numbers have no gaps: the rows that
 -- overlap these are those up to the first that reaches `until`.
-CREATE OR REPLACE FUNCTION warren.stamps_between(for_vault uuid, since bigint, until bigint)
+CREATE OR REPLACE FUNCTION warren.timestamps_between(for_vault uuid, since bigint, until bigint)
 RETURNS bytea
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     reaches bigint;
     list bytea;
 BEGIN
-    SELECT min(a.last) INTO reaches FROM arrival AS a
-    WHERE a.vault_id = for_vault AND a.last >= until;
+    SELECT min(b.last_seq) INTO reaches FROM sequence_block AS b
+    WHERE b.vault_id = for_vault AND b.last_seq >= until;
     SELECT string_agg(
-        substr(a.timestamps,
-            (1 + 16 * greatest(since - (a.last - a.count), 0))::integer,
-            (16 * (least(until, a.last) - greatest(since, a.last - a.count)))::integer),
-        ''::bytea ORDER BY a.last) INTO list
-    FROM arrival AS a
-    WHERE a.vault_id = for_vault AND a.last > since AND a.last <= reaches;
+        substr(b.timestamps,
+            (1 + 16 * greatest(since - (b.last_seq - b.messages_count), 0))::integer,
+            (16 * (least(until, b.last_seq) - greatest(since, b.last_seq - b.messages_count)))
+                ::integer),
+        ''::bytea ORDER BY b.last_seq) INTO list
+    FROM sequence_block AS b
+    WHERE b.vault_id = for_vault AND b.last_seq > since AND b.last_seq <= reaches;
     RETURN list;
 END
 $$;
@@ -134,29 +137,29 @@ CREATE OR REPLACE FUNCTION warren.windows(of_vault uuid)
 RETURNS TABLE (window_id integer, held bigint, lanes bigint[])
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM sound_root(of_vault);
+    PERFORM checked_summary(of_vault);
     -- In one statement, so of one moment.
     IF EXISTS (
-        SELECT FROM vault AS v CROSS JOIN LATERAL (
-            SELECT coalesce(sum(n.count), 0) AS count, coalesce(sum(n.lane0), 0) AS lane0,
-                coalesce(sum(n.lane1), 0) AS lane1, coalesce(sum(n.lane2), 0) AS lane2,
-                coalesce(sum(n.lane3), 0) AS lane3
-            FROM node AS n WHERE n.vault_id = of_vault
+        SELECT FROM vault_summary AS v CROSS JOIN LATERAL (
+            SELECT coalesce(sum(w.messages_count), 0) AS count, coalesce(sum(w.lane0), 0) AS lane0,
+                coalesce(sum(w.lane1), 0) AS lane1, coalesce(sum(w.lane2), 0) AS lane2,
+                coalesce(sum(w.lane3), 0) AS lane3
+            FROM fingerprint_window AS w WHERE w.vault_id = of_vault
         ) AS s
-        WHERE v.vault_id = of_vault AND (v.count, v.lane0, v.lane1, v.lane2, v.lane3)
+        WHERE v.vault_id = of_vault AND (v.messages_count, v.lane0, v.lane1, v.lane2, v.lane3)
             IS DISTINCT FROM (s.count, s.lane0, s.lane1, s.lane2, s.lane3)
     ) THEN
         PERFORM rebuild(of_vault);
     END IF;
-    RETURN QUERY SELECT n.window_id, n.count, ARRAY[n.lane0, n.lane1, n.lane2, n.lane3]
-    FROM node AS n WHERE n.vault_id = of_vault ORDER BY n.window_id;
+    RETURN QUERY SELECT w.window_id, w.messages_count, ARRAY[w.lane0, w.lane1, w.lane2, w.lane3]
+    FROM fingerprint_window AS w WHERE w.vault_id = of_vault ORDER BY w.window_id;
 END
 $$;
 
--- Cuts ranges of moments (8 bytes: a timestamp without its node) into parts of `part_count`
--- messages; messages of one moment stay together. `until` is the first moment after a part.
-CREATE OR REPLACE FUNCTION warren.parts(
-    of_vault uuid, starts bytea[], ends bytea[], part_count bigint
+-- Cuts ranges of moments (8 bytes: a timestamp without its node id) into buckets of `bucket_count`
+-- messages; messages of one moment stay together. `until` is the first moment after a bucket.
+CREATE OR REPLACE FUNCTION warren.buckets(
+    of_vault uuid, starts bytea[], ends bytea[], bucket_count bigint
 ) RETURNS TABLE (range_place integer, until bytea, held bigint, lanes bigint[])
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -171,7 +174,7 @@ BEGIN
         WHILE since IS NOT NULL LOOP
             SELECT m.timestamp INTO nth FROM message AS m
             WHERE m.vault_id = of_vault AND m.timestamp >= since AND m.timestamp < range_end
-            ORDER BY m.timestamp LIMIT 1 OFFSET greatest(part_count, 1) - 1;
+            ORDER BY m.timestamp LIMIT 1 OFFSET greatest(bucket_count, 1) - 1;
             SELECT m.timestamp INTO later FROM message AS m
             WHERE m.vault_id = of_vault AND m.timestamp < range_end
                 AND m.timestamp > substr(nth, 1, 8) || '\xffffffffffffffff'::bytea
@@ -192,7 +195,7 @@ $$;
 
 -- The messages of ranges of moments: 16 bytes of timestamp and 16 of hash each, a row per range.
 -- At most `count_max` in all: the range in which these are reached is the last.
-CREATE OR REPLACE FUNCTION warren.items(
+CREATE OR REPLACE FUNCTION warren.entries(
     of_vault uuid, starts bytea[], ends bytea[], count_max bigint
 ) RETURNS TABLE (list bytea)
 LANGUAGE plpgsql STABLE AS $$
@@ -202,43 +205,43 @@ BEGIN
     FOR place IN 1..cardinality(starts) LOOP
         EXIT WHEN remaining <= 0;
         SELECT coalesce(string_agg(
-            i.timestamp || int8send(i.hash_high) || int8send(i.hash_low), ''::bytea
-            ORDER BY i.timestamp), '') INTO list
+            e.timestamp || int8send(e.hash_high) || int8send(e.hash_low), ''::bytea
+            ORDER BY e.timestamp), '') INTO list
         FROM (
             SELECT m.timestamp, m.hash_high, m.hash_low FROM message AS m
             WHERE m.vault_id = of_vault AND m.timestamp >= starts[place]
                 AND m.timestamp < ends[place]
             ORDER BY m.timestamp LIMIT remaining
-        ) AS i;
+        ) AS e;
         remaining := remaining - length(list) / 32;
         RETURN NEXT;
     END LOOP;
 END
 $$;
 
-CREATE OR REPLACE FUNCTION warren.clients(of_vault uuid) RETURNS TABLE (
-    id text, name bytea, node bigint, reached bigint, unsent bigint, seen_ms bigint,
-    created_ms bigint
+CREATE OR REPLACE FUNCTION warren.devices(of_vault uuid) RETURNS TABLE (
+    id text, name bytea, node_id bigint, reached bigint, unsent_count bigint,
+    last_seen_ms bigint, created_ms bigint
 )
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY
-    SELECT c.id, c.name, c.node, c.cursor, c.unsent, c.seen_ms, c.created_ms
-    FROM client AS c WHERE c.vault_id = of_vault ORDER BY c.created_ms, c.id COLLATE "C";
+    SELECT d.id, d.name, d.node_id, d.cursor, d.unsent_count, d.last_seen_ms, d.created_ms
+    FROM device AS d WHERE d.vault_id = of_vault ORDER BY d.created_ms, d.id COLLATE "C";
 END
 $$;
 
 -- For operators. The tables' bytes are those of all vaults on this server.
 CREATE OR REPLACE FUNCTION warren.status(of_vault uuid) RETURNS TABLE (
     newest bigint, held bigint, held_bytes bigint, lanes bigint[],
-    clients_count bigint, database text, version text, tables_bytes bigint
+    devices_count bigint, database text, version text, tables_bytes bigint
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    root vault := sound_root(of_vault);
+    vault vault_summary := checked_summary(of_vault);
 BEGIN
-    RETURN QUERY SELECT root.cursor, root.count, root.bytes, lanes_of(root),
-        (SELECT count(*) FROM client AS c WHERE c.vault_id = of_vault),
+    RETURN QUERY SELECT vault.last_seq, vault.messages_count, vault.messages_bytes, lanes_of(vault),
+        (SELECT count(*) FROM device AS d WHERE d.vault_id = of_vault),
         current_database()::text, current_setting('server_version'),
         (SELECT sum(pg_total_relation_size(t.oid))::bigint FROM pg_class AS t
          WHERE t.relnamespace = 'warren'::regnamespace AND t.relkind = 'r');
@@ -254,22 +257,23 @@ CREATE OR REPLACE FUNCTION warren.verify(of_vault uuid) RETURNS TABLE (
 )
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    root vault := stored_root(of_vault);
+    vault vault_summary := recorded_summary(of_vault);
 BEGIN
     RETURN QUERY
     WITH computed AS (SELECT s.* FROM sums_of(of_vault) AS s),
-    recorded AS (SELECT n.* FROM node AS n WHERE n.vault_id = of_vault)
-    SELECT root.cursor, root.count, root.bytes, lanes_of(root),
-        greatest(root.cursor,
-            (SELECT max(a.last) FROM arrival AS a WHERE a.vault_id = of_vault)),
-        coalesce(sum(c.count), 0)::bigint, coalesce(sum(c.bytes), 0)::bigint,
+    recorded AS (SELECT w.* FROM fingerprint_window AS w WHERE w.vault_id = of_vault)
+    SELECT vault.last_seq, vault.messages_count, vault.messages_bytes, lanes_of(vault),
+        greatest(vault.last_seq,
+            (SELECT max(b.last_seq) FROM sequence_block AS b WHERE b.vault_id = of_vault)),
+        coalesce(sum(c.messages_count), 0)::bigint,
+        coalesce(sum(c.messages_bytes), 0)::bigint,
         ARRAY[coalesce(sum(c.lane0), 0), coalesce(sum(c.lane1), 0),
             coalesce(sum(c.lane2), 0), coalesce(sum(c.lane3), 0)]::bigint[],
         coalesce((
             SELECT array_agg(window_id)
             FROM computed AS d FULL JOIN recorded AS r USING (window_id)
-            WHERE (d.count, d.lane0, d.lane1, d.lane2, d.lane3)
-                IS DISTINCT FROM (r.count, r.lane0, r.lane1, r.lane2, r.lane3)
+            WHERE (d.messages_count, d.lane0, d.lane1, d.lane2, d.lane3)
+                IS DISTINCT FROM (r.messages_count, r.lane0, r.lane1, r.lane2, r.lane3)
         ), '{}')
     FROM computed AS c;
 END
@@ -285,13 +289,15 @@ BEGIN
     SELECT coalesce(array_agg(f.timestamp ORDER BY f.timestamp), '{}'),
         coalesce(array_agg(f.hash_high ORDER BY f.timestamp), '{}'),
         coalesce(array_agg(f.hash_low ORDER BY f.timestamp), '{}'),
-        coalesce(array_agg(f.size ORDER BY f.timestamp), '{}'),
+        coalesce(array_agg(f.content_bytes ORDER BY f.timestamp), '{}'),
         coalesce(array_agg(f.content ORDER BY f.timestamp), '{}')
     FROM (
-        SELECT p.*, sum(p.size) OVER (ORDER BY p.timestamp ROWS UNBOUNDED PRECEDING) - p.size
-            AS bytes_before
+        SELECT p.*,
+            sum(p.content_bytes) OVER (ORDER BY p.timestamp ROWS UNBOUNDED PRECEDING)
+                - p.content_bytes AS bytes_before
         FROM (
-            SELECT m.timestamp, m.hash_high, m.hash_low, m.size, m.content FROM message AS m
+            SELECT m.timestamp, m.hash_high, m.hash_low, m.content_bytes, m.content
+            FROM message AS m
             WHERE m.vault_id = of_vault AND m.timestamp > after_stamp
             ORDER BY m.timestamp LIMIT count_max
         ) AS p
@@ -304,7 +310,7 @@ $$;
 CREATE OR REPLACE FUNCTION warren.version() RETURNS integer
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN (SELECT v.number FROM schema_version AS v);
+    RETURN (SELECT v.version FROM schema_version AS v);
 END
 $$;
 
@@ -317,7 +323,7 @@ DECLARE
     f regprocedure;
 BEGIN
     FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'warren'::regnamespace
-        AND (p.proargnames[1] = 'of_vault' OR p.proname IN ('note_damage', 'version'))
+        AND (p.proargnames[1] = 'of_vault' OR p.proname IN ('mark_stale', 'version'))
     LOOP
         EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER '
             'SET search_path = warren, pg_temp SET plan_cache_mode = force_generic_plan '

@@ -1,8 +1,9 @@
 -- Vaults in PostgreSQL: what changes them.
 --
 -- A function that starts with `of_vault uuid` is called from outside, one call a transaction; the
--- others are called from here. Whatever locks rows takes them in this order: the record, messages by
--- timestamp, nodes by window, the vault, the client. So nobody waits in a circle.
+-- others are called from here. Whatever locks rows takes them in this order: the gateway's state,
+-- messages by timestamp, windows by id, the vault's summary, the device. So nobody waits in a
+-- circle.
 
 -- The window of a timestamp: its upper 18 of 48 bits of milliseconds.
 CREATE OR REPLACE FUNCTION warren.window_of(stamp bytea) RETURNS integer
@@ -18,20 +19,20 @@ LANGUAGE sql IMMUTABLE AS 'SELECT half & 4294967295';
 
 -- Stores what is new. Arrays are in order of timestamp, each timestamp once.
 --
--- Messages and nodes are inserted without holding the vault's row. That row comes last and gives
--- the arrival numbers; who has it keeps it until the commit, so numbers are without gaps and become
--- visible in their order.
+-- Messages and windows are inserted without holding the vault's row. That row comes last and gives
+-- the sequence numbers; who has it keeps it until the commit, so numbers are without gaps and
+-- become visible in their order.
 CREATE OR REPLACE FUNCTION warren.store(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
     contents bytea[], messages_max bigint, bytes_max bigint,
-    seen_client text, now_ms bigint, sent bigint, seen_unsent bigint, only_after bigint
+    seen_device text, now_ms bigint, sent bigint, seen_unsent_count bigint, only_after bigint
 ) RETURNS TABLE (
-    stored bigint, newest bigint, held bigint, held_bytes bigint, lanes bigint[], is_damaged boolean
+    stored bigint, newest bigint, held bigint, held_bytes bigint, lanes bigint[], is_stale boolean
 )
 LANGUAGE plpgsql AS $$
 DECLARE
     new_ones record;
-    root vault;
+    vault vault_summary;
     fresh integer;
     clash text;
 BEGIN
@@ -60,33 +61,34 @@ BEGIN
     IF fresh = 0 THEN
         -- All that is known is on the disk already, so there is nothing that a crash could lose.
         PERFORM set_config('synchronous_commit', 'off', true);
-        root := stored_root(of_vault);
+        vault := recorded_summary(of_vault);
     ELSE
-        root := number_new(of_vault, new_ones.arrived, new_ones.added, new_ones.added_bytes);
-        PERFORM check_quota('messages', root.count, messages_max);
-        PERFORM check_quota('bytes', root.bytes, bytes_max);
+        vault := assign_sequence(of_vault, new_ones.arrived, new_ones.added, new_ones.added_bytes);
+        PERFORM check_quota('messages', vault.messages_count, messages_max);
+        PERFORM check_quota('bytes', vault.messages_bytes, bytes_max);
     END IF;
-    IF root.cursor - fresh > only_after THEN
+    IF vault.last_seq - fresh > only_after THEN
         RAISE EXCEPTION 'something has arrived meanwhile' USING ERRCODE = 'WR005';
     END IF;
 
-    UPDATE client AS c SET seen_ms = now_ms,
-        unsent = coalesce(seen_unsent, greatest(c.unsent - sent, 0)),
-        cursor = CASE c.cursor WHEN root.cursor - fresh THEN root.cursor ELSE c.cursor END
-    WHERE c.vault_id = of_vault AND c.id = seen_client
-        AND (c.seen_ms + 60000 <= now_ms OR fresh > 0
-            OR greatest(c.unsent, seen_unsent) > 0);
+    UPDATE device AS d SET last_seen_ms = now_ms,
+        unsent_count = coalesce(seen_unsent_count, greatest(d.unsent_count - sent, 0)),
+        cursor = CASE d.cursor WHEN vault.last_seq - fresh THEN vault.last_seq ELSE d.cursor END
+    WHERE d.vault_id = of_vault AND d.id = seen_device
+        AND (d.last_seen_ms + 60000 <= now_ms OR fresh > 0
+            OR greatest(d.unsent_count, seen_unsent_count) > 0);
 
-    RETURN QUERY SELECT fresh::bigint, root.cursor, root.count, root.bytes, lanes_of(root),
-        root.damaged;
+    RETURN QUERY SELECT fresh::bigint, vault.last_seq, vault.messages_count, vault.messages_bytes,
+        lanes_of(vault), vault.stale;
 END
 $$;
 
 -- Inserts the messages that are new: their timestamps in order, 16 bytes each, and what they add
--- to the nodes.
+-- to the windows.
 CREATE OR REPLACE FUNCTION warren.insert_new(
     for_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
-    contents bytea[], OUT arrived bytea, OUT added warren.node[], OUT added_bytes bigint
+    contents bytea[], OUT arrived bytea, OUT added warren.fingerprint_window[],
+    OUT added_bytes bigint
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -101,15 +103,18 @@ BEGIN
     FOR since IN 1..cardinality(stamps) BY rows_max LOOP
         until := since + rows_max - 1;
         WITH inserted AS (
-            INSERT INTO message AS m (vault_id, timestamp, hash_high, hash_low, size, content)
+            INSERT INTO message AS m (
+                vault_id, timestamp, hash_high, hash_low, content_bytes, content
+            )
             SELECT for_vault, o.stamp, o.high, o.low, o.size, o.content
             FROM unnest(stamps[since:until], highs[since:until], lows[since:until],
                 sizes[since:until], contents[since:until]) AS o (stamp, high, low, size, content)
             ORDER BY o.stamp
             ON CONFLICT (vault_id, timestamp) DO NOTHING
-            RETURNING m.timestamp, m.hash_high, m.hash_low, m.size
+            RETURNING m.timestamp, m.hash_high, m.hash_low, m.content_bytes
         ), sums AS (
-            SELECT window_of(i.timestamp) AS window_id, count(*) AS count, sum(i.size) AS bytes,
+            SELECT window_of(i.timestamp) AS window_id, count(*) AS count,
+                sum(i.content_bytes) AS bytes,
                 sum(upper_lane(i.hash_high))::bigint AS lane0,
                 sum(lower_lane(i.hash_high))::bigint AS lane1,
                 sum(upper_lane(i.hash_low))::bigint AS lane2,
@@ -119,12 +124,12 @@ BEGIN
             GROUP BY 1
         )
         SELECT array_agg(ROW(for_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2,
-                s.lane3)::node) AS nodes,
+                s.lane3)::fingerprint_window) AS windows,
             sum(s.bytes)::bigint AS bytes,
             string_agg(s.stamps, ''::bytea ORDER BY s.window_id) AS stamps
         INTO batch FROM sums AS s;
-        IF batch.nodes IS NOT NULL THEN
-            added := added || batch.nodes;
+        IF batch.windows IS NOT NULL THEN
+            added := added || batch.windows;
             added_bytes := added_bytes + batch.bytes;
             arrived := arrived || batch.stamps;
         END IF;
@@ -132,38 +137,41 @@ BEGIN
 END
 $$;
 
--- Adds what `insert_new` inserted, a message at least, to nodes and vault, and gives it its arrival
--- numbers.
-CREATE OR REPLACE FUNCTION warren.number_new(
-    for_vault uuid, arrived bytea, added warren.node[], added_bytes bigint
-) RETURNS warren.vault
+-- Adds what `insert_new` inserted, a message at least, to windows and summary, and gives it its
+-- sequence numbers.
+CREATE OR REPLACE FUNCTION warren.assign_sequence(
+    for_vault uuid, arrived bytea, added warren.fingerprint_window[], added_bytes bigint
+) RETURNS warren.vault_summary
 LANGUAGE plpgsql AS $$
 DECLARE
     fresh CONSTANT integer := length(arrived) / 16;
-    root vault;
+    vault vault_summary;
 BEGIN
     PERFORM share_vault(for_vault);
-    INSERT INTO node AS n
-    SELECT for_vault, a.window_id, sum(a.count), sum(a.lane0), sum(a.lane1), sum(a.lane2),
+    INSERT INTO fingerprint_window AS w
+    SELECT for_vault, a.window_id, sum(a.messages_count), sum(a.lane0), sum(a.lane1), sum(a.lane2),
         sum(a.lane3)
     FROM unnest(added) AS a GROUP BY a.window_id ORDER BY a.window_id
-    ON CONFLICT (vault_id, window_id) DO UPDATE SET count = n.count + excluded.count,
-        lane0 = n.lane0 + excluded.lane0, lane1 = n.lane1 + excluded.lane1,
-        lane2 = n.lane2 + excluded.lane2, lane3 = n.lane3 + excluded.lane3;
+    ON CONFLICT (vault_id, window_id) DO UPDATE
+    SET messages_count = w.messages_count + excluded.messages_count,
+        lane0 = w.lane0 + excluded.lane0, lane1 = w.lane1 + excluded.lane1,
+        lane2 = w.lane2 + excluded.lane2, lane3 = w.lane3 + excluded.lane3;
 
-    INSERT INTO vault AS v
-    SELECT for_vault, fresh, sum(a.count), added_bytes, sum(a.lane0), sum(a.lane1),
+    INSERT INTO vault_summary AS v
+    SELECT for_vault, fresh, sum(a.messages_count), added_bytes, sum(a.lane0), sum(a.lane1),
         sum(a.lane2), sum(a.lane3), false
     FROM unnest(added) AS a
-    ON CONFLICT (vault_id) DO UPDATE SET cursor = v.cursor + excluded.cursor,
-        count = v.count + excluded.count, bytes = v.bytes + excluded.bytes,
+    ON CONFLICT (vault_id) DO UPDATE
+    SET last_seq = v.last_seq + excluded.last_seq,
+        messages_count = v.messages_count + excluded.messages_count,
+        messages_bytes = v.messages_bytes + excluded.messages_bytes,
         lane0 = v.lane0 + excluded.lane0, lane1 = v.lane1 + excluded.lane1,
         lane2 = v.lane2 + excluded.lane2, lane3 = v.lane3 + excluded.lane3
-    RETURNING v.* INTO root;
+    RETURNING v.* INTO vault;
 
-    INSERT INTO arrival (vault_id, last, count, timestamps)
-    VALUES (for_vault, root.cursor, fresh, arrived);
-    RETURN root;
+    INSERT INTO sequence_block (vault_id, last_seq, messages_count, timestamps)
+    VALUES (for_vault, vault.last_seq, fresh, arrived);
+    RETURN vault;
 END
 $$;
 
@@ -177,24 +185,24 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION warren.lanes_of(root warren.vault) RETURNS bigint[]
-LANGUAGE sql IMMUTABLE AS 'SELECT ARRAY[root.lane0, root.lane1, root.lane2, root.lane3]';
+CREATE OR REPLACE FUNCTION warren.lanes_of(vault warren.vault_summary) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE AS 'SELECT ARRAY[vault.lane0, vault.lane1, vault.lane2, vault.lane3]';
 
 -- The vault's row as it is recorded; zeros for one that holds nothing yet.
-CREATE OR REPLACE FUNCTION warren.stored_root(for_vault uuid) RETURNS warren.vault
+CREATE OR REPLACE FUNCTION warren.recorded_summary(for_vault uuid) RETURNS warren.vault_summary
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    root vault;
+    vault vault_summary;
 BEGIN
-    SELECT v.* INTO root FROM vault AS v WHERE v.vault_id = for_vault;
+    SELECT v.* INTO vault FROM vault_summary AS v WHERE v.vault_id = for_vault;
     IF NOT FOUND THEN
-        root := ROW(for_vault, 0, 0, 0, 0, 0, 0, 0, false);
+        vault := ROW(for_vault, 0, 0, 0, 0, 0, 0, 0, false);
     END IF;
-    RETURN root;
+    RETURN vault;
 END
 $$;
 
--- Waits until nobody adds to the vault's nodes any more, and keeps everybody from it until the
+-- Waits until nobody adds to the vault's windows any more, and keeps everybody from it until the
 -- commit. Locks of rows would not do: those that do not exist yet cannot be locked.
 CREATE OR REPLACE FUNCTION warren.lock_vault(for_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -211,34 +219,37 @@ BEGIN
 END
 $$;
 
--- Makes nodes and the vault's row anew from the messages' recorded hashes and sizes.
+-- Makes windows and the vault's row anew from the messages' recorded hashes and sizes.
 CREATE OR REPLACE FUNCTION warren.rebuild(of_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lock_vault(of_vault);
-    DELETE FROM node AS n WHERE n.vault_id = of_vault;
-    INSERT INTO node
-    SELECT of_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2, s.lane3
+    DELETE FROM fingerprint_window AS w WHERE w.vault_id = of_vault;
+    INSERT INTO fingerprint_window
+    SELECT of_vault, s.window_id, s.messages_count, s.lane0, s.lane1, s.lane2, s.lane3
     FROM sums_of(of_vault) AS s ORDER BY s.window_id;
-    INSERT INTO vault AS v
+    INSERT INTO vault_summary AS v
     SELECT of_vault,
-        coalesce((SELECT max(a.last) FROM arrival AS a WHERE a.vault_id = of_vault), 0),
-        coalesce(sum(s.count), 0), coalesce(sum(s.bytes), 0), coalesce(sum(s.lane0), 0),
-        coalesce(sum(s.lane1), 0), coalesce(sum(s.lane2), 0), coalesce(sum(s.lane3), 0), false
+        coalesce((SELECT max(b.last_seq) FROM sequence_block AS b WHERE b.vault_id = of_vault), 0),
+        coalesce(sum(s.messages_count), 0), coalesce(sum(s.messages_bytes), 0),
+        coalesce(sum(s.lane0), 0), coalesce(sum(s.lane1), 0), coalesce(sum(s.lane2), 0),
+        coalesce(sum(s.lane3), 0), false
     FROM sums_of(of_vault) AS s
-    ON CONFLICT (vault_id) DO UPDATE SET cursor = greatest(v.cursor, excluded.cursor),
-        count = excluded.count, bytes = excluded.bytes, lane0 = excluded.lane0,
-        lane1 = excluded.lane1, lane2 = excluded.lane2, lane3 = excluded.lane3, damaged = false;
+    ON CONFLICT (vault_id) DO UPDATE
+    SET last_seq = greatest(v.last_seq, excluded.last_seq),
+        messages_count = excluded.messages_count, messages_bytes = excluded.messages_bytes,
+        lane0 = excluded.lane0, lane1 = excluded.lane1, lane2 = excluded.lane2,
+        lane3 = excluded.lane3, stale = false;
 END
 $$;
 
--- What the nodes should be.
+-- What the windows should be.
 CREATE OR REPLACE FUNCTION warren.sums_of(for_vault uuid) RETURNS TABLE (
-    window_id integer, count bigint, bytes bigint,
+    window_id integer, messages_count bigint, messages_bytes bigint,
     lane0 bigint, lane1 bigint, lane2 bigint, lane3 bigint
 )
 LANGUAGE sql STABLE AS $$
-    SELECT window_of(m.timestamp), count(*), sum(m.size)::bigint,
+    SELECT window_of(m.timestamp), count(*), sum(m.content_bytes)::bigint,
         sum(upper_lane(m.hash_high))::bigint, sum(lower_lane(m.hash_high))::bigint,
         sum(upper_lane(m.hash_low))::bigint, sum(lower_lane(m.hash_low))::bigint
     FROM warren.message AS m WHERE m.vault_id = for_vault GROUP BY 1
@@ -246,13 +257,13 @@ $$;
 
 -- Puts right what `scan` found: gives messages the hash of their content, drops those whose
 -- content is lost, so that the devices send them again, and rebuilds.
-CREATE OR REPLACE FUNCTION warren.mend(
+CREATE OR REPLACE FUNCTION warren.rehash(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[], lost bytea[]
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lock_vault(of_vault);
-    UPDATE message AS m SET hash_high = o.high, hash_low = o.low, size = o.size
+    UPDATE message AS m SET hash_high = o.high, hash_low = o.low, content_bytes = o.size
     FROM unnest(stamps, highs, lows, sizes) AS o (stamp, high, low, size)
     WHERE m.vault_id = of_vault AND m.timestamp = o.stamp;
     DELETE FROM message AS m WHERE m.vault_id = of_vault AND m.timestamp = ANY (lost);
@@ -260,8 +271,8 @@ BEGIN
 END
 $$;
 
--- Gives messages other contents, all or none; arrays as of `store`, and the hashes that the messages
--- are taken to have.
+-- Gives messages other contents, all or none; arrays as of `store`, and the hashes that the
+-- messages are taken to have.
 CREATE OR REPLACE FUNCTION warren.erase(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
     contents bytea[], old_highs bigint[], old_lows bigint[], bytes_max bigint
@@ -270,13 +281,13 @@ CREATE OR REPLACE FUNCTION warren.erase(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    root vault := sound_root(of_vault);
+    vault vault_summary := checked_summary(of_vault);
     fits bigint;
-    changes warren.node[];
+    changes warren.fingerprint_window[];
     more_bytes bigint;
 BEGIN
     PERFORM lock_vault(of_vault);
-    root := stored_root(of_vault);
+    vault := recorded_summary(of_vault);
     SELECT count(*) INTO fits
     FROM unnest(stamps, highs, lows, old_highs, old_lows) AS o (stamp, high, low, old_high, old_low)
     JOIN message AS m ON m.vault_id = of_vault AND m.timestamp = o.stamp
@@ -285,13 +296,15 @@ BEGIN
         RAISE EXCEPTION 'a message is not what it was taken for' USING ERRCODE = 'WR005';
     END IF;
 
-    -- What the sums change by: new hashes minus old ones. `count` has the messages that change.
-    SELECT array_agg(ROW(of_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2, s.lane3)::node),
+    -- What the sums change by: new hashes minus old ones. `messages_count` has the messages that
+    -- change.
+    SELECT array_agg(ROW(of_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2,
+            s.lane3)::fingerprint_window),
         coalesce(sum(s.bytes), 0)
     INTO changes, more_bytes
     FROM (
         SELECT window_of(o.stamp) AS window_id, count(*) AS count,
-            sum(o.size - m.size)::bigint AS bytes,
+            sum(o.size - m.content_bytes)::bigint AS bytes,
             sum(upper_lane(o.high) - upper_lane(m.hash_high))::bigint AS lane0,
             sum(lower_lane(o.high) - lower_lane(m.hash_high))::bigint AS lane1,
             sum(upper_lane(o.low) - upper_lane(m.hash_low))::bigint AS lane2,
@@ -304,42 +317,43 @@ BEGIN
     changes := coalesce(changes, '{}');
 
     UPDATE message AS m
-    SET hash_high = o.high, hash_low = o.low, size = o.size, content = o.content
+    SET hash_high = o.high, hash_low = o.low, content_bytes = o.size, content = o.content
     FROM unnest(stamps, highs, lows, sizes, contents) AS o (stamp, high, low, size, content)
     WHERE m.vault_id = of_vault AND m.timestamp = o.stamp
         AND (m.hash_high, m.hash_low) <> (o.high, o.low);
-    UPDATE node AS n SET lane0 = n.lane0 + c.lane0, lane1 = n.lane1 + c.lane1,
-        lane2 = n.lane2 + c.lane2, lane3 = n.lane3 + c.lane3
+    UPDATE fingerprint_window AS w SET lane0 = w.lane0 + c.lane0, lane1 = w.lane1 + c.lane1,
+        lane2 = w.lane2 + c.lane2, lane3 = w.lane3 + c.lane3
     FROM unnest(changes) AS c
-    WHERE n.vault_id = of_vault AND n.window_id = c.window_id;
-    -- The trigger has taken the change for damage.
-    UPDATE vault AS v SET bytes = v.bytes + more_bytes, damaged = false,
+    WHERE w.vault_id = of_vault AND w.window_id = c.window_id;
+    -- The trigger has taken the change for one by hand.
+    UPDATE vault_summary AS v SET messages_bytes = v.messages_bytes + more_bytes, stale = false,
         lane0 = v.lane0 + coalesce((SELECT sum(c.lane0) FROM unnest(changes) AS c), 0),
         lane1 = v.lane1 + coalesce((SELECT sum(c.lane1) FROM unnest(changes) AS c), 0),
         lane2 = v.lane2 + coalesce((SELECT sum(c.lane2) FROM unnest(changes) AS c), 0),
         lane3 = v.lane3 + coalesce((SELECT sum(c.lane3) FROM unnest(changes) AS c), 0)
     WHERE v.vault_id = of_vault
-    RETURNING v.* INTO root;
-    PERFORM check_quota('bytes', root.bytes, bytes_max);
-    RETURN QUERY SELECT coalesce((SELECT sum(c.count) FROM unnest(changes) AS c), 0)::bigint,
-        root.cursor, root.count, root.bytes, lanes_of(root);
+    RETURNING v.* INTO vault;
+    PERFORM check_quota('bytes', vault.messages_bytes, bytes_max);
+    RETURN QUERY SELECT
+        coalesce((SELECT sum(c.messages_count) FROM unnest(changes) AS c), 0)::bigint,
+        vault.last_seq, vault.messages_count, vault.messages_bytes, lanes_of(vault);
 END
 $$;
 
 -- Removes all that the vault has.
-CREATE OR REPLACE FUNCTION warren.remove(of_vault uuid) RETURNS void
+CREATE OR REPLACE FUNCTION warren.remove_vault(of_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM record AS r WHERE r.vault_id = of_vault;
+    DELETE FROM gateway_state AS g WHERE g.vault_id = of_vault;
     PERFORM lock_vault(of_vault);
     PERFORM delete_messages(of_vault);
-    DELETE FROM vault AS v WHERE v.vault_id = of_vault;
-    DELETE FROM client AS c WHERE c.vault_id = of_vault;
-    DELETE FROM piece AS p WHERE p.vault_id = of_vault;
+    DELETE FROM vault_summary AS v WHERE v.vault_id = of_vault;
+    DELETE FROM device AS d WHERE d.vault_id = of_vault;
+    DELETE FROM blob_chunk AS c WHERE c.vault_id = of_vault;
 END
 $$;
 
--- Deletes the messages of a locked vault, with their nodes and their arrival.
+-- Deletes the messages of a locked vault, with their windows and their sequence numbers.
 CREATE OR REPLACE FUNCTION warren.delete_messages(for_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -359,44 +373,46 @@ BEGIN
         WHERE m.vault_id = for_vault AND m.timestamp > done AND m.timestamp <= until;
         done := until;
     END LOOP;
-    DELETE FROM node AS n WHERE n.vault_id = for_vault;
-    DELETE FROM arrival AS a WHERE a.vault_id = for_vault;
+    DELETE FROM fingerprint_window AS w WHERE w.vault_id = for_vault;
+    DELETE FROM sequence_block AS b WHERE b.vault_id = for_vault;
 END
 $$;
 
 -- Warren itself only inserts, and clears whole vaults. Who changes messages by hand leaves vaults
 -- that know it.
-CREATE OR REPLACE FUNCTION warren.note_damage() RETURNS trigger
+CREATE OR REPLACE FUNCTION warren.mark_stale() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE vault AS v SET damaged = true
-    WHERE v.vault_id IN (SELECT c.vault_id FROM changed AS c) AND NOT v.damaged;
+    UPDATE vault_summary AS v SET stale = true
+    WHERE v.vault_id IN (SELECT c.vault_id FROM changed AS c) AND NOT v.stale;
     RETURN NULL;
 END
 $$;
 
 CREATE OR REPLACE TRIGGER message_deleted AFTER DELETE ON warren.message
     REFERENCING OLD TABLE AS changed
-    FOR EACH STATEMENT EXECUTE FUNCTION warren.note_damage();
+    FOR EACH STATEMENT EXECUTE FUNCTION warren.mark_stale();
 CREATE OR REPLACE TRIGGER message_changed AFTER UPDATE ON warren.message
     REFERENCING OLD TABLE AS changed
-    FOR EACH STATEMENT EXECUTE FUNCTION warren.note_damage();
+    FOR EACH STATEMENT EXECUTE FUNCTION warren.mark_stale();
 
-CREATE OR REPLACE FUNCTION warren.add_client(
-    of_vault uuid, new_id text, new_name bytea, new_node bigint, new_cursor bigint,
-    new_unsent bigint, new_seen_ms bigint, new_created_ms bigint
+CREATE OR REPLACE FUNCTION warren.add_device(
+    of_vault uuid, new_id text, new_name bytea, new_node_id bigint, new_cursor bigint,
+    new_unsent_count bigint, new_last_seen_ms bigint, new_created_ms bigint
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO client (vault_id, id, name, node, cursor, unsent, seen_ms, created_ms)
-    VALUES (of_vault, new_id, new_name, new_node, new_cursor, new_unsent, new_seen_ms,
-        new_created_ms);
+    INSERT INTO device (
+        vault_id, id, name, node_id, cursor, unsent_count, last_seen_ms, created_ms
+    )
+    VALUES (of_vault, new_id, new_name, new_node_id, new_cursor, new_unsent_count,
+        new_last_seen_ms, new_created_ms);
 END
 $$;
 
-CREATE OR REPLACE FUNCTION warren.remove_clients(of_vault uuid, ids text[]) RETURNS void
+CREATE OR REPLACE FUNCTION warren.remove_devices(of_vault uuid, ids text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM client AS c WHERE c.vault_id = of_vault AND c.id = ANY (ids);
+    DELETE FROM device AS d WHERE d.vault_id = of_vault AND d.id = ANY (ids);
 END
 $$;
