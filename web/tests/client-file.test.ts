@@ -170,7 +170,7 @@ test("a status that was on its way does not hide that the database was deleted",
         if (data.kind === "status") resolve(data);
       };
     });
-    all.postMessage({ kind: "where" });
+    all.postMessage({ kind: "findLeader" });
     await db.sql`INSERT INTO item VALUES ('1', 'one')`;
     const late = await status;
     all.postMessage({ kind: "deleted" });

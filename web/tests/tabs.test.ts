@@ -1,4 +1,4 @@
-/** Many tabs on one database: whoever owns the file may go at any moment. */
+/** Many tabs on one database: the leader may go at any moment. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -55,7 +55,7 @@ async function openTabs(device: BrowserDevice, count: number): Promise<Page[]> {
 }
 
 /** The tab whose worker has the file. */
-async function owner(pages: readonly Page[]): Promise<Page> {
+async function leader(pages: readonly Page[]): Promise<Page> {
   for (;;) {
     for (const page of pages) {
       if (await page.evaluate(() => db.status.value.isOwner)) {
@@ -92,14 +92,14 @@ async function endWorker(page: Page): Promise<void> {
   await closed;
 }
 
-test("owners of ten tabs go one after the other, and nothing acknowledged is lost", async (t) => {
+test("leaders of ten tabs go one after the other, and nothing acknowledged is lost", async (t) => {
   const device = await here.device();
   const pages = await openTabs(device, TABS);
   await Promise.all(pages.map((page, tab) => page.evaluate(write, tab)));
   const acknowledged: string[] = [];
   for (const [name, end, isTabGone] of ENDS) {
     await setTimeout(REIGN_MS);
-    const page = await owner(pages);
+    const page = await leader(pages);
     acknowledged.push(...(await page.evaluate(() => writer.acknowledged)));
     if (isTabGone) {
       pages.splice(pages.indexOf(page), 1);
@@ -158,7 +158,7 @@ test("a live query in one tab is told what another tab wrote", async () => {
 test("a tab that is put to sleep gives the file free, and goes on when it wakes", async () => {
   const device = await here.device();
   const pages = await openTabs(device, 2);
-  const first = await owner(pages);
+  const first = await leader(pages);
   const second = pages.find((page) => page !== first);
   assert.ok(second !== undefined);
   await first.evaluate(() => db.sql`INSERT INTO item VALUES (${"1"}, ${"by the first"})`);
@@ -178,10 +178,10 @@ test("a tab that is put to sleep gives the file free, and goes on when it wakes"
   assert.equal((await first.evaluate(() => db.sql`SELECT 1 FROM item`)).length, 3);
 });
 
-test("a transaction goes with the owner, and can be tried again", async () => {
+test("a transaction goes with the leader, and can be tried again", async () => {
   const device = await here.device();
   const pages = await openTabs(device, 2);
-  const first = await owner(pages);
+  const first = await leader(pages);
   const second = pages.find((page) => page !== first);
   assert.ok(second !== undefined);
   await second.evaluate(() => {

@@ -126,7 +126,7 @@ impl FuzzDevice {
         db.deserialize_read_exact(MAIN_DB, &image[..], length, false).expect("an SQLite file");
         let replica =
             Replica::on_shared_connection(db, "device", "template").expect("the device again");
-        let set = "UPDATE warren_meta SET value = ?1 WHERE key = 'node'";
+        let set = "UPDATE warren_meta SET value = ?1 WHERE key = 'node_id'";
         assert_eq!(replica.connection().execute(set, [number]), Ok(1));
         Self(replica)
     }
@@ -142,7 +142,7 @@ impl FuzzDevice {
                     INSERT OR IGNORE INTO mark VALUES (9.0, 9, 'mine')";
         self.0.connection().execute_batch(edit).expect("a program's own statements work");
         // The triggers' clock is the system's.
-        let set = "UPDATE warren_outbox SET at = ?1";
+        let set = "UPDATE warren_outbox SET at_ms = ?1";
         self.0.connection().execute(set, [MORNING_MS.cast_signed()]).expect("notes can be written");
     }
 

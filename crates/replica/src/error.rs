@@ -34,6 +34,17 @@ pub enum Error {
         /// In this program.
         known: i64,
     },
+    /// The file was written by an earlier version of Warren, in a format that is no longer read.
+    #[error(
+        "this file has format {found}, which this version of Warren no longer reads; it reads \
+         format {oldest}"
+    )]
+    FormatTooOld {
+        /// In the file.
+        found: i64,
+        /// The oldest that this program reads.
+        oldest: i64,
+    },
     /// No table of this name syncs, here or on another device.
     #[error("no table that syncs is called {table}: `warren status FILE` lists those that do")]
     NoTable {
@@ -220,6 +231,7 @@ impl Error {
             Self::NotTracked { .. } => "not_tracked",
             Self::NoTable { .. } => "no_table",
             Self::FormatTooNew { .. } => "too_new",
+            Self::FormatTooOld { .. } => "format_too_old",
             Self::Untrackable { .. } => "untrackable",
             Self::SchemaChanged { .. } => "schema_changed",
             Self::UnsentChanges { .. } => "unsent",

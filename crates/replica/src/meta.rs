@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 use crate::error::Result;
 
 /// The version of `schema.sql` and of what the triggers write.
-pub(crate) const FORMAT: i64 = 1;
+pub(crate) const FORMAT: i64 = 2;
 
 /// One single value of the file; the names are part of `docs/formats/5-replica.md`.
 #[derive(Clone, Copy, Debug)]
@@ -51,33 +51,33 @@ impl ReplicaMetaKey {
     fn name(self) -> &'static str {
         match self {
             Self::Format => "format",
-            Self::NodeId => "node",
+            Self::NodeId => "node_id",
             Self::Clock => "clock",
-            Self::ClockOffset => "clock_off",
-            Self::BackfillNext => "baseline_next",
+            Self::ClockOffset => "clock_offset_ms",
+            Self::BackfillNext => "backfill_next",
             Self::Cursor => "cursor",
             Self::CursorSet => "cursor_set",
-            Self::MessagesCount => "count",
+            Self::MessagesCount => "messages_count",
             Self::Digest => "digest",
             Self::Identity => "identity",
-            Self::RegisterCopy => "enrol",
-            Self::CreateMissing => "adopt",
+            Self::RegisterCopy => "register_copy",
+            Self::CreateMissing => "create_missing",
             Self::Server => "server",
             Self::Login => "login",
-            Self::DeviceId => "client_id",
+            Self::DeviceId => "device_id",
             Self::Token => "token",
             Self::DeviceName => "device_name",
-            Self::LastSyncedMs => "synced_ms",
-            Self::ServerMessagesCount => "server_count",
+            Self::LastSyncedMs => "last_synced_ms",
+            Self::ServerMessagesCount => "server_messages_count",
             Self::ServerLoss => "server_loss",
-            Self::InSync => "equal",
-            Self::RecoverySecret => "secret",
-            Self::RecoverySecretVerified => "secret_proved",
-            Self::RecoverySecretEntered => "secret_given",
-            Self::NextRecoverySecret => "next_secret",
-            Self::NextSecretEnablesE2ee => "next_secret_begins",
-            Self::Encryption => "form",
-            Self::AccountUnconfirmed => "asks_form",
+            Self::InSync => "in_sync",
+            Self::RecoverySecret => "recovery_secret",
+            Self::RecoverySecretVerified => "recovery_secret_verified",
+            Self::RecoverySecretEntered => "recovery_secret_entered",
+            Self::NextRecoverySecret => "next_recovery_secret",
+            Self::NextSecretEnablesE2ee => "next_secret_enables_e2ee",
+            Self::Encryption => "encryption",
+            Self::AccountUnconfirmed => "account_unconfirmed",
             Self::Scrub => "scrub",
             #[cfg(not(target_family = "wasm"))]
             Self::Authorities => "authorities",
@@ -105,7 +105,7 @@ pub(crate) fn set_number(db: &Connection, key: ReplicaMetaKey, value: u64) -> Re
     set(db, key, value.cast_signed())
 }
 
-/// Notes that everything up to `cursor` of the set `set_id` is here.
+/// Records that everything up to `cursor` of the set `set_id` is here.
 pub(crate) fn set_cursor(db: &Connection, set_id: u64, cursor: u64) -> Result<()> {
     set_number(db, ReplicaMetaKey::CursorSet, set_id)?;
     set_number(db, ReplicaMetaKey::Cursor, cursor)

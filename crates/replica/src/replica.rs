@@ -143,6 +143,9 @@ impl Replica {
         if found > meta::FORMAT {
             return Err(Error::FormatTooNew { found, known: meta::FORMAT });
         }
+        if found < meta::FORMAT {
+            return Err(Error::FormatTooOld { found, oldest: meta::FORMAT });
+        }
         Ok(())
     }
 

@@ -5,16 +5,16 @@ CREATE TABLE warren_table (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE COLLATE NOCASE,
     tracked INTEGER NOT NULL DEFAULT 0,
-    announce INTEGER NOT NULL DEFAULT 0  -- its declaration is still to be sent
+    declaration_pending INTEGER NOT NULL DEFAULT 0 -- 1: no message has its declaration yet
 );
 
 CREATE TABLE warren_column (
     id INTEGER PRIMARY KEY,
     table_id INTEGER NOT NULL,
     name TEXT NOT NULL COLLATE NOCASE,
-    place INTEGER,     -- among the captured columns; NULL: not in this file's table
-    key_place INTEGER, -- in the primary key
-    fill,              -- what a migration has written to every row; NULL: nothing
+    position INTEGER,     -- among the captured columns; NULL: not in this file's table
+    key_position INTEGER, -- in the primary key
+    fill,                 -- what a migration has written to every row; NULL: nothing
     UNIQUE (table_id, name)
 );
 
@@ -25,25 +25,27 @@ CREATE TABLE warren_declaration (
     PRIMARY KEY (table_id, timestamp)
 ) WITHOUT ROWID;
 
--- Written by the triggers. Columns k1, k2, … hold the key; more are added as tables need them.
+-- Written by the triggers. Columns key1, key2, … hold the key; more are added as tables need them.
 CREATE TABLE warren_outbox (
     seq INTEGER PRIMARY KEY,
-    at INTEGER NOT NULL,       -- SQLite's clock, milliseconds since 1970
+    at_ms INTEGER NOT NULL, -- SQLite's clock, milliseconds since 1970
     table_id INTEGER NOT NULL,
-    changed TEXT NOT NULL,     -- '*' all, '-' gone, '?' look, '+' a key, or per captured column 0, 1, or 2: written, and not seen before
-    k1
+    -- '*' all, '-' gone, '?' look, '+' a key, or per captured column 0, 1, or 2: written, and not
+    -- seen before
+    changed_columns TEXT NOT NULL,
+    key1
 );
 
 CREATE TABLE warren_message (
     id INTEGER PRIMARY KEY,
     timestamp BLOB NOT NULL UNIQUE,
-    sent INTEGER NOT NULL,     -- 0 the server lacks it, 1 has it, 2 does not take it
-    merged INTEGER NOT NULL,
+    sent INTEGER NOT NULL,        -- 0 the server lacks it, 1 has it, 2 does not take it
+    merge_state INTEGER NOT NULL, -- 0 unmerged, 1 merged, 2 rejected
     content BLOB NOT NULL
 );
 CREATE INDEX warren_message_unsent ON warren_message (timestamp) WHERE sent = 0;
 CREATE INDEX warren_message_set_aside ON warren_message (timestamp) WHERE sent = 2;
-CREATE INDEX warren_message_unmerged ON warren_message (timestamp) WHERE merged = 0;
+CREATE INDEX warren_message_unmerged ON warren_message (timestamp) WHERE merge_state = 0;
 
 -- Warren's own connections fire no triggers. Who changes the log by hand leaves a file that knows it:
 -- without a digest the next sync compares everything.
@@ -52,32 +54,32 @@ CREATE TRIGGER warren_message_deleted AFTER DELETE ON warren_message
 CREATE TRIGGER warren_message_changed AFTER UPDATE OF timestamp, content ON warren_message
     BEGIN DELETE FROM warren_meta WHERE key = 'digest'; END;
 
--- Which message has a part of a large value, by BLAKE3 of the part.
-CREATE TABLE warren_part (digest BLOB PRIMARY KEY, timestamp BLOB NOT NULL) WITHOUT ROWID;
-CREATE INDEX warren_part_timestamp ON warren_part (timestamp);
+-- Which message has a chunk of a large value, by the BLAKE3 digest of the chunk.
+CREATE TABLE warren_chunk (digest BLOB PRIMARY KEY, timestamp BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX warren_chunk_timestamp ON warren_chunk (timestamp);
 
 -- Messages of which something was erased here, and that the server has as they were: their hashes there.
 CREATE TABLE warren_unerased (timestamp BLOB PRIMARY KEY, hash BLOB NOT NULL) WITHOUT ROWID;
 
 -- What people call the devices of other nodes, as far as the server said it.
-CREATE TABLE warren_device (node INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE warren_device (node_id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 
 CREATE TABLE warren_row (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
-    state BLOB NOT NULL, -- crdt::Row
+    state BLOB NOT NULL, -- crdt::RowState
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
--- New rows whose keys SQLite counted, and that the server does not have: another device may have
--- given the same key.
-CREATE TABLE warren_counted (
+-- New rows with auto keys that the server does not have yet: another device may have given the same
+-- key.
+CREATE TABLE warren_provisional_key (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
     timestamp BLOB NOT NULL, -- of the message that made it
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
-CREATE INDEX warren_counted_timestamp ON warren_counted (timestamp);
+CREATE INDEX warren_provisional_key_timestamp ON warren_provisional_key (timestamp);
 
 -- Rows to which a device wrote without having seen its own newest change.
 CREATE TABLE warren_unseen (
@@ -87,16 +89,17 @@ CREATE TABLE warren_unseen (
 ) WITHOUT ROWID;
 
 -- Rows whose visible form has yet to follow their state.
-CREATE TABLE warren_unsettled (
+CREATE TABLE warren_dirty_row (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
-    remote INTEGER NOT NULL, -- 0 changed here, 1 elsewhere, 2 another row stands in its place
+    from_remote INTEGER NOT NULL, -- 0 changed here, 1 elsewhere, 2 another row stands in its place
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
--- Rows whose visibility is not their liveness. Deleted: kept (visible), missing (referred to, and not
--- visible); live, and not visible: displaced, constraint, key.
-CREATE TABLE warren_exception (
+-- Rows whose visibility is not their liveness. Deleted: resurrected (visible), dangling_reference
+-- (referred to, and not visible). Live, and not visible: displaced, constraint, invalid_key,
+-- incomplete.
+CREATE TABLE warren_visibility_override (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
     kind TEXT NOT NULL,
@@ -105,4 +108,8 @@ CREATE TABLE warren_exception (
 ) WITHOUT ROWID;
 
 -- Tables that cannot be as other devices have them, as the last sync found.
-CREATE TABLE warren_obstacle (name TEXT NOT NULL, kind TEXT NOT NULL, why TEXT NOT NULL);
+CREATE TABLE warren_schema_conflict (
+    table_name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    reason TEXT NOT NULL
+);

@@ -4,8 +4,8 @@
 //! - Each page is in the file before the next is asked for, and each acknowledgement before the
 //!   next page is sent: a killed sync goes on where it was.
 //! - No transaction is open while the network is waited for.
-//! - Everything received is shown in one transaction: at the end, and before new rows with counted
-//!   keys are sent.
+//! - Everything received is shown in one transaction: at the end, and before new rows with
+//!   provisional keys are sent.
 
 pub(crate) mod account_encryption;
 mod apply;

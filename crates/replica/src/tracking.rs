@@ -37,7 +37,7 @@ pub struct TrackingResult {
     pub rows: u64,
     /// Whether it was tracked before.
     pub was_tracked: bool,
-    /// Whether SQLite counts its keys: of two devices that give one key to two new rows, the second
+    /// Whether it has auto keys: of two devices that give one key to two new rows, the second
     /// to send gives its row another.
     pub has_auto_key: bool,
 }
@@ -58,7 +58,8 @@ pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<Trackin
     }
     record_columns(db, id, declared)?;
     // The declared name is what other devices see, also where they wrote it in another case.
-    let sql = "UPDATE warren_table SET tracked = 1, announce = 1, name = ?2 WHERE id = ?1";
+    let sql =
+        "UPDATE warren_table SET tracked = 1, declaration_pending = 1, name = ?2 WHERE id = ?1";
     db.execute(sql, (id, name))?;
     let table = find(db, id)?;
     triggers::install(db, &table)?;
@@ -76,8 +77,8 @@ pub(crate) fn find(db: &Connection, id: i64) -> Result<TrackedTable> {
 }
 
 fn record_columns(db: &Connection, table: i64, declared: &DeclaredTable) -> Result<()> {
-    for (place, column) in declared.captured().enumerate() {
-        record_column(db, table, column, Some(place))?;
+    for (position, column) in declared.captured().enumerate() {
+        record_column(db, table, column, Some(position))?;
     }
     for column in declared.key() {
         record_column(db, table, column, None)?;
@@ -89,14 +90,16 @@ pub(crate) fn record_column(
     db: &Connection,
     table: i64,
     column: &ColumnSchema,
-    place: Option<usize>,
+    position: Option<usize>,
 ) -> Result<()> {
-    let place = place.map(|place| i64::try_from(place).expect("at most 500 columns"));
-    let key_place = (column.key_position > 0).then_some(column.key_position);
-    let sql = "INSERT INTO warren_column (table_id, name, place, key_place) VALUES (?1, ?2, ?3, ?4)
+    let position = position.map(|position| i64::try_from(position).expect("at most 500 columns"));
+    let key_position = (column.key_position > 0).then_some(column.key_position);
+    let sql = "INSERT INTO warren_column (table_id, name, position, key_position)
+               VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT (table_id, name) DO UPDATE
-               SET name = excluded.name, place = excluded.place, key_place = excluded.key_place";
-    db.prepare_cached(sql)?.execute((table, &column.name, place, key_place))?;
+               SET name = excluded.name, position = excluded.position,
+                   key_position = excluded.key_position";
+    db.prepare_cached(sql)?.execute((table, &column.name, position, key_position))?;
     Ok(())
 }
 
@@ -163,8 +166,13 @@ impl<'a> BaselineWriter<'a> {
         // Its author may never have seen what other devices sent.
         let mut change =
             Change::Write { table: table.name.clone(), key, cells, replaced_tombstone: None };
-        for part in value_chunks::extract_chunks(log.db, &mut change)? {
-            value_chunks::add(log, baseline.next_timestamp().ok_or_else(full)?, part, fingerprint)?;
+        for chunk in value_chunks::extract_chunks(log.db, &mut change)? {
+            value_chunks::add(
+                log,
+                baseline.next_timestamp().ok_or_else(full)?,
+                chunk,
+                fingerprint,
+            )?;
         }
         let timestamp = baseline.next_timestamp().ok_or_else(full)?;
         row.write(timestamp);
@@ -230,12 +238,18 @@ pub(crate) fn untrack(db: &Connection, name: &str) -> Result<()> {
         || Error::Untrackable { table: name.into(), reason: "it is not tracked".into() };
     let (id, name): (i64, String) = found.ok_or_else(not_tracked)?;
     triggers::remove(db, &name)?;
-    db.execute("UPDATE warren_table SET tracked = 0, announce = 0 WHERE id = ?1", [id])?;
+    db.execute("UPDATE warren_table SET tracked = 0, declaration_pending = 0 WHERE id = ?1", [id])?;
     db.execute(
-        "UPDATE warren_column SET place = NULL, key_place = NULL, fill = NULL WHERE table_id = ?1",
+        "UPDATE warren_column SET position = NULL, key_position = NULL, fill = NULL
+         WHERE table_id = ?1",
         [id],
     )?;
-    for table in ["warren_outbox", "warren_unsettled", "warren_exception", "warren_counted"] {
+    for table in [
+        "warren_outbox",
+        "warren_dirty_row",
+        "warren_visibility_override",
+        "warren_provisional_key",
+    ] {
         db.execute(&format!("DELETE FROM {table} WHERE table_id = ?1"), [id])?;
     }
     Ok(())

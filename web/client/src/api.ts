@@ -348,9 +348,9 @@ export interface HeldRow {
   readonly table: string;
   readonly key: readonly SqlValue[];
   /** `displaced` by a row with the same UNIQUE value, refused by a `constraint` of the table, of a
-   * `key` that the table cannot have, or `incomplete` until the rest of a large value is here;
-   * `missing`: deleted, and other rows refer to it. */
-  readonly kind: "displaced" | "constraint" | "key" | "incomplete" | "missing";
+   * key that the table cannot have (`invalid_key`), or `incomplete` until the rest of a large value
+   * is here; `dangling_reference`: deleted, and other rows refer to it. */
+  readonly kind: "displaced" | "constraint" | "invalid_key" | "incomplete" | "dangling_reference";
   /** The same in words, often SQLite's. */
   readonly reason: string;
   /** Its columns, the key's left out, as far as their values are known. */

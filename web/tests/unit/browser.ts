@@ -182,7 +182,7 @@ export class FakeWorker {
     }
     this.#isDead = true;
     this.#channels.forEach((channel) => channel.close());
-    // What was not committed is rolled back, as the next owner's SQLite would do.
+    // What was not committed is rolled back, as the next leader's SQLite would do.
     this.#replicas.forEach((replica) => replica.close());
     // So that nothing of it keeps the process alive.
     void this.#mine?.close();

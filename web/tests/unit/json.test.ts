@@ -18,7 +18,7 @@ test("what is equal and not shown, or not sent, is told to the page", () => {
       joined: [],
       set_aside: 6,
       unknown: ["t.stars"],
-      refused: { by_reason: { plain: 7, truncated: 1 }, in_all: 9, timestamps: [] },
+      refused: { by_reason: { not_encrypted: 7, truncated: 1 }, in_all: 9, timestamps: [] },
       server_loss: { repaired_ms: 10, missing_count: null, devices_away: ["phone"] },
     }),
   );

@@ -1,4 +1,4 @@
-/** Tabs, owner and takeover, on a real SQLite file and a browser that is made up. */
+/** Tabs, leader and takeover, on a real SQLite file and a browser that is made up. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -145,7 +145,7 @@ test("a transaction is all or nothing, and keeps the others waiting", async () =
   assert.equal((await a.sql`SELECT * FROM item`).length, 1);
 });
 
-test("another tab takes over from a killed owner, and nothing is lost or done twice", async () => {
+test("another tab takes over from a killed leader, and nothing is lost or done twice", async () => {
   const tabs = [await tab(), await tab(), await tab()];
   const acknowledged = new Set<number>();
   const writing = tabs.slice(1).flatMap((db, at) =>
@@ -191,7 +191,7 @@ test("a write that was done and not answered is not done again, its rows are tol
   assert.equal((await b.sql`SELECT * FROM item`).length, 1);
 });
 
-test("a transaction whose owner is killed is retried by whoever began it", async () => {
+test("a transaction whose leader is killed is retried by whoever began it", async () => {
   const [a, b] = [await tab(), await tab()];
   const lost = b.transaction(async (tx) => {
     await tx.sql`INSERT INTO item (id) VALUES (1)`;
@@ -252,7 +252,7 @@ test("a trap of the wasm module is a crash of the worker", async () => {
   assert.equal((await db.sql`SELECT * FROM item`).length, 1);
 });
 
-test("a call that every owner dies of is rejected in the end", async () => {
+test("a call that every leader dies of is rejected in the end", async () => {
   const db = await tab();
   script.beforeRun = (sql) => {
     if (sql.startsWith("INSERT INTO item")) {
@@ -325,7 +325,7 @@ test("after close every call is refused, and the file is free", async () => {
   assert.equal((await again.sql`SELECT * FROM item`).length, 1);
 });
 
-test("an owner that closes leaves the file to another tab", async () => {
+test("a leader that closes leaves the file to another tab", async () => {
   const [a, b] = [await tab(), await tab()];
   const waiting = b.transaction(async (tx) => {
     await tx.sql`INSERT INTO item (id) VALUES (1)`;
@@ -344,7 +344,7 @@ test("notes of calls go when their answers have come", async () => {
     await b.sql`INSERT INTO item (name) VALUES (${"x"})`;
   }
   const looking = replica(file);
-  const { kinds } = looking.run("SELECT number FROM warren_call", []);
+  const { kinds } = looking.run("SELECT number FROM warren_idempotency_key", []);
   assert.equal(kinds.length, 1);
   looking.close();
 });

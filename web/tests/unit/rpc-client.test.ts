@@ -1,4 +1,4 @@
-/** Calls under way: how they end, and what becomes of them with another owner. */
+/** Calls under way: how they end, and what becomes of them with another leader. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RpcClient } from "../../client/src/tab/rpc-client.js";
@@ -13,7 +13,7 @@ function scene(): { asks: RpcClient; clock: ReturnType<typeof fakeClock>; sent: 
   return { asks: new RpcClient("tab", clock), clock, sent: [] };
 }
 
-/** An owner that keeps what it is asked. */
+/** A leader that keeps what it is asked. */
 const keeping =
   (sent: RpcCall[]) =>
   (message: LeaderMessage): void => {
@@ -22,13 +22,13 @@ const keeping =
     }
   };
 
-test("what had no owner waits for one, and goes on to the next one in order", async () => {
+test("what had no leader waits for one, and goes on to the next one in order", async () => {
   const { asks, sent } = scene();
   const first = asks.invoke("run", STATEMENT);
   const second = asks.invoke("runIn", { ...STATEMENT, transaction: 1 });
   asks.setLeader("a", keeping(sent), () => undefined);
   assert.deepEqual(
-    sent.map(({ number, again }) => [number, again]),
+    sent.map(({ number, retry }) => [number, retry]),
     [
       [1, false],
       [2, false],
@@ -36,7 +36,7 @@ test("what had no owner waits for one, and goes on to the next one in order", as
   );
   asks.setLeader("b", keeping(sent), () => asks.invoke("prepare", {} as never));
   assert.deepEqual(
-    sent.slice(2).map(({ name, number, again }) => [name, number, again]),
+    sent.slice(2).map(({ method, number, retry }) => [method, number, retry]),
     [
       ["prepare", 3, false],
       ["run", 1, true],
@@ -48,7 +48,7 @@ test("what had no owner waits for one, and goes on to the next one in order", as
   assert.equal(await first.answer, packed);
 });
 
-test("an answer of an owner that was given up does not count", async () => {
+test("an answer of a leader that was given up does not count", async () => {
   const { asks, sent } = scene();
   asks.setLeader("a", keeping(sent), () => undefined);
   const { answer } = asks.invoke("runMany", { sql: "", parameters: [] });
@@ -75,7 +75,7 @@ test("a call says up to where all have their answers", () => {
   asks.handleMessage({ kind: "answer", from: "a", number: 4, value: 0 });
   send();
   assert.deepEqual(
-    sent.map(({ settled }) => settled),
+    sent.map(({ ackedUpTo }) => ackedUpTo),
     [0, 0, 0, 1, 4],
   );
 });

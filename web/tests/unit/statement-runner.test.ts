@@ -16,9 +16,9 @@ import { engine } from "./sqlite.js";
 
 let number = 0;
 
-function call<K extends RpcMethodName>(name: K, given: RpcParams<K>): RpcCallOf<K> {
+function call<K extends RpcMethodName>(method: K, params: RpcParams<K>): RpcCallOf<K> {
   number += 1;
-  return { kind: "call", tab: "tab", number, settled: 0, again: false, name, given };
+  return { kind: "call", tab: "tab", number, ackedUpTo: 0, retry: false, method, params };
 }
 
 interface StatementScene {

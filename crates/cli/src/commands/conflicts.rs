@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &ConflictsArgs, output: Printer) -> anyhow::Result<
 fn describe_hidden_row(row: &HiddenRow, output: Printer) {
     let HiddenRow { id, table, key, kind, reason, cells, same_as } = row;
     let what = match *kind {
-        "missing" => "is deleted, and other rows refer to it",
+        "dangling_reference" => "is deleted, and other rows refer to it",
         _ => "is held back",
     };
     output.line(format_args!("{id}  {table} ({key}) {what}: {reason}"));

@@ -139,8 +139,8 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
     }
     for exception in &status.visibility_overrides {
         let what = match exception.kind.as_str() {
-            "kept" => "kept though deleted",
-            "missing" => "deleted, though another row refers to it",
+            "resurrected" => "kept though deleted",
+            "dangling_reference" => "deleted, though another row refers to it",
             _ => "held back",
         };
         let (table, key, reason) = (&exception.table, &exception.key, &exception.reason);

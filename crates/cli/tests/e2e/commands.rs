@@ -189,10 +189,10 @@ fn what_a_file_refuses_is_told_once_and_with_its_name() {
     };
     let message = refused(&["track", &a, "--all"], "untrackable");
     assert!(message.contains("warren_meta"), "{message}");
-    sql(&a, "DROP TABLE warren_meta; CREATE TABLE warren_part (a)");
+    sql(&a, "DROP TABLE warren_meta; CREATE TABLE warren_chunk (a)");
     let message = refused(&["track", &a, "--all"], "sqlite");
     assert!(message.starts_with(&a) && message.matches("already exists").count() == 1, "{message}");
-    sql(&a, "DROP TABLE warren_part");
+    sql(&a, "DROP TABLE warren_chunk");
     track_all(&a);
     let message = refused(&["history", &a, "nope", "1"], "no_table");
     assert!(message.contains("nope"), "{message}");
@@ -203,6 +203,24 @@ fn what_a_file_refuses_is_told_once_and_with_its_name() {
     let other = place.write("other.db", &"no database ".repeat(100));
     let message = refused(&["status", &other], "wrong_key");
     assert!(message.starts_with(&other), "{message}");
+}
+
+#[test]
+fn a_file_of_an_older_format_is_refused_by_its_format() {
+    let place = SyncFixture::new();
+    let a = place.at("a.db");
+    sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    track_all(&a);
+    sql(&a, "UPDATE warren_meta SET value = 1 WHERE key = 'format'; DROP TABLE warren_outbox");
+    for arguments in [
+        &["untrack", &a][..],
+        &["untrack", &a, "t"],
+        &["track", &a, "--all"],
+        &["status", &a],
+        &["sync", &a],
+    ] {
+        warren(&[arguments, &["--json"]].concat()).refused("format_too_old");
+    }
 }
 
 #[test]

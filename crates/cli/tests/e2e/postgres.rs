@@ -345,12 +345,12 @@ fn the_operator_is_told_what_postgres_knows() {
     let counts =
         json!([overview["accounts_count"], overview["devices_count"], overview["vaults_count"]]);
     assert_eq!(counts, json!([1, 2, 1]), "{overview}");
-    assert_eq!(overview["open"]["count"], 0);
+    assert_eq!(overview["open_vaults"]["count"], 0);
     json(&["sync", &pair.a, "--server", &server.address]);
     let after = server.admin("overview", ADMIN, None);
     assert!(after["syncs"]["count"].as_u64() > overview["syncs"]["count"].as_u64(), "{after}");
 
-    let list = server.admin("accounts?sort=bytes", ADMIN, None);
+    let list = server.admin("accounts?sort=file_bytes", ADMIN, None);
     let ada = &list["accounts"][0];
     assert_eq!((&ada["login"], &ada["devices_count"]), (&json!("ada"), &json!(2)));
     for name in

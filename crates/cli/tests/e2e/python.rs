@@ -35,7 +35,7 @@ fn a_vault_opens_in_apsw_with_its_unwrapped_key() {
     let unlocked = place.unlock(PASSWORD);
     let vault = unlocked.vault.path(Path::new(&place.data));
     let read = apsw("read", &vault, Cipher::ChaCha20, &unlocked.key).succeeded().value();
-    assert_eq!((&read["message"], &read["client"]), (&json!(15_618), &json!(1)), "{read}");
+    assert_eq!((&read["message"], &read["device"]), (&json!(15_618), &json!(1)), "{read}");
     assert_eq!(read["integrity_check"], "ok");
 
     let wrong = apsw("read", &vault, Cipher::ChaCha20, &DatabaseKey::generate());

@@ -78,7 +78,7 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
         "{other}"
     );
     sync(&a);
-    let name = "SELECT name FROM warren_device WHERE printf('%016x', node) = '";
+    let name = "SELECT name FROM warren_device WHERE printf('%016x', node_id) = '";
     assert_eq!(sql(&a, &format!("{name}{}'", node.as_str().unwrap())), "phone");
 }
 

@@ -305,5 +305,5 @@ fn writers_write_while_the_file_syncs() {
 /// A sync beside a writer; the sets are equal unless something was written just then.
 fn sync_beside(file: &str) {
     let report: Value = json(&["sync", file]);
-    assert_eq!(report["refused"]["by_reason"]["unreadable"], 0, "{report}");
+    assert_eq!(report["refused"]["by_reason"]["undecodable"], 0, "{report}");
 }

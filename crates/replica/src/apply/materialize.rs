@@ -1,20 +1,20 @@
-//! Settling: makes the visible tables follow the state, constraints included.
+//! Materializing: makes the visible tables follow the state, constraints included.
 //!
 //! ```text
-//! 1 show    every dirty row: live → its newest values, dead → out
-//! 2 held    live rows that are not visible: of those that share a value that must be UNIQUE, the
-//!           one with the newest write is visible, as long as the table takes it
-//! 3 kept    dead rows that a visible row refers to by a foreign key are visible all the same
+//! 1 show       every dirty row: live → its newest values, dead → out
+//! 2 hide       live rows that are not visible: of those that share a value that must be UNIQUE, the
+//!              one with the newest write is visible, as long as the table takes it
+//! 3 resurrect  dead rows that a visible row refers to by a foreign key are visible all the same
 //! ```
 //!
 //! # Invariants
 //! - The result depends on the set of messages alone, not on when or in which portions they came:
-//!   *held* and *kept* are functions of the state, given in their modules.
+//!   *hidden* and *resurrected* are functions of the state, given in their modules.
 //! - It ends: every row is decided once.
-//! - What a table is like is no reason to fail: a row that SQLite refuses is an exception with a
-//!   reason, and a table that cannot be written to is left as it is.
+//! - What a table is like is no reason to fail: a row that SQLite refuses gets a visibility
+//!   override with the reason, and a table that cannot be written to is left as it is.
 //! - Foreign keys are not enforced while materializing (messages arrive in any order); afterwards
-//!   none is violated, unless the parent is not known here at all, is held, or is referred to by
+//!   none is violated, unless the parent is not known here at all, is hidden, or is referred to by
 //!   columns that are not its primary key, or by values that are not stored exactly as its key is.
 
 mod hidden;
@@ -143,7 +143,8 @@ impl<'a> Materializer<'a> {
                 None => Ok(()),
             }
         })?;
-        let sql = "UPDATE warren_unsettled SET remote = 1 WHERE remote = ?1 AND table_id = ?2";
+        let sql =
+            "UPDATE warren_dirty_row SET from_remote = 1 WHERE from_remote = ?1 AND table_id = ?2";
         let mut statement = self.db.prepare_cached(sql)?;
         for table in self.tables {
             statement.execute((UNDER_OTHER, table.id))?;
@@ -164,15 +165,15 @@ impl<'a> Materializer<'a> {
         })
     }
 
-    /// Visits the rows with this `warren_unsettled.remote`, a chunk at a time.
+    /// Visits the rows with this `warren_dirty_row.from_remote`, a chunk at a time.
     fn for_each_dirty_row(
         &mut self,
-        remote: i64,
+        from_remote: i64,
         mut visit: impl FnMut(&mut Self, &RowId) -> Result<()>,
     ) -> Result<()> {
         let mut after = RowId { table: i64::MIN, key: Vec::new() };
         loop {
-            let chunk = self.dirty_rows_after(&after, remote)?;
+            let chunk = self.dirty_rows_after(&after, from_remote)?;
             let Some(last) = chunk.last() else { return Ok(()) };
             after = last.clone();
             for id in &chunk {
@@ -181,14 +182,14 @@ impl<'a> Materializer<'a> {
         }
     }
 
-    fn dirty_rows_after(&self, after: &RowId, remote: i64) -> Result<Vec<RowId>> {
+    fn dirty_rows_after(&self, after: &RowId, from_remote: i64) -> Result<Vec<RowId>> {
         let sql = format!(
-            "SELECT table_id, key FROM warren_unsettled
-             WHERE (table_id, key) > (?1, ?2) AND remote = ?3
+            "SELECT table_id, key FROM warren_dirty_row
+             WHERE (table_id, key) > (?1, ?2) AND from_remote = ?3
              ORDER BY table_id, key LIMIT {CHUNK_COUNT_MAX}"
         );
         let mut statement = self.db.prepare_cached(&sql)?;
-        let rows = statement.query_map((after.table, &after.key, remote), |row| {
+        let rows = statement.query_map((after.table, &after.key, from_remote), |row| {
             Ok(RowId { table: row.get(0)?, key: row.get(1)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -196,7 +197,7 @@ impl<'a> Materializer<'a> {
 
     /// The rows of tables that were left as they are wait.
     fn clear_dirty_rows(&self) -> Result<()> {
-        let sql = "DELETE FROM warren_unsettled WHERE table_id = ?1
+        let sql = "DELETE FROM warren_dirty_row WHERE table_id = ?1
                    OR NOT EXISTS (SELECT 1 FROM warren_table WHERE id = table_id AND tracked)";
         let mut statement = self.db.prepare_cached(sql)?;
         for table in self.tables {
@@ -299,7 +300,7 @@ impl<'a> Materializer<'a> {
         for table in self.tables {
             let sql = format!(
                 "SELECT DISTINCT {} FROM warren_outbox WHERE table_id = ?1",
-                triggers::outbox_places(table)
+                triggers::outbox_key_columns(table)
             );
             let mut statement = self.db.prepare(&sql)?;
             let keys = statement.query_map([table.id], |row| read(row, 0, table.key.len()))?;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::log::message_log::MessageLog;
 use crate::row_id::RowId;
 
-/// `warren_unsettled.remote`: the table has another row under this one's key.
+/// `warren_dirty_row.from_remote`: the table has another row under this one's key.
 pub(crate) const UNDER_OTHER: i64 = 2;
 
 pub(crate) fn load(db: &Connection, id: &RowId) -> Result<Option<RowState>> {
@@ -44,19 +44,20 @@ pub(crate) fn remove(db: &Connection, id: &RowId) -> Result<()> {
     Ok(())
 }
 
-/// Notes that the row's visible form has to follow its state; `remote`: and may not do so yet.
-pub(crate) fn mark_dirty(db: &Connection, id: &RowId, remote: bool) -> Result<()> {
-    let sql = "INSERT INTO warren_unsettled VALUES (?1, ?2, ?3)
-               ON CONFLICT (table_id, key) DO UPDATE SET remote = max(remote, excluded.remote)";
-    db.prepare_cached(sql)?.execute((id.table, &id.key, remote))?;
+/// Notes that the row's visible form has to follow its state; `from_remote`: and may not do so yet.
+pub(crate) fn mark_dirty(db: &Connection, id: &RowId, from_remote: bool) -> Result<()> {
+    let sql = "INSERT INTO warren_dirty_row VALUES (?1, ?2, ?3)
+               ON CONFLICT (table_id, key) DO UPDATE
+               SET from_remote = max(from_remote, excluded.from_remote)";
+    db.prepare_cached(sql)?.execute((id.table, &id.key, from_remote))?;
     Ok(())
 }
 
 /// Notes that another row stands in the table under the row's key, and has to be taken out before.
-pub(crate) fn unsettle_under_other(db: &Connection, id: &RowId) -> Result<()> {
+pub(crate) fn mark_dirty_under_other(db: &Connection, id: &RowId) -> Result<()> {
     let sql = format!(
-        "INSERT INTO warren_unsettled VALUES (?1, ?2, {UNDER_OTHER})
-         ON CONFLICT (table_id, key) DO UPDATE SET remote = {UNDER_OTHER}"
+        "INSERT INTO warren_dirty_row VALUES (?1, ?2, {UNDER_OTHER})
+         ON CONFLICT (table_id, key) DO UPDATE SET from_remote = {UNDER_OTHER}"
     );
     db.prepare_cached(&sql)?.execute((id.table, &id.key))?;
     Ok(())
@@ -64,15 +65,15 @@ pub(crate) fn unsettle_under_other(db: &Connection, id: &RowId) -> Result<()> {
 
 /// Notes that what the table has of the row is what its state says.
 pub(crate) fn record_visible(db: &Connection, id: &RowId) -> Result<()> {
-    let sql = "UPDATE warren_unsettled SET remote = 0 WHERE table_id = ?1 AND key = ?2";
+    let sql = "UPDATE warren_dirty_row SET from_remote = 0 WHERE table_id = ?1 AND key = ?2";
     db.prepare_cached(sql)?.execute((id.table, &id.key))?;
     Ok(())
 }
 
 /// Whether the row waits to be shown: what the table has of it may be older than its state.
 pub(crate) fn waits(db: &Connection, id: &RowId) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM warren_unsettled
-                              WHERE table_id = ?1 AND key = ?2 AND remote)";
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_dirty_row
+                              WHERE table_id = ?1 AND key = ?2 AND from_remote)";
     Ok(db.prepare_cached(sql)?.query_row((id.table, &id.key), |row| row.get(0))?)
 }
 
@@ -150,8 +151,8 @@ pub(crate) fn are_equal(db: &Connection, one: &RowId, other: &RowId) -> Result<b
 
 /// Marks every known row of a table, so that the next materializing shows it.
 pub(crate) fn mark_table_dirty(db: &Connection, table: i64) -> Result<()> {
-    let sql = "INSERT INTO warren_unsettled SELECT table_id, key, 1 FROM warren_row
-               WHERE table_id = ?1 ON CONFLICT (table_id, key) DO UPDATE SET remote = 1";
+    let sql = "INSERT INTO warren_dirty_row SELECT table_id, key, 1 FROM warren_row
+               WHERE table_id = ?1 ON CONFLICT (table_id, key) DO UPDATE SET from_remote = 1";
     db.execute(sql, [table])?;
     Ok(())
 }

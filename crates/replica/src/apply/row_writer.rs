@@ -44,7 +44,7 @@ pub(crate) struct RowValues<'a> {
 }
 
 impl<'a> RowValues<'a> {
-    /// An exception if the key is none of the table's, or a part of a value is missing.
+    /// An override if the key is none of the table's, or a chunk of a value is missing.
     pub(crate) fn load(
         names: &mut NameResolver<'_>,
         table: &'a TrackedTable,

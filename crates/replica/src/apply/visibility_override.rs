@@ -1,4 +1,4 @@
-//! Rows whose visibility is not their liveness, each with the reason: `warren_exception`.
+//! Rows whose visibility is not their liveness, each with the reason: `warren_visibility_override`.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) enum VisibilityOverrideKind {
     Constraint,
     /// Live, and not visible: its key is none of this table's.
     InvalidKey,
-    /// Live, and not visible: a part of a large value is not here yet.
+    /// Live, and not visible: a chunk of a large value is not here yet.
     Incomplete,
 }
 
@@ -41,11 +41,11 @@ impl VisibilityOverrideKind {
     /// As it is stored, and as programs see it.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Resurrected => "kept",
-            Self::DanglingReference => "missing",
+            Self::Resurrected => "resurrected",
+            Self::DanglingReference => "dangling_reference",
             Self::Displaced => "displaced",
             Self::Constraint => "constraint",
-            Self::InvalidKey => "key",
+            Self::InvalidKey => "invalid_key",
             Self::Incomplete => "incomplete",
         }
     }
@@ -77,35 +77,40 @@ impl VisibilityOverride {
     }
 }
 
-/// Notes that the row is one, in the place of whatever it was.
-pub(crate) fn set(db: &Connection, id: &RowId, exception: &VisibilityOverride) -> Result<()> {
-    let sql = "INSERT OR REPLACE INTO warren_exception VALUES (?1, ?2, ?3, ?4)";
-    let values = (id.table, &id.key, exception.kind.name(), &exception.reason);
+/// Records the override of a row, in the place of an earlier one.
+pub(crate) fn set(
+    db: &Connection,
+    id: &RowId,
+    visibility_override: &VisibilityOverride,
+) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO warren_visibility_override VALUES (?1, ?2, ?3, ?4)";
+    let values = (id.table, &id.key, visibility_override.kind.name(), &visibility_override.reason);
     db.prepare_cached(sql)?.execute(values)?;
     Ok(())
 }
 
-/// Notes that the row is none.
+/// Removes the override of a row.
 pub(crate) fn clear(db: &Connection, id: &RowId) -> Result<()> {
-    let sql = "DELETE FROM warren_exception WHERE table_id = ?1 AND key = ?2";
+    let sql = "DELETE FROM warren_visibility_override WHERE table_id = ?1 AND key = ?2";
     db.prepare_cached(sql)?.execute((id.table, &id.key))?;
     Ok(())
 }
 
 /// Whether there is one.
 pub(crate) fn is_any(db: &Connection) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM warren_exception)";
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_visibility_override)";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 /// All of them.
 pub(crate) fn all(db: &Connection) -> Result<Vec<(RowId, VisibilityOverrideKind)>> {
-    let mut statement = db.prepare_cached("SELECT table_id, key, kind FROM warren_exception")?;
+    let mut statement =
+        db.prepare_cached("SELECT table_id, key, kind FROM warren_visibility_override")?;
     let mut rows = statement.query([])?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let kind = row.get_ref(2)?.as_str().ok().and_then(VisibilityOverrideKind::from_name);
-        // What another version has noted is live and not visible, or it would be shown.
+        // What another version has recorded is live and not visible, or it would be shown.
         let kind = kind.unwrap_or(VisibilityOverrideKind::Constraint);
         all.push((RowId { table: row.get(0)?, key: row.get(1)? }, kind));
     }

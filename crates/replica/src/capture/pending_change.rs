@@ -7,7 +7,7 @@ pub(crate) struct PendingChange {
     pub(crate) seq: i64,
     pub(crate) at_ms: u64,
     pub(crate) table: i64,
-    pub(crate) changed: String,
+    pub(crate) changed_columns: String,
     pub(crate) key: Vec<Value>,
     /// The note that announced the key, if it is a new row whose key SQLite chose.
     pub(crate) announced: Option<i64>,
@@ -21,11 +21,12 @@ impl PendingChange {
 
     /// Whether the whole row was written.
     pub(crate) fn is_whole(&self) -> bool {
-        self.changed == "*"
+        self.changed_columns == "*"
     }
 
-    /// Whether the captured column of this place was written.
-    pub(crate) fn has_written(&self, place: usize) -> bool {
-        self.is_whole() || self.changed.as_bytes().get(place).is_some_and(|bit| *bit != b'0')
+    /// Whether the captured column at this position was written.
+    pub(crate) fn has_written(&self, position: usize) -> bool {
+        self.is_whole()
+            || self.changed_columns.as_bytes().get(position).is_some_and(|bit| *bit != b'0')
     }
 }

@@ -1,8 +1,8 @@
-//! New rows whose keys SQLite counted: until the server has one, another device may give the same
-//! key to a row of its own.
+//! Provisional keys: auto keys of new rows that the server does not have yet. Until it has one,
+//! another device may give the same key to a row of its own.
 //!
 //! # Not here
-//! - What tells a counted key from one that a program chose → `capture`.
+//! - What tells an auto key from one that a program chose → `capture`.
 //! - What becomes of a row whose key another device took → `renumber`.
 
 use crdt::{Timestamp, Value};
@@ -15,20 +15,20 @@ use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value;
 
 pub(crate) fn record(db: &Connection, id: &RowId, timestamp: Timestamp) -> Result<()> {
-    let sql = "INSERT OR REPLACE INTO warren_counted VALUES (?1, ?2, ?3)";
+    let sql = "INSERT OR REPLACE INTO warren_provisional_key VALUES (?1, ?2, ?3)";
     db.prepare_cached(sql)?.execute((id.table, &id.key, timestamp.to_bytes()))?;
     Ok(())
 }
 
 /// Whether there is such a row.
 pub(crate) fn is_any(db: &Connection) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM warren_counted)";
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_provisional_key)";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 /// The message that made the row, if it is one of them.
 pub(crate) fn find(db: &Connection, id: &RowId) -> Result<Option<Timestamp>> {
-    let sql = "SELECT timestamp FROM warren_counted WHERE table_id = ?1 AND key = ?2";
+    let sql = "SELECT timestamp FROM warren_provisional_key WHERE table_id = ?1 AND key = ?2";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query((id.table, &id.key))?;
     rows.next()?.map(|row| sql_value::timestamp(row, 0)).transpose()
@@ -36,7 +36,7 @@ pub(crate) fn find(db: &Connection, id: &RowId) -> Result<Option<Timestamp>> {
 
 /// The row that the message made, if it is one of them.
 pub(crate) fn made_by(db: &Connection, timestamp: Timestamp) -> Result<Option<RowId>> {
-    let sql = "SELECT table_id, key FROM warren_counted WHERE timestamp = ?1";
+    let sql = "SELECT table_id, key FROM warren_provisional_key WHERE timestamp = ?1";
     let mut statement = db.prepare_cached(sql)?;
     let found = statement.query_row([timestamp.to_bytes()], |row| {
         Ok(RowId { table: row.get(0)?, key: row.get(1)? })
@@ -46,30 +46,30 @@ pub(crate) fn made_by(db: &Connection, timestamp: Timestamp) -> Result<Option<Ro
 
 /// The message that made a row has another name.
 pub(crate) fn replace_timestamp(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
-    let sql = "UPDATE warren_counted SET timestamp = ?2 WHERE timestamp = ?1";
+    let sql = "UPDATE warren_provisional_key SET timestamp = ?2 WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
     Ok(())
 }
 
 /// The row has another key.
 pub(crate) fn update_key(db: &Connection, old: &RowId, new: &RowId) -> Result<()> {
-    let sql = "UPDATE warren_counted SET key = ?3 WHERE table_id = ?1 AND key = ?2";
+    let sql = "UPDATE warren_provisional_key SET key = ?3 WHERE table_id = ?1 AND key = ?2";
     db.prepare_cached(sql)?.execute((old.table, &old.key, &new.key))?;
     Ok(())
 }
 
 /// The row is another device's, too.
 pub(crate) fn forget(db: &Connection, id: &RowId) -> Result<()> {
-    let sql = "DELETE FROM warren_counted WHERE table_id = ?1 AND key = ?2";
+    let sql = "DELETE FROM warren_provisional_key WHERE table_id = ?1 AND key = ?2";
     db.prepare_cached(sql)?.execute((id.table, &id.key))?;
     Ok(())
 }
 
 /// Some messages up to this one were sent: the server has their rows' keys.
 pub(crate) fn remove_sent(db: &Connection, last: Timestamp) -> Result<()> {
-    let sql = "DELETE FROM warren_counted WHERE timestamp <= ?1 AND EXISTS (
+    let sql = "DELETE FROM warren_provisional_key WHERE timestamp <= ?1 AND EXISTS (
                    SELECT 1 FROM warren_message m
-                   WHERE m.timestamp = warren_counted.timestamp AND m.sent = 1)";
+                   WHERE m.timestamp = warren_provisional_key.timestamp AND m.sent = 1)";
     db.prepare_cached(sql)?.execute([last.to_bytes()])?;
     Ok(())
 }

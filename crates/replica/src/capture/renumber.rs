@@ -1,4 +1,4 @@
-//! Renumbering: two devices have given one counted key to a new row each. The row that the server
+//! Renumbering: two devices have given one auto key to a new row each. The row that the server
 //! does not have yet, which is this device's, gets the next free key, and what refers to it follows.
 //! A row that a copy of this file has sent under another key gets that one. So does a row that is
 //! equal to another device's but for its key, where only one of them can be shown (two people add the
@@ -11,8 +11,8 @@
 //! - Runs after local changes are timestamped and before remote ones are merged, in the same
 //!   transaction: whatever refers to the key in this file means this file's row.
 //! - Only messages of this device change, and only while no server has them.
-//! - A push of counted rows is stored only if the device has everything that the server has
-//!   (`protocol::PushRequest::after`), so no two devices send one counted key.
+//! - A push of rows with provisional keys is stored only if the device has everything that the
+//!   server has (`protocol::PushRequest::expected_cursor`), so no two devices send one auto key.
 //!
 //! # Not here
 //! - References that no foreign key declares: the report names both keys.
@@ -50,7 +50,7 @@ type KeyMoves = HashMap<i64, BTreeMap<i64, KeyMove>>;
 
 struct KeyMove {
     new: i64,
-    /// The message that made the row. SQLite tells a key that it counted to nobody before, so what is
+    /// The message that made the row. SQLite tells an auto key to nobody before, so what is
     /// older is about another row.
     since: Timestamp,
     /// Whether the new key is that of an equal row.
@@ -359,5 +359,5 @@ fn detach_messages(
     rebuild(names, &others)?;
     // What the table has under such a key is the row that has another one now: it is to go before
     // anything else is shown there, with the columns that the other row may not have.
-    left.keys().try_for_each(|id| row_state::unsettle_under_other(db, id))
+    left.keys().try_for_each(|id| row_state::mark_dirty_under_other(db, id))
 }

@@ -108,7 +108,7 @@ struct Timestamper<'a> {
     fingerprint: Fingerprint,
     count: u64,
     /// Rows whose visibility is not their liveness, and have not been written here since.
-    exceptions: HashMap<RowId, VisibilityOverrideKind>,
+    overrides: HashMap<RowId, VisibilityOverrideKind>,
     /// What is shown of a row that changed here may depend on others only through foreign keys.
     has_references: bool,
     seen: Option<SeenCell>,
@@ -135,7 +135,7 @@ impl<'a> Timestamper<'a> {
         }
         let (clock, fingerprint) = (meta::clock(db)?, meta::fingerprint(db)?);
         let has_references = tables.iter().any(|table| !table.foreign_keys.is_empty());
-        let (log, exceptions) =
+        let (log, overrides) =
             (MessageLog::open(db)?, visibility_override::all(db)?.into_iter().collect());
         Ok(Self {
             db,
@@ -146,7 +146,7 @@ impl<'a> Timestamper<'a> {
             fingerprint,
             count: 0,
             has_references,
-            exceptions,
+            overrides,
             seen: None,
         })
     }
@@ -178,9 +178,9 @@ impl<'a> Timestamper<'a> {
                 None => last.delete(index, capture.table, &noted.key),
             };
             if let Some(mut change) = change {
-                for part in value_chunks::extract_chunks(self.db, &mut change)? {
+                for chunk in value_chunks::extract_chunks(self.db, &mut change)? {
                     let timestamp = self.clock.next_timestamp(self.now.correct(noted.at_ms));
-                    value_chunks::add(&self.log, timestamp, part, &mut self.fingerprint)?;
+                    value_chunks::add(&self.log, timestamp, chunk, &mut self.fingerprint)?;
                     self.count += 1;
                 }
                 let timestamp = self.clock.next_timestamp(self.now.correct(noted.at_ms));
@@ -207,8 +207,8 @@ impl<'a> Timestamper<'a> {
             provisional_keys::record(self.db, id, timestamp)?;
         }
         let mut row = known.unwrap_or_default();
-        let exception = self.exceptions.remove(id);
-        self.record_replaced(&mut change, &row, exception, (id, last));
+        let visibility_override = self.overrides.remove(id);
+        self.record_replaced(&mut change, &row, visibility_override, (id, last));
         self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
         let mut wins = true;
         match &change {
@@ -249,10 +249,10 @@ impl<'a> Timestamper<'a> {
         &self,
         change: &mut Change,
         row: &RowState,
-        exception: Option<VisibilityOverrideKind>,
+        visibility_override: Option<VisibilityOverrideKind>,
         (id, last): (&RowId, &LastChanges),
     ) {
-        let shown = exception.map_or(row.is_live(), VisibilityOverrideKind::is_visible);
+        let shown = visibility_override.map_or(row.is_live(), VisibilityOverrideKind::is_visible);
         let is_dead = !row.is_live() && row.tombstone() != Timestamp::ZERO;
         let seen_delete = is_dead.then(|| row.tombstone());
         match change {
@@ -260,12 +260,12 @@ impl<'a> Timestamper<'a> {
                 *deleted = seen_delete;
                 let columns = &self.tables[&id.table].table.columns;
                 for cell in cells.iter_mut().filter(|_| shown) {
-                    let place = columns.iter().position(|column| column.name == cell.column);
-                    let place = place.expect("read from these columns");
-                    if last.unseen().contains(&place) {
+                    let position = columns.iter().position(|column| column.name == cell.column);
+                    let position = position.expect("read from these columns");
+                    if last.unseen().contains(&position) {
                         continue;
                     }
-                    let column = columns[place].id;
+                    let column = columns[position].id;
                     let seen = self.seen.as_ref();
                     let seen = seen.filter(|seen| seen.row == *id && seen.column == column);
                     cell.replaced = seen.map_or_else(|| row.cell(column), |seen| seen.message);
@@ -285,7 +285,7 @@ impl<'a> Timestamper<'a> {
 
     /// Sends the declarations of tables that were tracked, or got columns, since timestamping ran last.
     fn append_declarations(&mut self) -> Result<()> {
-        let sql = "SELECT id, name FROM warren_table WHERE tracked = 1 AND announce = 1";
+        let sql = "SELECT id, name FROM warren_table WHERE tracked = 1 AND declaration_pending = 1";
         let mut statement = self.db.prepare_cached(sql)?;
         let tables = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let tables: Vec<(i64, String)> = tables.collect::<rusqlite::Result<_>>()?;
@@ -300,7 +300,8 @@ impl<'a> Timestamper<'a> {
                 self.log.add_local(timestamp, &change, &mut self.fingerprint)?;
                 self.count += 1;
             }
-            self.db.execute("UPDATE warren_table SET announce = 0 WHERE id = ?1", [id])?;
+            self.db
+                .execute("UPDATE warren_table SET declaration_pending = 0 WHERE id = ?1", [id])?;
         }
         Ok(())
     }

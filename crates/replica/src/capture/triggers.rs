@@ -1,12 +1,12 @@
-//! The triggers: how any SQLite program's changes are noted, with nothing but SQLite itself.
+//! The triggers: how any SQLite program's changes are recorded, with nothing but SQLite itself.
 //!
 //! A trigger writes one row to the outbox for each changed row of the table: when (SQLite's clock),
 //! the key, and which columns changed. Values are not copied: timestamping reads them from the table.
 //!
 //! ```text
-//! changed   written by                        meaning
+//! changed_columns, written by                 meaning
 //! *         INSERT, UPDATE of the key (new)   the whole row
-//! 0110      UPDATE                            these columns, in order of `warren_column.place`
+//! 0110      UPDATE                            these columns, in order of `warren_column.position`
 //! 0002      a column that was added           as 1; its author had not seen what is known of it
 //!           (`tracking/added_columns.rs`)
 //! -         DELETE, UPDATE of the key (old)   gone
@@ -16,9 +16,9 @@
 //! ```
 //!
 //! SQLite has chosen no key yet when a BEFORE trigger fires, and shows -1 (3.0 and later; the page
-//! on triggers calls it undefined). Should it show anything else one day, no key counts as counted.
-//! A program may give -1 itself, and an upsert may find its row: so `+` holds the key that SQLite is
-//! going to choose, and the row that gets it is the new one.
+//! on triggers calls it undefined). Should it show anything else one day, no key counts as an auto
+//! key. A program may give -1 itself, and an upsert may find its row: so `+` holds the key that SQLite
+//! is going to choose, and the row that gets it is the new one.
 //!
 //! # Invariants
 //! - The triggers use no function that an older SQLite or another program lacks (3.24 and later).
@@ -44,13 +44,13 @@ pub(crate) const UNSEEN: u8 = b'2';
 const TRIGGER_KINDS: [&str; 9] = [
     "insert",
     "update",
-    "rekey",
+    "update_key",
     "delete",
     "replace_insert",
     "replace_update",
     "rowid_insert",
     "rowid_update",
-    "count",
+    "auto_key",
 ];
 
 fn trigger_name(kind: &str, table: &str) -> String {
@@ -89,13 +89,13 @@ pub(crate) fn is_installed(db: &Connection, table: &TrackedTable) -> Result<bool
 
 /// How many changes the triggers have noted that no message says yet.
 pub(crate) fn pending_count(db: &Connection) -> Result<u64> {
-    let sql = "SELECT count(*) FROM warren_outbox WHERE changed <> ?1";
+    let sql = "SELECT count(*) FROM warren_outbox WHERE changed_columns <> ?1";
     let count: i64 =
         db.prepare_cached(sql)?.query_row([NEXT_KEY_AUTO_ASSIGNED], |row| row.get(0))?;
     Ok(count.cast_unsigned())
 }
 
-/// The number of the last note.
+/// The number of the last outbox row.
 pub(crate) fn last_note(db: &Connection) -> Result<i64> {
     let sql = "SELECT coalesce(max(seq), 0) FROM warren_outbox";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
@@ -108,8 +108,8 @@ pub(crate) fn change_key(
     seq: i64,
     key: &[Value],
 ) -> Result<()> {
-    let places = each_place(table, 2, "=", ", ");
-    let sql = format!("UPDATE warren_outbox SET {places} WHERE seq = ?1");
+    let assignments = each_key_column(table, 2, "=", ", ");
+    let sql = format!("UPDATE warren_outbox SET {assignments} WHERE seq = ?1");
     let seq = Value::Integer(seq);
     let values = std::iter::once(&seq).chain(key).map(BoundValue);
     db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
@@ -124,8 +124,8 @@ pub(crate) fn change_key_back(
 ) -> Result<()> {
     let sql = format!(
         "UPDATE warren_outbox SET {} WHERE table_id = ?1 AND {}",
-        each_place(table, 2, "=", ", "),
-        each_place(table, 2 + old.len(), "IS", " AND "),
+        each_key_column(table, 2, "=", ", "),
+        each_key_column(table, 2 + old.len(), "IS", " AND "),
     );
     let id = Value::Integer(table.id);
     let values = std::iter::once(&id).chain(old).chain(new).map(BoundValue);
@@ -133,14 +133,14 @@ pub(crate) fn change_key_back(
     Ok(())
 }
 
-/// `k1 = ?2, k2 = ?3`, from this parameter on.
-fn each_place(table: &TrackedTable, first: usize, operator: &str, separator: &str) -> String {
-    let one = |place| format!("k{} {operator} ?{}", place + 1, first + place);
+/// `key1 = ?2, key2 = ?3`, from this parameter on.
+fn each_key_column(table: &TrackedTable, first: usize, operator: &str, separator: &str) -> String {
+    let one = |index| format!("key{} {operator} ?{}", index + 1, first + index);
     (0..table.key.len()).map(one).collect::<Vec<_>>().join(separator)
 }
 
 /// Takes back what the triggers noted of a change of a row's key, after the note `last`.
-pub(crate) fn forget_rekey(
+pub(crate) fn forget_key_update(
     db: &Connection,
     table: &TrackedTable,
     (old, new): (&[Value], &[Value]),
@@ -148,12 +148,12 @@ pub(crate) fn forget_rekey(
 ) -> Result<()> {
     let sql = format!(
         "DELETE FROM warren_outbox WHERE seq > ?1 AND table_id = ?2
-         AND (changed = '-' AND {} OR changed = '*' AND {})",
-        each_place(table, 3, "IS", " AND "),
-        each_place(table, 3 + table.key.len(), "IS", " AND "),
+         AND (changed_columns = '-' AND {} OR changed_columns = '*' AND {})",
+        each_key_column(table, 3, "IS", " AND "),
+        each_key_column(table, 3 + table.key.len(), "IS", " AND "),
     );
-    let place = [Value::Integer(last), Value::Integer(table.id)];
-    let values = place.iter().chain(old).chain(new).map(BoundValue);
+    let note = [Value::Integer(last), Value::Integer(table.id)];
+    let values = note.iter().chain(old).chain(new).map(BoundValue);
     db.prepare_cached(&sql)?.execute(params_from_iter(values))?;
     Ok(())
 }
@@ -166,9 +166,9 @@ pub(crate) fn has_foreign_triggers(db: &Connection, table: &TrackedTable) -> Res
 }
 
 /// The outbox's columns for the key of a table.
-pub(crate) fn outbox_places(table: &TrackedTable) -> String {
-    let places: Vec<_> = (1..=table.key.len()).map(|place| format!("k{place}")).collect();
-    places.join(",")
+pub(crate) fn outbox_key_columns(table: &TrackedTable) -> String {
+    let columns: Vec<_> = (1..=table.key.len()).map(|number| format!("key{number}")).collect();
+    columns.join(",")
 }
 
 /// Notes a change of a row as a trigger would, at this time (milliseconds since 1970).
@@ -176,14 +176,14 @@ pub(crate) fn add_note(
     db: &Connection,
     table: &TrackedTable,
     key: &[Value],
-    changed: &str,
+    changed_columns: &str,
     at_ms: u64,
 ) -> Result<()> {
-    let values: Vec<_> = (1..=key.len()).map(|place| format!("?{place}")).collect();
+    let values: Vec<_> = (1..=key.len()).map(|number| format!("?{number}")).collect();
     let sql = format!(
-        "INSERT INTO warren_outbox (at, table_id, changed, {})
-         VALUES ({at_ms}, {}, '{changed}', {})",
-        outbox_places(table),
+        "INSERT INTO warren_outbox (at_ms, table_id, changed_columns, {})
+         VALUES ({at_ms}, {}, '{changed_columns}', {})",
+        outbox_key_columns(table),
         table.id,
         values.join(", ")
     );
@@ -193,10 +193,10 @@ pub(crate) fn add_note(
 
 /// The outbox has a column for each column of the widest key.
 fn widen_outbox(db: &Connection, key_length: usize) -> Result<()> {
-    let sql = "SELECT count(*) FROM pragma_table_info('warren_outbox') WHERE name LIKE 'k%'";
+    let sql = "SELECT count(*) FROM pragma_table_info('warren_outbox') WHERE name LIKE 'key%'";
     let present: i64 = db.query_row(sql, [], |row| row.get(0))?;
-    for place in (1..=key_length).skip(usize::try_from(present).unwrap_or(0)) {
-        db.execute_batch(&format!("ALTER TABLE warren_outbox ADD COLUMN k{place}"))?;
+    for number in (1..=key_length).skip(usize::try_from(present).unwrap_or(0)) {
+        db.execute_batch(&format!("ALTER TABLE warren_outbox ADD COLUMN key{number}"))?;
     }
     Ok(())
 }
@@ -211,12 +211,12 @@ fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
     };
     let same_key = all_equal_sql(table.key.iter());
     let inserted = outbox_insert(table, "'*'", "new");
-    let rekeyed =
+    let key_updated =
         format!("{}{}", outbox_insert(table, "'-'", "old"), outbox_insert(table, "'*'", "new"));
     let mut all = vec![
         trigger("insert", &format!("AFTER INSERT ON {on}"), &inserted),
         trigger("delete", &format!("AFTER DELETE ON {on}"), &outbox_insert(table, "'-'", "old")),
-        trigger("rekey", &format!("AFTER UPDATE ON {on} WHEN NOT ({same_key})"), &rekeyed),
+        trigger("update_key", &format!("AFTER UPDATE ON {on} WHEN NOT ({same_key})"), &key_updated),
     ];
     if !table.columns.is_empty() {
         let names = || table.columns.iter().map(|column| &column.name);
@@ -230,11 +230,11 @@ fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
         let key = quote_identifier(&table.key[0]);
         let when = format!("BEFORE INSERT ON {on} WHEN new.{key} = -1");
         let next = format!(
-            "INSERT INTO warren_outbox (at,table_id,changed,k1) VALUES ({NOW_MS},{},'{NEXT_KEY_AUTO_ASSIGNED}',{}); ",
+            "INSERT INTO warren_outbox (at_ms,table_id,changed_columns,key1) VALUES ({NOW_MS},{},'{NEXT_KEY_AUTO_ASSIGNED}',{}); ",
             table.id,
             next_key(table),
         );
-        all.push(trigger("count", &when, &next));
+        all.push(trigger("auto_key", &when, &next));
     }
     let uniques = &table.uniques;
     if !uniques.conditions.is_empty() {
@@ -285,17 +285,17 @@ fn all_equal_sql<'a>(columns: impl Iterator<Item = &'a String>) -> String {
 
 /// One outbox row for the row that `row` (`new` or `old`) names. Where SQLite lets a primary key be
 /// NULL, such a row has no name, and stays on this device.
-fn outbox_insert(table: &TrackedTable, changed: &str, row: &str) -> String {
+fn outbox_insert(table: &TrackedTable, changed_columns: &str, row: &str) -> String {
     let key: Vec<_> =
         table.key.iter().map(|column| format!("{row}.{}", quote_identifier(column))).collect();
-    let (places, key, id) = (outbox_places(table), key.join(","), table.id);
-    let values = format!("{NOW_MS},{id},{changed},{key}");
+    let (key_columns, key, id) = (outbox_key_columns(table), key.join(","), table.id);
+    let values = format!("{NOW_MS},{id},{changed_columns},{key}");
     let values = if table.nullable.is_empty() {
         format!("VALUES ({values})")
     } else {
         format!("SELECT {values} WHERE {}", table.key_not_null_sql(&format!("{row}.")))
     };
-    format!("INSERT INTO warren_outbox (at,table_id,changed,{places}) {values}; ")
+    format!("INSERT INTO warren_outbox (at_ms,table_id,changed_columns,{key_columns}) {values}; ")
 }
 
 /// One outbox row for each row that any of the conditions is true of, but for the one that has the
@@ -306,8 +306,8 @@ fn outbox_insert_collisions(table: &TrackedTable, own: &str, conditions: &[Strin
     let is_other: Vec<_> = table.key.iter().map(is_other).collect();
     let collides: Vec<_> = conditions.iter().map(|condition| format!("({condition})")).collect();
     format!(
-        "INSERT INTO warren_outbox (at,table_id,changed,{}) SELECT {NOW_MS},{},'?',{} FROM {} WHERE ({}) AND ({}) AND {}; ",
-        outbox_places(table),
+        "INSERT INTO warren_outbox (at_ms,table_id,changed_columns,{}) SELECT {NOW_MS},{},'?',{} FROM {} WHERE ({}) AND ({}) AND {}; ",
+        outbox_key_columns(table),
         table.id,
         key.join(","),
         quote_identifier(&table.name),

@@ -24,7 +24,7 @@ impl Replica {
         }
         self.transaction(|db| {
             let mut insert = db.prepare_cached(
-                "INSERT INTO warren_device VALUES (?1, ?2) ON CONFLICT (node)
+                "INSERT INTO warren_device VALUES (?1, ?2) ON CONFLICT (node_id)
                  DO UPDATE SET name = excluded.name WHERE name <> excluded.name",
             )?;
             for (node, name) in &devices {
@@ -66,7 +66,7 @@ fn name(device: &DeviceInfo) -> Option<(NodeId, String)> {
 
 fn knows(db: &Connection, devices: &[(NodeId, String)]) -> Result<bool> {
     let mut find =
-        db.prepare_cached("SELECT 1 FROM warren_device WHERE node = ?1 AND name = ?2")?;
+        db.prepare_cached("SELECT 1 FROM warren_device WHERE node_id = ?1 AND name = ?2")?;
     for (node, name) in devices {
         if !find.exists((node.0.cast_signed(), name))? {
             return Ok(false);
@@ -86,7 +86,7 @@ pub(crate) struct DeviceNames(HashMap<NodeId, String>);
 
 impl DeviceNames {
     pub(crate) fn load(db: &Connection) -> Result<Self> {
-        let mut statement = db.prepare("SELECT node, name FROM warren_device")?;
+        let mut statement = db.prepare("SELECT node_id, name FROM warren_device")?;
         let rows = statement.query_map([], |row| {
             Ok((NodeId(row.get::<_, i64>(0)?.cast_unsigned()), row.get(1)?))
         })?;

@@ -145,7 +145,7 @@ fn rejected_erasures(db: &Connection, log: &MessageLog<'_>) -> Result<Vec<WireEr
     timestamps.into_iter().map(|timestamp| erasure(log, timestamp, &Change::Erased)).collect()
 }
 
-/// All that the messages of a row say of a column, or with `None` at all; and the parts of large
+/// All that the messages of a row say of a column, or with `None` at all; and the chunks of large
 /// values that nothing else needs.
 fn row_erasures(
     db: &Connection,
@@ -179,7 +179,7 @@ fn row_erasures(
     rests.into_iter().map(|(timestamp, rest)| erasure(log, timestamp, &rest)).collect()
 }
 
-/// The parts that a change names, in one column or in all.
+/// The chunks that a change names, in one column or in all.
 fn parts_of<'a>(
     change: &'a Change,
     column: Option<&'a str>,
@@ -192,7 +192,7 @@ fn parts_of<'a>(
     })
 }
 
-/// The messages with parts of which no change has need once these rests are all that is left.
+/// The messages with chunks of which no change has need once these rests are all that is left.
 fn unneeded_parts(
     log: &MessageLog<'_>,
     gone: &HashSet<ChunkDigest>,

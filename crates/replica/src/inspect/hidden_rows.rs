@@ -32,7 +32,8 @@ pub struct HiddenRow {
     pub table: String,
     /// Its key as SQL literals.
     pub key: String,
-    /// `displaced`, `constraint`, `key` or `incomplete`; `missing`: deleted, and referred to.
+    /// `displaced`, `constraint`, `invalid_key` or `incomplete`; `dangling_reference`: deleted, and
+    /// referred to.
     pub kind: &'static str,
     /// The same in words, often SQLite's.
     pub reason: String,
@@ -111,7 +112,8 @@ impl Replica {
 }
 
 fn find(db: &Connection) -> Result<Vec<HiddenRowMatch>> {
-    let sql = "SELECT table_id, key, kind, reason FROM warren_exception ORDER BY table_id, key";
+    let sql =
+        "SELECT table_id, key, kind, reason FROM warren_visibility_override ORDER BY table_id, key";
     let (tables, mut names) = (TrackedTable::all(db)?, NameResolver::new(db)?);
     let mut statement = db.prepare(sql)?;
     let mut rows = statement.query([])?;

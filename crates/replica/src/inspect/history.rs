@@ -105,7 +105,7 @@ pub(crate) fn find(
     Ok(rows.into_values().min_by_key(|(key, _)| texts(key)))
 }
 
-/// What the row is an exception for, if it is one.
+/// The visibility override of the row, if it has one.
 pub(crate) fn override_of(
     db: &Connection,
     table: &str,
@@ -132,7 +132,7 @@ pub(crate) struct NewestWrites {
 impl NewestWrites {
     pub(crate) fn from_changes(
         changes: &RowChanges,
-        exception: Option<VisibilityOverrideKind>,
+        visibility_override: Option<VisibilityOverrideKind>,
     ) -> Self {
         let (mut row, mut columns) = (RowState::default(), BTreeMap::new());
         for (timestamp, change) in changes {
@@ -149,7 +149,8 @@ impl NewestWrites {
                 Change::TableDeclaration { .. } | Change::Chunk { .. } | Change::Erased => {}
             }
         }
-        let is_visible = exception.map_or(row.is_live(), VisibilityOverrideKind::is_visible);
+        let is_visible =
+            visibility_override.map_or(row.is_live(), VisibilityOverrideKind::is_visible);
         Self { row, is_visible, columns }
     }
 

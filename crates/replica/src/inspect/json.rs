@@ -22,7 +22,7 @@ impl ReplicaStatus {
     /// As in `warren status --json`.
     pub fn to_json(&self) -> Value {
         let tables = self.tables.iter().map(|t| json!({"table": t.name, "rows": t.rows_count}));
-        let exceptions = self
+        let overrides = self
             .visibility_overrides
             .iter()
             .map(|e| json!({"table": e.table, "key": e.key, "kind": e.kind, "reason": e.reason}));
@@ -42,7 +42,7 @@ impl ReplicaStatus {
             "refused": self.refused_in_all,
             "set_aside": self.set_aside,
             "sealed": self.e2ee,
-            "exceptions": exceptions.collect::<Vec<_>>(),
+            "exceptions": overrides.collect::<Vec<_>>(),
             "obstacles": obstacles(&self.schema_conflicts),
             "unknown": self.missing_tables,
             "missing_constraints": missing.collect::<Vec<_>>(),

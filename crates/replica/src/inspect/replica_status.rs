@@ -45,7 +45,7 @@ pub struct ReplicaStatus {
     pub uncaptured: Vec<String>,
     /// The server, if the file knows one.
     pub remote: Option<RemoteStatus>,
-    /// Rows that are kept or held (`docs/formats/2-message.md`).
+    /// Rows that are resurrected or hidden (`docs/formats/2-message.md`).
     pub visibility_overrides: Vec<OverriddenRow>,
     /// Tables that cannot be as other devices have them, as the last sync found.
     pub schema_conflicts: Vec<SchemaConflict>,
@@ -93,8 +93,9 @@ pub struct OverriddenRow {
     pub table: String,
     /// The primary key, as SQL literals.
     pub key: String,
-    /// Deleted but visible (`kept`); deleted, referred to, and not visible (`missing`); or live but
-    /// not visible: `displaced`, `constraint`, `key`.
+    /// Deleted but visible (`resurrected`); deleted, referred to, and not visible
+    /// (`dangling_reference`); or live but not visible: `displaced`, `constraint`, `invalid_key`,
+    /// `incomplete`.
     pub kind: String,
     /// Why.
     pub reason: String,
@@ -131,7 +132,7 @@ impl Replica {
             pending_count: triggers::pending_count(db)?,
             uncaptured: schema_change::uncaptured_tables(db)?,
             remote: self.remote()?,
-            visibility_overrides: self.exceptions()?,
+            visibility_overrides: self.overridden_rows()?,
             schema_conflicts: schema_conflict::all(db)?,
             missing_tables: unknown(db)?,
             missing_constraints: missing_constraints::missing_constraints(db, &tracked)?,
@@ -159,19 +160,19 @@ impl Replica {
         }))
     }
 
-    fn exceptions(&self) -> Result<Vec<OverriddenRow>> {
-        let sql = "SELECT table_id, key, kind, reason, name FROM warren_exception
+    fn overridden_rows(&self) -> Result<Vec<OverriddenRow>> {
+        let sql = "SELECT table_id, key, kind, reason, name FROM warren_visibility_override
                    JOIN warren_table ON id = table_id ORDER BY table_id, key";
         let mut statement = self.db.prepare(sql)?;
         let mut rows = statement.query([])?;
-        let mut exceptions = Vec::new();
+        let mut overridden = Vec::new();
         while let Some(row) = rows.next()? {
             let id = RowId { table: row.get(0)?, key: row.get(1)? };
             let key = key_to_literals(&id.key_values()?);
             let (kind, reason, table) = (row.get(2)?, row.get(3)?, row.get(4)?);
-            exceptions.push(OverriddenRow { table, key, kind, reason });
+            overridden.push(OverriddenRow { table, key, kind, reason });
         }
-        Ok(exceptions)
+        Ok(overridden)
     }
 }
 
@@ -180,7 +181,7 @@ pub(crate) fn unknown(db: &Connection) -> Result<Vec<String>> {
     let sql = "SELECT name FROM warren_table WHERE tracked = 0
                UNION ALL
                SELECT t.name || '.' || c.name FROM warren_column c JOIN warren_table t ON t.id = c.table_id
-               WHERE t.tracked = 1 AND c.place IS NULL AND c.key_place IS NULL";
+               WHERE t.tracked = 1 AND c.position IS NULL AND c.key_position IS NULL";
     let mut statement = db.prepare(sql)?;
     let names = statement.query_map([], |row| row.get(0))?;
     Ok(names.collect::<rusqlite::Result<_>>()?)

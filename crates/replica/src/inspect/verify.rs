@@ -114,9 +114,9 @@ fn add_pending(
     found: &mut TablesVerification,
 ) -> Result<()> {
     let sql = format!(
-        "SELECT changed, {} FROM warren_outbox WHERE table_id = ?1 AND changed <> '{NEXT_KEY_AUTO_ASSIGNED}'
-         ORDER BY seq",
-        triggers::outbox_places(table)
+        "SELECT changed_columns, {} FROM warren_outbox WHERE table_id = ?1
+         AND changed_columns <> '{NEXT_KEY_AUTO_ASSIGNED}' ORDER BY seq",
+        triggers::outbox_key_columns(table)
     );
     let mut statement = db.prepare(&sql)?;
     let mut rows = statement.query([table.id])?;
@@ -125,14 +125,15 @@ fn add_pending(
         if found.differences.len() == DIFFERENCES_COUNT_MAX {
             continue;
         }
-        let changed: String = row.get(0)?;
+        let changed_columns: String = row.get(0)?;
         let key: Vec<Value> = read(row, 1, table.key.len())?;
-        let kind = match &*changed {
+        let kind = match &*changed_columns {
             "*" => RowDifferenceKind::Unknown,
             "-" => RowDifferenceKind::Missing,
             _ => RowDifferenceKind::Changed,
         };
-        let differs = |(place, _): &(usize, &_)| changed.as_bytes().get(*place) == Some(&b'1');
+        let differs =
+            |(position, _): &(usize, &_)| changed_columns.as_bytes().get(*position) == Some(&b'1');
         let columns = table.columns.iter().enumerate().filter(differs);
         let columns = columns.map(|(_, column)| column.name.clone()).collect();
         let (table, key) = (table.name.clone(), key_to_literals(&key));

@@ -45,7 +45,7 @@ pub(crate) fn append_received(
         }
         let Ok(message) = Message::try_from(message) else {
             // Nothing can be kept under what is no timestamp.
-            report.rejected.unreadable += 1;
+            report.rejected.undecodable += 1;
             continue;
         };
         match log.add_remote(&message, &mut total)? {

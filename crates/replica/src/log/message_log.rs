@@ -106,8 +106,9 @@ impl<'a> MessageLog<'a> {
             (Ok(theirs), Ok(ours)) => self.meet((message, theirs), (&known, ours), total),
             (Ok(theirs), Err(_)) if has_key || theirs == Change::Erased => {
                 self.replace(&known, message, total)?;
-                let sql =
-                    format!("UPDATE warren_message SET merged = {UNMERGED} WHERE timestamp = ?1");
+                let sql = format!(
+                    "UPDATE warren_message SET merge_state = {UNMERGED} WHERE timestamp = ?1"
+                );
                 self.db.prepare_cached(&sql)?.execute([message.timestamp.to_bytes()])?;
                 let (timestamp, is_whole) = (message.timestamp, theirs == Change::Erased);
                 let erased = ErasedMessage { timestamp, before: Change::Erased, is_whole };
@@ -192,7 +193,7 @@ impl MessageLog<'_> {
         &self,
         mut visit: impl FnMut(Timestamp, Change) -> Result<()>,
     ) -> Result<()> {
-        let sql = "SELECT timestamp, content FROM warren_message WHERE merged = 1";
+        let sql = "SELECT timestamp, content FROM warren_message WHERE merge_state = 1";
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
@@ -218,10 +219,11 @@ fn insert(
 ) -> Result<bool> {
     let remote = origin == MessageOrigin::Remote;
     let key = message.timestamp.to_bytes();
-    let sql = "INSERT INTO warren_message (timestamp, sent, merged, content)
+    let sql = "INSERT INTO warren_message (timestamp, sent, merge_state, content)
                VALUES (?1, ?2, ?3, ?4) ON CONFLICT (timestamp) DO NOTHING";
-    let merged = if remote { UNMERGED } else { MERGED };
-    let inserted = db.prepare_cached(sql)?.execute((&key, remote, merged, &message.content[..]))?;
+    let merge_state = if remote { UNMERGED } else { MERGED };
+    let inserted =
+        db.prepare_cached(sql)?.execute((&key, remote, merge_state, &message.content[..]))?;
     if inserted == 1 {
         *total += Fingerprint::from_message(message.timestamp, &message.content);
     }
@@ -253,13 +255,13 @@ pub(crate) fn content(db: &Connection, timestamp: Timestamp) -> Result<Option<Ve
 
 /// Whether there is a message that the state does not have yet.
 pub(crate) fn has_unmerged(db: &Connection) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM warren_message WHERE merged = 0)";
+    let sql = "SELECT EXISTS (SELECT 1 FROM warren_message WHERE merge_state = 0)";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 /// The oldest messages that the state does not have yet.
 pub(crate) fn unmerged_page(db: &Connection) -> Result<Vec<Message>> {
-    page(db, "merged = 0", None, BATCH_COUNT_MAX, BATCH_BYTES_MAX)
+    page(db, "merge_state = 0", None, BATCH_COUNT_MAX, BATCH_BYTES_MAX)
 }
 
 /// Visits all messages that the state does not have yet, in order of time.
@@ -269,7 +271,7 @@ pub(crate) fn for_each_unmerged(
 ) -> Result<()> {
     let mut after = None;
     loop {
-        let messages = page(db, "merged = 0", after, BATCH_COUNT_MAX, BATCH_BYTES_MAX)?;
+        let messages = page(db, "merge_state = 0", after, BATCH_COUNT_MAX, BATCH_BYTES_MAX)?;
         let Some(last) = messages.last() else { return Ok(()) };
         after = Some(last.timestamp);
         messages.iter().try_for_each(&mut visit)?;
@@ -308,14 +310,14 @@ fn page(
 /// Notes that the state has every message up to `last`, the last one of an unmerged page. Nothing
 /// else writes to the log between reading the page and this: it is one transaction.
 pub(crate) fn mark_merged(db: &Connection, last: Timestamp) -> Result<()> {
-    let sql = "UPDATE warren_message SET merged = 1 WHERE merged = 0 AND timestamp <= ?1";
+    let sql = "UPDATE warren_message SET merge_state = 1 WHERE merge_state = 0 AND timestamp <= ?1";
     db.prepare_cached(sql)?.execute([last.to_bytes()])?;
     Ok(())
 }
 
 /// Notes that a waiting message is no change here.
 pub(crate) fn mark_rejected(db: &Connection, timestamp: Timestamp) -> Result<()> {
-    let sql = format!("UPDATE warren_message SET merged = {REJECTED} WHERE timestamp = ?1");
+    let sql = format!("UPDATE warren_message SET merge_state = {REJECTED} WHERE timestamp = ?1");
     db.prepare_cached(&sql)?.execute([timestamp.to_bytes()])?;
     Ok(())
 }
@@ -323,7 +325,7 @@ pub(crate) fn mark_rejected(db: &Connection, timestamp: Timestamp) -> Result<()>
 /// The messages that are no changes here, oldest first.
 pub(crate) fn refused(db: &Connection) -> Result<Vec<Timestamp>> {
     let sql = format!(
-        "SELECT timestamp FROM warren_message WHERE merged = {REJECTED} ORDER BY timestamp"
+        "SELECT timestamp FROM warren_message WHERE merge_state = {REJECTED} ORDER BY timestamp"
     );
     let mut statement = db.prepare(&sql)?;
     let mut rows = statement.query([])?;
@@ -336,7 +338,7 @@ pub(crate) fn refused(db: &Connection) -> Result<Vec<Timestamp>> {
 
 /// How many messages are no changes here.
 pub(crate) fn rejected_count(db: &Connection) -> Result<u64> {
-    let sql = format!("SELECT count(*) FROM warren_message WHERE merged = {REJECTED}");
+    let sql = format!("SELECT count(*) FROM warren_message WHERE merge_state = {REJECTED}");
     let count: i64 = db.query_row(&sql, [], |row| row.get(0))?;
     Ok(count.cast_unsigned())
 }
@@ -344,7 +346,7 @@ pub(crate) fn rejected_count(db: &Connection) -> Result<u64> {
 /// The distinct beginnings of sealed contents that wait to be merged: version and key id.
 pub(crate) fn unmerged_e2ee_headers(db: &Connection) -> Result<Vec<Vec<u8>>> {
     let sql = "SELECT DISTINCT substr(content, 1, 9) FROM warren_message
-               WHERE merged = 0 AND substr(content, 1, 1) = x'02'";
+               WHERE merge_state = 0 AND substr(content, 1, 1) = x'02'";
     let mut statement = db.prepare_cached(sql)?;
     let heads = statement.query_map([], |row| row.get(0))?;
     Ok(heads.collect::<rusqlite::Result<_>>()?)

@@ -12,9 +12,9 @@ const TIMESTAMPS_COUNT_MAX: usize = 5;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RejectedMessages {
     /// Of a later version of Warren, or of none; or not under a timestamp that a message may have.
-    pub unreadable: u64,
+    pub undecodable: u64,
     /// Not sealed, though this file encrypts end to end: anybody could have made them.
-    pub plain: u64,
+    pub not_encrypted: u64,
     /// Sealed with another key.
     pub wrong_key: u64,
     /// Sealed, their end missing.
@@ -36,8 +36,8 @@ impl RejectedMessages {
     /// How many for each reason, by the names that programs see.
     pub fn by_reason(&self) -> [(&'static str, u64); 6] {
         [
-            ("unreadable", self.unreadable),
-            ("plain", self.plain),
+            ("undecodable", self.undecodable),
+            ("not_encrypted", self.not_encrypted),
             ("wrong_key", self.wrong_key),
             ("truncated", self.truncated),
             ("replayed", self.replayed),
@@ -46,8 +46,8 @@ impl RejectedMessages {
     }
 
     pub(crate) fn add_all(&mut self, others: Self) {
-        self.unreadable += others.unreadable;
-        self.plain += others.plain;
+        self.undecodable += others.undecodable;
+        self.not_encrypted += others.not_encrypted;
         self.wrong_key += others.wrong_key;
         self.truncated += others.truncated;
         self.replayed += others.replayed;
@@ -58,9 +58,9 @@ impl RejectedMessages {
 
     pub(crate) fn add(&mut self, timestamp: Timestamp, refusal: RejectionReason) {
         let count = match refusal {
-            RejectionReason::Undecodable(_) => &mut self.unreadable,
+            RejectionReason::Undecodable(_) => &mut self.undecodable,
             RejectionReason::NotEncrypted
-            | RejectionReason::Undecryptable(UnsealError::NotSealed) => &mut self.plain,
+            | RejectionReason::Undecryptable(UnsealError::NotSealed) => &mut self.not_encrypted,
             RejectionReason::MissingKey | RejectionReason::Undecryptable(UnsealError::WrongKey) => {
                 &mut self.wrong_key
             }

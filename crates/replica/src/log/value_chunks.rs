@@ -1,12 +1,12 @@
-//! Large values: their bytes travel in parts, each a message of its own, before the change that
+//! Large values: their bytes travel in chunks, each a message of its own, before the change that
 //! names them.
 //!
 //! So no message is larger than a proxy lets through, and a value that is written again, or a file
 //! that only grew, sends what is new.
 //!
 //! # Invariants
-//! - A change that is made here names only parts that are in the log.
-//! - What a part is named by is computed from its bytes, whoever sent it.
+//! - A change that is made here names only chunks that are in the log.
+//! - What a chunk is named by is computed from its bytes, whoever sent it.
 
 use crdt::{
     CHUNK_BYTES, CellWrite, Change, ChunkDigest, Fingerprint, LargeValue, Timestamp, Value,
@@ -16,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::message_log::MessageLog;
 use crate::error::Result;
 
-/// Bytes of a change's cells: above this, the largest travel in parts.
+/// Bytes of a change's cells: above this, the largest travel in chunks.
 const CHANGE_BYTES_MAX: usize = 4 * CHUNK_BYTES;
 /// Bytes of a row that can be put together: in a browser's tab memory ends sooner than SQLite's
 /// limit does.
@@ -25,8 +25,8 @@ const ROW_BYTES_MAX: u64 =
 
 pub(crate) const CHUNK_MISSING: &str = "a part of a large value has not arrived";
 
-/// Puts names of parts into a change that is being made, in the place of its large values; returns
-/// the parts that no message has yet.
+/// Puts names of chunks into a change that is being made, in the place of its large values; returns
+/// the chunks that no message has yet.
 pub(crate) fn extract_chunks(db: &Connection, change: &mut Change) -> Result<Vec<Vec<u8>>> {
     let Change::Write { cells, .. } = change else { return Ok(Vec::new()) };
     let lengths = || cells.iter().map(|cell| length(&cell.value));
@@ -36,7 +36,7 @@ pub(crate) fn extract_chunks(db: &Connection, change: &mut Change) -> Result<Vec
     }
     let mut by_length: Vec<&mut CellWrite> = cells.iter_mut().collect();
     by_length.sort_by_key(|cell| std::cmp::Reverse(length(&cell.value)));
-    let mut parts = Vec::new();
+    let mut chunks = Vec::new();
     for cell in by_length {
         let length = length(&cell.value);
         if length <= CHUNK_BYTES && total <= CHANGE_BYTES_MAX {
@@ -50,16 +50,16 @@ pub(crate) fn extract_chunks(db: &Connection, change: &mut Change) -> Result<Vec
             Value::TextBytes(bytes) | Value::Blob(bytes) => bytes,
             _ => continue,
         };
-        for (part, digest) in bytes.chunks(CHUNK_BYTES).zip(&large.chunks) {
-            if find(db, digest)?.is_none() && !parts.iter().any(|known| known == part) {
-                parts.push(part.to_vec());
+        for (chunk, digest) in bytes.chunks(CHUNK_BYTES).zip(&large.chunks) {
+            if find(db, digest)?.is_none() && !chunks.iter().any(|known| known == chunk) {
+                chunks.push(chunk.to_vec());
             }
         }
     }
-    Ok(parts)
+    Ok(chunks)
 }
 
-/// Bytes that could travel in parts.
+/// Bytes that could travel in chunks.
 fn length(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len(),
@@ -68,7 +68,7 @@ fn length(value: &Value) -> usize {
     }
 }
 
-/// Adds a message with a part.
+/// Adds a message with a chunk.
 pub(crate) fn add(
     log: &MessageLog<'_>,
     timestamp: Timestamp,
@@ -79,33 +79,33 @@ pub(crate) fn add(
     log.add_local(timestamp, &Change::Chunk { bytes }, total)
 }
 
-/// Takes note of where a part is.
+/// Takes note of where a chunk is.
 pub(crate) fn record_chunk(
     db: &Connection,
     digest: &ChunkDigest,
     timestamp: Timestamp,
 ) -> Result<()> {
-    let sql = "INSERT INTO warren_part VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
+    let sql = "INSERT INTO warren_chunk VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING";
     db.prepare_cached(sql)?.execute((digest, timestamp.to_bytes()))?;
     Ok(())
 }
 
-/// The message of a part has another name.
+/// The message of a chunk has another name.
 pub(crate) fn replace_timestamp(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
-    let sql = "UPDATE warren_part SET timestamp = ?2 WHERE timestamp = ?1";
+    let sql = "UPDATE warren_chunk SET timestamp = ?2 WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
     Ok(())
 }
 
-/// The message with a part was erased.
+/// The message with a chunk was erased.
 pub(crate) fn forget(db: &Connection, timestamp: Timestamp) -> Result<()> {
-    let sql = "DELETE FROM warren_part WHERE timestamp = ?1";
+    let sql = "DELETE FROM warren_chunk WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute([timestamp.to_bytes()])?;
     Ok(())
 }
 
 fn find(db: &Connection, digest: &ChunkDigest) -> Result<Option<Timestamp>> {
-    let sql = "SELECT timestamp FROM warren_part WHERE digest = ?1";
+    let sql = "SELECT timestamp FROM warren_chunk WHERE digest = ?1";
     let mut statement = db.prepare_cached(sql)?;
     let found = statement.query_row([digest], |row| row.get::<_, Vec<u8>>(0)).optional()?;
     Ok(found.and_then(|bytes| Timestamp::from_bytes(&bytes).ok()))
@@ -118,16 +118,16 @@ pub(crate) fn assemble_value(db: &Connection, value: &Value) -> Result<Option<Va
     let mut bytes = Vec::new();
     for digest in &large.chunks {
         let Some(timestamp) = find(db, digest)? else { return Ok(None) };
-        let Change::Chunk { bytes: part } = log.change(timestamp)? else { return Ok(None) };
-        if crdt::chunk_digest(&part) != *digest {
+        let Change::Chunk { bytes: chunk } = log.change(timestamp)? else { return Ok(None) };
+        if crdt::chunk_digest(&chunk) != *digest {
             return Ok(None);
         }
-        bytes.extend(part);
+        bytes.extend(chunk);
     }
     Ok((bytes.len() as u64 == large.length).then(|| large.to_value(bytes)))
 }
 
-/// Puts the whole values of one row in the place of those that name parts; why not, if that cannot
+/// Puts the whole values of one row in the place of those that name chunks; why not, if that cannot
 /// be.
 pub(crate) fn assemble_row<'a>(
     db: &Connection,
@@ -148,7 +148,7 @@ pub(crate) fn assemble_row<'a>(
     Ok(None)
 }
 
-/// Whether a value that is here is the one that a change names, perhaps by its parts.
+/// Whether a value that is here is the one that a change names, perhaps by its chunks.
 pub(crate) fn is_same_value(here: &Value, named: &Value) -> bool {
     match named {
         Value::Large(large) => LargeValue::from_value(here).as_ref() == Some(large),

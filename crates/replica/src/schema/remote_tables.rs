@@ -52,7 +52,7 @@ pub(crate) fn create_remote_tables(db: &Connection) -> Result<CreatedTables> {
             Some(_) => continue,
         }
         // What was adopted is known to whom it came from.
-        db.execute("UPDATE warren_table SET announce = 0 WHERE id = ?1", [id])?;
+        db.execute("UPDATE warren_table SET declaration_pending = 0 WHERE id = ?1", [id])?;
     }
     Ok(created)
 }
@@ -111,7 +111,11 @@ impl CreatedTables {
 }
 
 fn declaration_conflict(table: &str, reason: String) -> SchemaConflict {
-    SchemaConflict { table: table.to_owned(), kind: SchemaConflictKind::Declaration, reason }
+    SchemaConflict {
+        table: table.to_owned(),
+        kind: SchemaConflictKind::DeclarationRejected,
+        reason,
+    }
 }
 
 /// Does all of it or nothing. `Err` within: SQLite refuses.

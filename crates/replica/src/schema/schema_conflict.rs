@@ -1,4 +1,5 @@
-//! Tables that cannot be as other devices have them, each with the reason: `warren_obstacle`.
+//! Tables that cannot be as other devices have them, each with the reason:
+//! `warren_schema_conflict`.
 
 use rusqlite::{Connection, ErrorCode};
 use sqlite_schema::quote_identifier;
@@ -16,22 +17,23 @@ pub enum SchemaConflictKind {
     /// the table's program has.
     Unwritable,
     /// SQLite does not take the table, or a column, as another device declared it.
-    Declaration,
+    DeclarationRejected,
     /// Another device declared the table with another primary key.
-    Key,
+    KeyMismatch,
     /// Rows have NULL in the primary key, and stay on this device.
     NullKey,
 }
 
 impl SchemaConflictKind {
-    const ALL: [Self; 4] = [Self::Unwritable, Self::Declaration, Self::Key, Self::NullKey];
+    const ALL: [Self; 4] =
+        [Self::Unwritable, Self::DeclarationRejected, Self::KeyMismatch, Self::NullKey];
 
     /// As programs see it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unwritable => "unwritable",
-            Self::Declaration => "declaration",
-            Self::Key => "key",
+            Self::DeclarationRejected => "declaration_rejected",
+            Self::KeyMismatch => "key_mismatch",
             Self::NullKey => "null_key",
         }
     }
@@ -89,7 +91,7 @@ pub(crate) fn key_mismatches(
             );
             conflicts.push(SchemaConflict {
                 table: table.name.clone(),
-                kind: SchemaConflictKind::Key,
+                kind: SchemaConflictKind::KeyMismatch,
                 reason,
             });
         }
@@ -119,25 +121,26 @@ pub(crate) fn tables_with_null_keys(
     Ok(conflicts)
 }
 
-/// Notes these in the place of all others.
+/// Records these in the place of all others.
 pub(crate) fn replace(db: &Connection, conflicts: &[SchemaConflict]) -> Result<()> {
-    db.execute("DELETE FROM warren_obstacle", [])?;
-    let mut insert = db.prepare_cached("INSERT INTO warren_obstacle VALUES (?1, ?2, ?3)")?;
+    db.execute("DELETE FROM warren_schema_conflict", [])?;
+    let mut insert = db.prepare_cached("INSERT INTO warren_schema_conflict VALUES (?1, ?2, ?3)")?;
     for SchemaConflict { table, kind, reason } in conflicts {
         insert.execute((table, kind.name(), reason))?;
     }
     Ok(())
 }
 
-/// Those that the last sync noted.
+/// Those that the last sync recorded.
 pub(crate) fn all(db: &Connection) -> Result<Vec<SchemaConflict>> {
-    let mut statement = db.prepare("SELECT name, kind, why FROM warren_obstacle ORDER BY rowid")?;
+    let mut statement =
+        db.prepare("SELECT table_name, kind, reason FROM warren_schema_conflict ORDER BY rowid")?;
     let mut rows = statement.query([])?;
     let mut conflicts = Vec::new();
     while let Some(row) = rows.next()? {
         let kind: String = row.get(1)?;
         let kind = SchemaConflictKind::ALL.into_iter().find(|known| known.name() == kind);
-        let kind = kind.unwrap_or(SchemaConflictKind::Declaration);
+        let kind = kind.unwrap_or(SchemaConflictKind::DeclarationRejected);
         conflicts.push(SchemaConflict { table: row.get(0)?, kind, reason: row.get(2)? });
     }
     Ok(conflicts)

@@ -3,7 +3,7 @@
 //! # Invariants
 //! - While a TEMP table hides a tracked table, no table is written to and no change gets a timestamp
 //!   ([`check_not_shadowed`]).
-//! - A [`TrackedTable`]'s columns stand in the order of `warren_column.place`: the order of the
+//! - A [`TrackedTable`]'s columns stand in the order of `warren_column.position`: the order of the
 //!   mask that the triggers write. Places are given once; a later column gets the next one.
 
 use crdt::{ColumnId, Value};
@@ -62,7 +62,7 @@ pub(crate) struct TrackedTable {
     pub(crate) id: i64,
     pub(crate) name: String,
     pub(crate) key: Vec<String>,
-    /// Whether SQLite counts its keys: it gives a row that comes without one the next.
+    /// Whether it has auto keys: SQLite gives a row that comes without one the next.
     pub(crate) has_auto_key: bool,
     /// Whether it never gives a key again that a row once had (`AUTOINCREMENT`).
     pub(crate) autoincrement: bool,
@@ -87,12 +87,12 @@ impl TrackedTable {
 
     fn load(db: &Connection, id: i64, name: String) -> Result<Self> {
         let sql = "SELECT name FROM warren_column
-                   WHERE table_id = ?1 AND key_place NOT NULL ORDER BY key_place";
+                   WHERE table_id = ?1 AND key_position NOT NULL ORDER BY key_position";
         let mut statement = db.prepare_cached(sql)?;
         let key = statement.query_map([id], |row| row.get(0))?;
         let key: Vec<String> = key.collect::<rusqlite::Result<_>>()?;
         let sql = "SELECT id, name, fill FROM warren_column
-                   WHERE table_id = ?1 AND place NOT NULL ORDER BY place";
+                   WHERE table_id = ?1 AND position NOT NULL ORDER BY position";
         let mut statement = db.prepare_cached(sql)?;
         let mut rows = statement.query([id])?;
         let mut columns = Vec::new();
@@ -180,7 +180,7 @@ impl TrackedTable {
         format!("{} AND {}", all.join(" AND "), self.has_key(value))
     }
 
-    /// A condition: a row has just the key whose values are these, by place.
+    /// A condition: a row has just the key whose values are these, by position.
     pub(crate) fn has_key(&self, value: impl Fn(usize) -> String) -> String {
         let one = |(place, column): (usize, &String)| {
             // Only a column without affinity stores both 1 and 1.0.

@@ -32,8 +32,8 @@ const OVERTAKEN_COUNT_MAX: u32 = 50;
 impl SyncDriver<'_, '_> {
     pub(super) async fn push(&mut self, round: &mut SyncRound) -> Result<()> {
         let db = &self.replica.db;
-        let counted = provisional_keys::is_any(db)?;
-        if counted && message_log::has_unmerged(db)? {
+        let has_provisional = provisional_keys::is_any(db)?;
+        if has_provisional && message_log::has_unmerged(db)? {
             // Another device may have given the same keys.
             self.apply()?;
         }
@@ -47,7 +47,7 @@ impl SyncDriver<'_, '_> {
         let request = PushRequest {
             messages: page.messages.iter().cloned().map(Into::into).collect(),
             key_id: Bytes::copy_from_slice(codec.encryption_mode().as_bytes()),
-            expected_cursor: if counted {
+            expected_cursor: if has_provisional {
                 Some(meta::number(db, ReplicaMetaKey::Cursor)?)
             } else {
                 None

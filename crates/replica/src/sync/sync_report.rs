@@ -71,10 +71,10 @@ pub struct SyncReport {
 impl SyncReport {
     /// Live rows that are not shown: of those that collide, and those that do not fit their table.
     pub fn hidden_rows_count(&self) -> u64 {
-        let kept = ["kept", "missing"];
+        let deleted = ["resurrected", "dangling_reference"];
         self.visibility_overrides
             .iter()
-            .filter(|(kind, _)| !kept.contains(kind))
+            .filter(|(kind, _)| !deleted.contains(kind))
             .map(|(_, n)| n)
             .sum()
     }

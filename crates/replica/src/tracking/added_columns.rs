@@ -35,9 +35,9 @@ pub(crate) fn capture_added(
     at_ms: u64,
 ) -> Result<()> {
     let columns_count = find(db, table.id)?.columns.len();
-    for (place, declared) in (columns_count..).zip(added) {
+    for (position, declared) in (columns_count..).zip(added) {
         let known = pending_column(db, table.id, &declared.name)?;
-        record_column(db, table.id, declared, Some(place))?;
+        record_column(db, table.id, declared, Some(position))?;
         let table = find(db, table.id)?;
         let column = table.columns.last().expect("it was noted as the last one");
         insert_pending_values(db, &table, column, declared, at_ms)?;
@@ -135,8 +135,8 @@ fn insert_pending(
     at_ms: u64,
 ) -> Result<()> {
     let bit = if is_unseen { char::from(UNSEEN) } else { '1' };
-    let changed = format!("{}{bit}", "0".repeat(table.columns.len() - 1));
-    triggers::add_note(db, table, key, &changed, at_ms)
+    let changed_columns = format!("{}{bit}", "0".repeat(table.columns.len() - 1));
+    triggers::add_note(db, table, key, &changed_columns, at_ms)
 }
 
 /// A column that was known before, of this file's table or of what other devices sent.

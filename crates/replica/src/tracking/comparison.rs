@@ -85,7 +85,7 @@ struct TableDiff<'a> {
 /// A row whose cells may hold what an earlier message said, or what somebody wrote since.
 struct UncertainRow {
     key: Vec<Value>,
-    /// The places of cells that are not as the state has them, and what they hold.
+    /// The positions of cells that are not as the state has them, and what they hold.
     cells: Vec<(usize, Value)>,
 }
 
@@ -99,16 +99,17 @@ impl TableDiff<'_> {
         };
         let row = row.filter(|row| waits || is_visible(row));
         let Some(row) = row else { return self.insert_pending_row(&key) };
-        let is_default = |place: usize| at_default[place] == Value::Integer(1);
+        let is_default = |position: usize| at_default[position] == Value::Integer(1);
         let differing = self.differing(&row, values, is_default)?;
         if waits {
-            let is_fill = |place: usize| {
-                let fill = self.table.columns[place].fill.as_ref();
-                fill.is_some_and(|fill| value_chunks::is_same_value(&values[place], fill))
+            let is_fill = |position: usize| {
+                let fill = self.table.columns[position].fill.as_ref();
+                fill.is_some_and(|fill| value_chunks::is_same_value(&values[position], fill))
             };
             let cells = differing.into_iter();
-            let cells = cells.filter(|place| !is_default(*place) && !is_fill(*place));
-            let cells: Vec<_> = cells.map(|place| (place, values[place].clone())).collect();
+            let cells = cells.filter(|position| !is_default(*position) && !is_fill(*position));
+            let cells: Vec<_> =
+                cells.map(|position| (position, values[position].clone())).collect();
             if !cells.is_empty() {
                 self.uncertain.insert(id.key, UncertainRow { key, cells });
             }
@@ -118,7 +119,7 @@ impl TableDiff<'_> {
         Ok(())
     }
 
-    /// The places of the captured columns whose values are not what the state says.
+    /// The positions of the captured columns whose values are not what the state says.
     fn differing(
         &mut self,
         row: &RowState,
@@ -126,11 +127,11 @@ impl TableDiff<'_> {
         is_default: impl Fn(usize) -> bool,
     ) -> Result<Vec<usize>> {
         let known = row_state::values(&mut self.names, row)?;
-        let is_same = |place: usize| match known.get(&self.table.columns[place].id) {
-            Some(known) => value_chunks::is_same_value(&values[place], known),
-            None => is_default(place),
+        let is_same = |position: usize| match known.get(&self.table.columns[position].id) {
+            Some(known) => value_chunks::is_same_value(&values[position], known),
+            None => is_default(position),
         };
-        Ok((0..values.len()).filter(|place| !is_same(*place)).collect())
+        Ok((0..values.len()).filter(|position| !is_same(*position)).collect())
     }
 
     /// Notes, of the rows that wait, the cells that hold what no message says of them.
@@ -145,8 +146,8 @@ impl TableDiff<'_> {
                 return Ok(());
             }
             if let Some(row) = doubtful.get_mut(&Value::encode_key(key)) {
-                row.cells.retain(|(place, value)| {
-                    let column = &self.table.columns[*place].name;
+                row.cells.retain(|(position, value)| {
+                    let column = &self.table.columns[*position].name;
                     !cells.iter().any(|cell| {
                         cell.column.eq_ignore_ascii_case(column)
                             && value_chunks::is_same_value(value, &cell.value)
@@ -156,8 +157,8 @@ impl TableDiff<'_> {
             Ok(())
         })?;
         for UncertainRow { key, cells } in doubtful.values().filter(|row| !row.cells.is_empty()) {
-            let places: Vec<_> = cells.iter().map(|(place, _)| *place).collect();
-            self.insert_pending_cells(key, &places)?;
+            let positions: Vec<_> = cells.iter().map(|(position, _)| *position).collect();
+            self.insert_pending_cells(key, &positions)?;
         }
         Ok(())
     }
@@ -172,16 +173,16 @@ impl TableDiff<'_> {
     }
 
     fn insert_pending_cells(&self, key: &[Value], differing: &[usize]) -> Result<()> {
-        let places = 0..self.table.columns.len();
-        let mask = places.map(|place| if differing.contains(&place) { '1' } else { '0' });
+        let positions = 0..self.table.columns.len();
+        let mask = positions.map(|position| if differing.contains(&position) { '1' } else { '0' });
         self.insert_pending(key, &mask.collect::<String>())
     }
 
     /// Live rows that are not in the table, though nothing keeps them out of it.
     fn insert_pending_deletes(&self) -> Result<()> {
         let sql = "SELECT key FROM warren_row WHERE table_id = ?1 AND NOT EXISTS (
-                       SELECT 1 FROM warren_exception e
-                       WHERE e.table_id = warren_row.table_id AND e.key = warren_row.key)";
+                       SELECT 1 FROM warren_visibility_override o
+                       WHERE o.table_id = warren_row.table_id AND o.key = warren_row.key)";
         let mut statement = self.db.prepare(sql)?;
         let keys = statement.query_map([self.table.id], |row| row.get::<_, Vec<u8>>(0))?;
         for key in keys {
@@ -195,7 +196,7 @@ impl TableDiff<'_> {
         Ok(())
     }
 
-    fn insert_pending(&self, key: &[Value], changed: &str) -> Result<()> {
-        triggers::add_note(self.db, self.table, key, changed, self.at_ms)
+    fn insert_pending(&self, key: &[Value], changed_columns: &str) -> Result<()> {
+        triggers::add_note(self.db, self.table, key, changed_columns, self.at_ms)
     }
 }

@@ -47,11 +47,11 @@ pub(crate) fn follow_table_changes(
     let added = added_columns(db, table)?;
     if !added.is_empty() {
         added_columns::capture_added(db, table, &added, at_ms)?;
-        announce(db, table)?;
+        mark_declaration_pending(db, table)?;
         triggers::install(db, &find(db, table.id)?)
     } else if !is_installed {
         // Its constraints may be others now.
-        announce(db, table)?;
+        mark_declaration_pending(db, table)?;
         triggers::install(db, table)
     } else {
         Ok(())
@@ -101,7 +101,7 @@ fn added_columns(db: &Connection, table: &TrackedTable) -> Result<Vec<ColumnSche
 }
 
 /// The next sync sends the table's declaration, if it is another one.
-fn announce(db: &Connection, table: &TrackedTable) -> Result<()> {
-    db.execute("UPDATE warren_table SET announce = 1 WHERE id = ?1", [table.id])?;
+fn mark_declaration_pending(db: &Connection, table: &TrackedTable) -> Result<()> {
+    db.execute("UPDATE warren_table SET declaration_pending = 1 WHERE id = ?1", [table.id])?;
     Ok(())
 }

@@ -113,7 +113,8 @@ fn the_triggers_clock_is_the_wall_clock_in_milliseconds() {
     let mut server = MemoryServer::default();
     let device = TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
     device.app.execute_batch("INSERT INTO t VALUES (1)").unwrap();
-    let off = "SELECT abs(at - CAST(strftime('%s', 'now') AS INTEGER) * 1000) FROM warren_outbox";
+    let off =
+        "SELECT abs(at_ms - CAST(strftime('%s', 'now') AS INTEGER) * 1000) FROM warren_outbox";
     let off_ms: i64 = device.app.query_row(off, [], |row| row.get(0)).unwrap();
     assert!(off_ms < 60_000, "{off_ms} ms off");
 }

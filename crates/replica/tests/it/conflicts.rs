@@ -231,10 +231,10 @@ fn a_copy_that_is_named_anew_keeps_what_its_changes_replaced() {
     let path = original.path.with_file_name("copy.db");
     std::fs::copy(&original.path, &path).unwrap();
     let mut copy = TestDevice::open(&path);
-    let node = "SELECT value FROM warren_meta WHERE key = 'node'";
+    let node = "SELECT value FROM warren_meta WHERE key = 'node_id'";
     let node: i64 = original.app.query_row(node, [], |row| row.get(0)).unwrap();
     drop(copy.replica());
-    copy.app.execute("UPDATE warren_meta SET value = ?1 WHERE key = 'node'", [node]).unwrap();
+    copy.app.execute("UPDATE warren_meta SET value = ?1 WHERE key = 'node_id'", [node]).unwrap();
     copy.clock_ms = original.clock_ms;
     original.write("UPDATE t SET b = 'of the original'").unwrap();
     copy.write("UPDATE t SET a = 'of the copy'").unwrap();

@@ -198,11 +198,11 @@ fn of_two_rows_with_one_unique_value_the_newer_is_visible_and_the_other_waits() 
     }
     for device in &devices {
         assert_eq!(device.texts("SELECT color FROM tag"), ["blue"]);
-        let exceptions = device.replica().status().unwrap().visibility_overrides;
-        assert_eq!(exceptions.len(), 1);
+        let overrides = device.replica().status().unwrap().visibility_overrides;
+        assert_eq!(overrides.len(), 1);
         assert!(
-            exceptions[0].kind == "displaced" && exceptions[0].key.contains('1'),
-            "{exceptions:?}"
+            overrides[0].kind == "displaced" && overrides[0].key.contains('1'),
+            "{overrides:?}"
         );
     }
     devices[1].write("UPDATE tag SET label = 'b' WHERE id = 2").unwrap();

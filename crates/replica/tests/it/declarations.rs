@@ -87,7 +87,7 @@ fn edit(device: &mut TestDevice, edits: &[&str], round: usize) {
 /// Whether the device says of a table that it does not show all of it.
 fn is_told(device: &TestDevice, table: &str) -> bool {
     let status = device.replica().status().unwrap();
-    status.visibility_overrides.iter().any(|exception| exception.table == table)
+    status.visibility_overrides.iter().any(|row| row.table == table)
         || status.schema_conflicts.iter().any(|conflict| conflict.table == table)
         || status.missing_tables.iter().any(|unknown| unknown.starts_with(&format!("{table}.")))
 }
@@ -149,7 +149,7 @@ fn statements_are_no_declarations() {
     let timestamp = Timestamp::new(MORNING_MS + 1_000, 0, NodeId(7)).unwrap();
     server.messages.push(Message { timestamp, content: content.into() });
     let report = watched_sync(&ada, &mut server);
-    assert_eq!(report.rejected.unreadable, 1);
+    assert_eq!(report.rejected.undecodable, 1);
     assert!(report.created_tables.is_empty());
 }
 

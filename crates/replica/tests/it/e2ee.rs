@@ -387,9 +387,9 @@ fn a_message_that_the_server_made_itself_is_not_applied() {
         let (table, key) = ("marker_table".into(), vec![Value::Integer(1)]);
         message.content = Change::Write { table, key, cells, replaced_tombstone: None }.encode();
     };
-    check_evil(forge, "plain");
-    check_evil(|message, _| message.content = Bytes::from_static(&[9, 9, 9]), "unreadable");
-    check_evil(|message, _| message.content = Bytes::new(), "plain");
+    check_evil(forge, "not_encrypted");
+    check_evil(|message, _| message.content = Bytes::from_static(&[9, 9, 9]), "undecodable");
+    check_evil(|message, _| message.content = Bytes::new(), "not_encrypted");
 }
 
 #[test]
@@ -436,10 +436,10 @@ fn a_copy_seals_its_changes_anew_under_its_new_name() {
     std::fs::copy(&original.path, &path).unwrap();
     let mut copy = TestDevice::open(&path);
     // The copy takes its original's name: both stamp with one node, at the same moments.
-    let read = "SELECT value FROM warren_meta WHERE key = 'node'";
+    let read = "SELECT value FROM warren_meta WHERE key = 'node_id'";
     let node: i64 = original.app.query_row(read, [], |row| row.get(0)).unwrap();
     drop(copy.replica());
-    copy.app.execute("UPDATE warren_meta SET value = ?1 WHERE key = 'node'", [node]).unwrap();
+    copy.app.execute("UPDATE warren_meta SET value = ?1 WHERE key = 'node_id'", [node]).unwrap();
     original.write("INSERT INTO marker_table VALUES (2, 'o')").unwrap();
     copy.clock_ms = original.clock_ms - 1;
     copy.write("INSERT INTO marker_table VALUES (3, 'c')").unwrap();

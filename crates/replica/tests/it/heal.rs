@@ -93,7 +93,7 @@ fn messages_that_were_deleted_from_the_device_come_back() {
 #[test]
 fn a_recorded_fingerprint_that_is_wrong_is_made_anew() {
     let (mut server, devices) = in_step();
-    let sql = "UPDATE warren_meta SET value = 7 WHERE key = 'count'";
+    let sql = "UPDATE warren_meta SET value = 7 WHERE key = 'messages_count'";
     devices[1].app.execute(sql, []).unwrap();
     let report = devices[1].sync(&mut server);
     assert!(report.in_sync && report.reconciled, "{report:?}");

@@ -214,7 +214,10 @@ fn what_refers_to_a_joined_row_later_can_follow() {
         .unwrap();
     meet_and_agree_but_held(&pair, &mut server);
     let [missing] = &pair[1].replica().hidden_rows().unwrap()[..] else { panic!("one is missing") };
-    assert_eq!((missing.kind, &missing.id, &missing.same_as), ("missing", &held.id, &held.same_as));
+    assert_eq!(
+        (missing.kind, &missing.id, &missing.same_as),
+        ("dangling_reference", &held.id, &held.same_as)
+    );
     let now_ms = pair[1].clock_ms + 20_000;
     assert_eq!(
         pair[1].replica().delete_hidden_row(&missing.id, now_ms).unwrap_err().code(),
@@ -383,7 +386,7 @@ fn a_deleted_row_that_others_refer_to_is_shown_with_another_value() {
     pair[1].write("INSERT INTO item VALUES ('late', 7)").unwrap();
     meet_and_agree_but_held(&pair, &mut server);
     let [missing] = &pair[1].replica().hidden_rows().unwrap()[..] else { panic!("one is missing") };
-    assert_eq!((missing.kind, &*missing.key), ("missing", "7"));
+    assert_eq!((missing.kind, &*missing.key), ("dangling_reference", "7"));
     pair[1]
         .replica()
         .resolve_hidden_row(&missing.id, "name", "was urgent", pair[1].clock_ms + 5_000)

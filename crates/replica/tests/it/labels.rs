@@ -105,8 +105,8 @@ impl LabelDevice {
         // What refers to a row that came and went between two syncs means any row that gets its key.
         let sql = format!(
             "SELECT 'it' FROM warren_outbox JOIN warren_table w ON w.id = table_id
-             WHERE w.name = 't' AND changed = '*'
-             AND k1 = (SELECT id FROM t WHERE label = '{label}')"
+             WHERE w.name = 't' AND changed_columns = '*'
+             AND key1 = (SELECT id FROM t WHERE label = '{label}')"
         );
         if !self.device.texts(&sql).is_empty() {
             for (table, of) in self.references() {

@@ -70,7 +70,7 @@ impl TestDevice {
         let before: i64 = self.app.query_row(newest, [], |row| row.get(0))?;
         let result = self.app.execute_batch(sql);
         let values = (self.clock_ms.cast_signed(), before);
-        self.app.execute("UPDATE warren_outbox SET at = ?1 WHERE seq > ?2", values)?;
+        self.app.execute("UPDATE warren_outbox SET at_ms = ?1 WHERE seq > ?2", values)?;
         result
     }
 

@@ -131,7 +131,7 @@ fn the_names_of_devices_are_remembered() {
     device.app.execute_batch("BEGIN IMMEDIATE").unwrap();
     replica.store_device_names(&names(&[(1, "old phone"), (2, "tablet")])).unwrap();
     device.app.execute_batch("COMMIT").unwrap();
-    let known = device.texts("SELECT node || ' ' || name FROM warren_device ORDER BY node");
+    let known = device.texts("SELECT node_id || ' ' || name FROM warren_device ORDER BY node_id");
     assert_eq!(known, ["-1 laptop", "1 old phone", "2 tablet"]);
 }
 

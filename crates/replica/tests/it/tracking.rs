@@ -35,6 +35,29 @@ fn unsent_changes_are_not_given_up_by_accident() {
 }
 
 #[test]
+fn a_file_of_another_format_is_refused_before_anything_else_is_read() {
+    let mut server = MemoryServer::default();
+    let device = TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
+    // What an older format calls otherwise is not looked for.
+    let rename = "ALTER TABLE warren_column RENAME COLUMN position TO place";
+    device.app.execute_batch(rename).unwrap();
+    let check = |format: i64, code: &str, expected: &str| {
+        let set = "UPDATE warren_meta SET value = ?1 WHERE key = 'format'";
+        device.app.execute(set, [format]).unwrap();
+        for opened in [Replica::open(&device.path), Replica::prepare(&device.path)] {
+            let error = opened.unwrap_err();
+            assert_eq!((error.code(), &*error.to_string()), (code, expected));
+        }
+    };
+    check(3, "too_new", "this file has format 3; this program knows up to 2: update it");
+    check(
+        1,
+        "format_too_old",
+        "this file has format 1, which this version of Warren no longer reads; it reads format 2",
+    );
+}
+
+#[test]
 fn what_cannot_be_tracked_is_named_with_the_reason() {
     let device = TestDevice::new(
         "CREATE TABLE good (id INTEGER PRIMARY KEY); CREATE TABLE keyless (v);

@@ -1,7 +1,7 @@
 /**
  * What a tab may ask of the leader: the one table of calls, typed, for both sides.
  *
- * `onLeaderChange` says what becomes of a call whose leader went away before it answered: `again`,
+ * `onLeaderChange` says what becomes of a call whose leader went away before it answered: `retry`,
  * it is sent to the next leader, which knows what was done already (`idempotency-table.ts`), or it
  * is harmless twice; `reject`, it fails with `owner_lost`, because its other half went with the
  * leader.
@@ -35,7 +35,7 @@ export interface PrepareParams {
   readonly track: readonly string[];
   readonly server: string;
   readonly autoSync: boolean;
-  /** What the tab was given to open the file: it has to be right also where another tab owns it. */
+  /** What the tab was given to open the file: it has to be right also where another tab leads. */
   readonly key: FileKey | null;
 }
 
@@ -53,7 +53,7 @@ export interface CellEdit {
   readonly seen: SqlValue;
 }
 
-/** What a call is given, and what it answers. */
+/** The parameters and the result of each call. */
 export interface RpcMethods {
   prepare: [PrepareParams, void];
   run: [SqlStatement, PackedRows];
@@ -102,7 +102,7 @@ export type RpcParams<K extends RpcMethodName> = RpcMethods[K][0];
 export type RpcResult<K extends RpcMethodName> = RpcMethods[K][1];
 
 interface RpcPolicy {
-  readonly onLeaderChange: "again" | "reject";
+  readonly onLeaderChange: "retry" | "reject";
   /** How long the tab waits for the answer. */
   readonly timeoutMs: number;
 }
@@ -114,9 +114,9 @@ const REQUEST_WAIT_MS_MAX = 120_000;
 /** A first sync of a large account on a slow line. */
 const SYNC_WAIT_MS_MAX = 3_600_000;
 
-const STATEMENT: RpcPolicy = { onLeaderChange: "again", timeoutMs: STATEMENT_WAIT_MS_MAX };
+const STATEMENT: RpcPolicy = { onLeaderChange: "retry", timeoutMs: STATEMENT_WAIT_MS_MAX };
 const IN_TRANSACTION: RpcPolicy = { onLeaderChange: "reject", timeoutMs: STATEMENT_WAIT_MS_MAX };
-const REQUEST: RpcPolicy = { onLeaderChange: "again", timeoutMs: REQUEST_WAIT_MS_MAX };
+const REQUEST: RpcPolicy = { onLeaderChange: "retry", timeoutMs: REQUEST_WAIT_MS_MAX };
 /** Done twice, these would do something else than done once. */
 const ONCE: RpcPolicy = { onLeaderChange: "reject", timeoutMs: REQUEST_WAIT_MS_MAX };
 
@@ -132,7 +132,7 @@ export const RPC_POLICIES: { readonly [K in RpcMethodName]: RpcPolicy } = {
   commit: STATEMENT,
   rollback: STATEMENT,
   track: STATEMENT,
-  sync: { onLeaderChange: "again", timeoutMs: SYNC_WAIT_MS_MAX },
+  sync: { onLeaderChange: "retry", timeoutMs: SYNC_WAIT_MS_MAX },
   signUp: ONCE,
   signIn: REQUEST,
   signOut: REQUEST,

@@ -1,7 +1,7 @@
 /**
  * What travels between tabs, and between a tab and its worker: Format 17.
  *
- * Channels of a database NAME: `warren:NAME` for all, `warren:NAME:OWNER` with calls to a leader,
+ * Channels of a database NAME: `warren:NAME` for all, `warren:NAME:LEADER` with calls to a leader,
  * `warren:NAME:TAB` with answers to a tab. A tab whose own worker is the leader uses that worker's
  * port for the latter two.
  */
@@ -9,21 +9,21 @@ import type { ErrorInfo, FileKey, SyncProgress, DatabaseStatus } from "../api.js
 import type { RpcResult, RpcMethodName, RpcParams } from "./rpc-methods.js";
 
 /** Goes up when a message changes its meaning. */
-export const VERSION = 3;
+export const VERSION = 4;
 
 /** On the channel for all. */
 export type BroadcastMessage =
   /** A tab asks who the leader is. */
-  | { readonly kind: "where" }
-  /** Here I am: the answer to `where`, and of itself when one becomes the leader. */
-  | { readonly kind: "owner"; readonly owner: string; readonly version: number }
+  | { readonly kind: "findLeader" }
+  /** Here I am: the answer to `findLeader`, and of itself when one becomes the leader. */
+  | { readonly kind: "leader"; readonly leader: string; readonly version: number }
   /** These tables were written to. */
   | { readonly kind: "changed"; readonly tables: readonly string[] }
   /** The file has another key, or none. */
   | { readonly kind: "rekeyed"; readonly key: FileKey | null }
   /** The files are about to be erased: whoever uses them closes them. */
   | { readonly kind: "deleted" }
-  | { readonly kind: "status"; readonly owner: string; readonly status: LeaderStatus };
+  | { readonly kind: "status"; readonly leader: string; readonly status: LeaderStatus };
 
 export type LeaderStatus = Omit<DatabaseStatus, "isOwner">;
 
@@ -44,11 +44,11 @@ export interface RpcCallOf<K extends RpcMethodName> {
   /** Counts the tab's calls, from 1. */
   readonly number: number;
   /** All calls up to this number have their answers. */
-  readonly settled: number;
+  readonly ackedUpTo: number;
   /** Whether another leader may have been asked this. */
-  readonly again: boolean;
-  readonly name: K;
-  readonly given: RpcParams<K>;
+  readonly retry: boolean;
+  readonly method: K;
+  readonly params: RpcParams<K>;
 }
 
 /** From the leader to a tab; `from` is the leader. */

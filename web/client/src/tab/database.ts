@@ -163,10 +163,13 @@ interface DatabaseDeps {
   readonly link: TabConnection;
 }
 
-type RpcCaller = <K extends RpcMethodName>(name: K, given: RpcParams<K>) => Promise<RpcResult<K>>;
+type RpcCaller = <K extends RpcMethodName>(
+  method: K,
+  params: RpcParams<K>,
+) => Promise<RpcResult<K>>;
 
 function database({ options, server, asks, status, live, link }: DatabaseDeps): WarrenDatabase {
-  const ask: RpcCaller = (name, given) => asks.invoke(name, given).answer;
+  const ask: RpcCaller = (method, params) => asks.invoke(method, params).answer;
   const close = async (): Promise<void> => {
     live.end();
     asks.rejectAll({ code: "closed", message: `the database ${options.name} was closed` });
@@ -177,7 +180,7 @@ function database({ options, server, asks, status, live, link }: DatabaseDeps): 
     status,
     ...queries(
       (statement) => ask("run", statement),
-      (given) => ask("runMany", given),
+      (params) => ask("runMany", params),
     ),
     live: (text, ...values) => liveQuery(live, fromTemplate(text, values)),
     liveQuery: (sql, parameters = []) => liveQuery(live, validateStatement(sql, parameters)),
@@ -234,7 +237,7 @@ function liveQuery<T extends RowOf<T>>(live: LiveQueries, statement: SqlStatemen
 
 function queries(
   run: (statement: SqlStatement) => Promise<RpcResult<"run">>,
-  runMany: (given: RpcParams<"runMany">) => Promise<number>,
+  runMany: (params: RpcParams<"runMany">) => Promise<number>,
 ): SqlExecutor {
   const query = async <T extends RowOf<T>>(statement: SqlStatement): Promise<QueryResult<T>> => {
     const packed = await run(statement);
@@ -260,19 +263,19 @@ async function transaction<T>(asks: RpcClient, work: (tx: SqlExecutor) => Promis
   const { number, answer } = asks.invoke("begin", undefined);
   await answer;
   const { leadersCount } = asks;
-  const ask: RpcCaller = (name, given) => {
+  const ask: RpcCaller = (method, params) => {
     if (asks.leadersCount !== leadersCount) {
       const message = "the tab that held the file is gone: nothing of the transaction was done";
       return Promise.reject(clientError("owner_lost", message));
     }
-    return asks.invoke(name, given).answer;
+    return asks.invoke(method, params).answer;
   };
   let result: T;
   try {
     result = await work(
       queries(
         (statement) => ask("runIn", { ...statement, transaction: number }),
-        (given) => ask("runManyIn", { ...given, transaction: number }),
+        (params) => ask("runManyIn", { ...params, transaction: number }),
       ),
     );
   } catch (thrown) {

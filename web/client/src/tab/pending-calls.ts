@@ -48,7 +48,7 @@ export class PendingCalls {
   }
 
   /** All calls up to this number have ended. */
-  get settled(): number {
+  get ackedUpTo(): number {
     const first = this.#byNumber.keys().next();
     return first.done === true ? this.#lastNumber : first.value - 1;
   }
@@ -64,15 +64,15 @@ export class PendingCalls {
 
   /** Numbers a call, and starts its time-out. */
   add<K extends RpcMethodName>(
-    name: K,
-    given: RpcParams<K>,
+    method: K,
+    params: RpcParams<K>,
     onProgress: ProgressListener | undefined,
   ): StartedCall<RpcResult<K>> {
     this.#lastNumber += 1;
     const number = this.#lastNumber;
-    const base = { kind: "call", tab: this.#tab, number, settled: 0, again: false } as const;
-    const call = { ...base, name, given } as unknown as RpcCall;
-    const cancelTimer = this.#startTimeout(number, RPC_POLICIES[name].timeoutMs);
+    const base = { kind: "call", tab: this.#tab, number, ackedUpTo: 0, retry: false } as const;
+    const call = { ...base, method, params } as unknown as RpcCall;
+    const cancelTimer = this.#startTimeout(number, RPC_POLICIES[method].timeoutMs);
     const answer = new Promise<RpcResult<K>>((resolve, reject) => {
       const pending = { call, leadersCount: 0, onProgress, resolve, reject, cancelTimer };
       this.#byNumber.set(number, pending);

@@ -53,15 +53,15 @@ export class RpcClient {
   }
 
   invoke<K extends RpcMethodName>(
-    name: K,
-    given: RpcParams<K>,
+    method: K,
+    params: RpcParams<K>,
     options: RpcCallOptions = {},
   ): StartedCall<RpcResult<K>> {
     const refusal = this.#refusal(options);
     if (refusal !== undefined) {
       return { number: 0, answer: Promise.reject<RpcResult<K>>(refusal) };
     }
-    const { number, answer } = this.#pending.add(name, given, options.onProgress);
+    const { number, answer } = this.#pending.add(method, params, options.onProgress);
     this.#send(number);
     options.signal?.addEventListener("abort", () => this.#cancel(number), { once: true });
     return { number, answer };
@@ -126,7 +126,7 @@ export class RpcClient {
     if (this.#leader === undefined || pending === undefined) {
       return;
     }
-    const again = pending.leadersCount > 0;
+    const retry = pending.leadersCount > 0;
     pending.leadersCount += 1;
     if (pending.leadersCount > LEADERS_PER_CALL_MAX) {
       const why = `${LEADERS_PER_CALL_MAX} tabs have gone before they answered`;
@@ -134,7 +134,7 @@ export class RpcClient {
       return;
     }
     try {
-      this.#leader.post({ ...pending.call, settled: this.#pending.settled, again });
+      this.#leader.post({ ...pending.call, ackedUpTo: this.#pending.ackedUpTo, retry });
     } catch (thrown) {
       const message = thrown instanceof Error ? thrown.message : String(thrown);
       this.#pending.reject(number, { code: "invalid_argument", message });
@@ -151,7 +151,7 @@ export class RpcClient {
 
 /** Whether the call's other half went with the leader that it was sent to. */
 function wentWithLeader({ call, leadersCount }: PendingCall): boolean {
-  return leadersCount > 0 && RPC_POLICIES[call.name].onLeaderChange === "reject";
+  return leadersCount > 0 && RPC_POLICIES[call.method].onLeaderChange === "reject";
 }
 
 function leaderLost(message: string): ErrorInfo {

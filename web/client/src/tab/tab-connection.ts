@@ -98,15 +98,15 @@ export class TabConnection {
 
   #begin(): void {
     this.#worker.start();
-    this.#all.postMessage({ kind: "where" } satisfies BroadcastMessage);
+    this.#all.postMessage({ kind: "findLeader" } satisfies BroadcastMessage);
   }
 
   #handleBroadcast(message: BroadcastMessage): void {
     switch (message.kind) {
-      case "where":
+      case "findLeader":
         break;
-      case "owner":
-        this.#leaderFound(message.owner, message.version);
+      case "leader":
+        this.#leaderFound(message.leader, message.version);
         break;
       case "changed":
         this.#deps.onChanged(message.tables);
@@ -123,7 +123,7 @@ export class TabConnection {
         void this.close();
         break;
       case "status":
-        if (message.owner === this.#link.leader) {
+        if (message.leader === this.#link.leader) {
           this.#deps.onStatus(message.status);
         }
         break;

@@ -36,11 +36,11 @@ export class LeaderChannels {
   }
 
   /** Begins to hear: calls, and tabs that ask who the leader is. */
-  listen(onCall: (message: LeaderMessage) => void, onWhere: () => void): void {
+  listen(onCall: (message: LeaderMessage) => void, onFindLeader: () => void): void {
     this.#calls.onmessage = (event: MessageEvent<LeaderMessage>) => onCall(event.data);
     this.#all.onmessage = (event: MessageEvent<BroadcastMessage>) => {
-      if (event.data.kind === "where") {
-        onWhere();
+      if (event.data.kind === "findLeader") {
+        onFindLeader();
       }
     };
   }

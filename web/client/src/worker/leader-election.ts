@@ -25,7 +25,7 @@ import { LeaderChannels } from "./leader-channels.js";
 import { Leader } from "./leader.js";
 import { createMessageQueue, type MessageQueue } from "./message-queue.js";
 
-/** Until a worker that does not own the file gets the engine ready. */
+/** Until a worker that is not the leader gets the engine ready. */
 const PRELOAD_MS = 1_000;
 /** Until a worker that could not open the file, for a passing reason, tries again. */
 const RETRY_MS = 1_000;

@@ -91,7 +91,7 @@ export class Leader {
 
   /** Says who it is, and how the database stands. */
   announce(): void {
-    this.#deps.broadcast({ kind: "owner", owner: this.#deps.id, version: VERSION });
+    this.#deps.broadcast({ kind: "leader", leader: this.#deps.id, version: VERSION });
     this.#status.tell();
   }
 
@@ -99,7 +99,7 @@ export class Leader {
     this.#sync.online();
   }
 
-  /** These tabs live; what was noted for others goes. */
+  /** These tabs live; what was recorded for others goes. */
   keepResultsOf(tabs: readonly string[]): void {
     this.#results.removeOtherTabs(tabs);
   }
@@ -249,6 +249,6 @@ function dispatch<K extends RpcMethodName>(
   signal: AbortSignal,
 ): RpcResult<RpcMethodName> | Promise<RpcResult<RpcMethodName>> {
   type RpcHandler = (call: RpcCall, signal: AbortSignal) => RpcResult<K> | Promise<RpcResult<K>>;
-  // The table has for each name a function of that name's calls.
-  return (handlers[call.name] as RpcHandler)(call, signal);
+  // The table has for each method a function of that method's calls.
+  return (handlers[call.method] as RpcHandler)(call, signal);
 }

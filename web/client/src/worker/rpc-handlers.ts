@@ -75,17 +75,17 @@ function sqlHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, SqlMethodName> {
     commit: (call) => transactions.commit(call),
     rollback: (call) => transactions.rollback(call),
     async read(call) {
-      const packed = await statements.run({ ...call, name: "run" });
-      return { packed, tables: file.tablesRead(call.given.sql) };
+      const packed = await statements.run({ ...call, method: "run" });
+      return { packed, tables: file.tablesRead(call.params.sql) };
     },
-    async prepare({ given }) {
-      await statements.exclusive(() => migrateAndTrack(file, given));
+    async prepare({ params }) {
+      await statements.exclusive(() => migrateAndTrack(file, params));
       parts.allTablesChanged();
       parts.refreshStatus();
-      syncing.start(given.autoSync);
+      syncing.start(params.autoSync);
     },
-    async track({ given }) {
-      await statements.exclusive(() => file.track(given.tables));
+    async track({ params }) {
+      await statements.exclusive(() => file.track(params.tables));
       parts.allTablesChanged();
     },
   };
@@ -97,13 +97,13 @@ type AccountMethodName =
 function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMethodName> {
   const { file, turns, syncing, refreshStatus: stands } = parts;
   const signIn = async (
-    { given, again }: RpcCallOf<"signIn"> | RpcCallOf<"signUp">,
+    { params, retry }: RpcCallOf<"signIn"> | RpcCallOf<"signUp">,
     isNew: boolean,
   ): Promise<void> => {
-    const { server, plain = false, ...credentials } = given;
+    const { server, plain = false, ...credentials } = params;
     await syncing.exclusively(async () => {
       const { account } = readStatus(file).published;
-      if (again && account?.server === server && account.login === credentials.login) {
+      if (retry && account?.server === server && account.login === credentials.login) {
         return;
       }
       const registration = { ...credentials, isNew: isNew || plain };
@@ -117,7 +117,7 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
     sync: ({ tab, number }, signal) =>
       syncing.sync((now) => parts.progress(tab, number, now), signal),
     async signUp(call) {
-      const { server, login, password, sealed } = call.given;
+      const { server, login, password, sealed } = call.params;
       await createAccount(server, login, password);
       if (sealed === true) {
         // Before the first sync, which signing in begins.
@@ -133,12 +133,12 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
         stands();
         syncing.signedOut();
       }),
-    changePassword: async ({ given }) => {
+    changePassword: async ({ params }) => {
       const { login, ...remote } = requireAccount(file);
-      await changePassword(remote, { login, ...given });
+      await changePassword(remote, { login, ...params });
     },
     devices: () => listDevices(requireAccount(file)),
-    revoke: ({ given }) => revokeDevice(requireAccount(file), given.deviceId),
+    revoke: ({ params }) => revokeDevice(requireAccount(file), params.deviceId),
     receipt: () => withLock(turns, (mine) => file.receipt(mine)),
   };
 }
@@ -149,21 +149,21 @@ type FileMethodName =
 function fileHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, FileMethodName> {
   const { file, statements, syncing } = parts;
   const withPhrase = async <T>(give: () => T): Promise<T> => {
-    const given = await statements.exclusive(give);
+    const result = await statements.exclusive(give);
     parts.refreshStatus();
     syncing.resume();
-    return given;
+    return result;
   };
   return {
     phrase: () => statements.exclusive(() => file.phrase()),
     createPhrase: () => withPhrase(() => file.createPhrase()),
     beginAccount: () => withPhrase(() => file.beginAccount()),
-    usePhrase: ({ given }) => withPhrase(() => file.usePhrase(given.words)),
+    usePhrase: ({ params }) => withPhrase(() => file.usePhrase(params.words)),
     export: () => syncing.preemptSync(() => statements.exclusive(() => file.export())),
-    async import({ given }) {
+    async import({ params }) {
       await syncing.preemptSync(() =>
         statements.exclusive(() => {
-          file.import(given.file);
+          file.import(params.file);
           parts.results.createIfMissing();
         }),
       );
@@ -171,7 +171,7 @@ function fileHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, FileMethodName>
       parts.refreshStatus();
       syncing.resume();
     },
-    async rekey({ given: { from, to } }) {
+    async rekey({ params: { from, to } }) {
       await syncing.preemptSync(() =>
         statements.exclusive(() => {
           file.rekey(from ?? undefined, to ?? undefined);
@@ -200,36 +200,37 @@ type ChangeMethod =
 function changeAnswers(parts: RpcHandlersDeps): Pick<RpcHandlers, ChangeMethod> {
   const { file, statements } = parts;
   /** Another leader may have done it. */
-  const once = (again: boolean, settle: () => void): Promise<void> =>
+  const once = (retry: boolean, settle: () => void): Promise<void> =>
     statements.exclusive(() => {
       try {
         settle();
       } catch (thrown) {
         // What was settled is none any more.
-        if (!again || toErrorInfo(thrown).code !== "no_conflict") {
+        if (!retry || toErrorInfo(thrown).code !== "no_conflict") {
           throw thrown;
         }
       }
       parts.allTablesChanged();
     });
   return {
-    edit: ({ given }) =>
+    edit: ({ params }) =>
       statements.exclusive(() => {
-        const outcome = file.edit(given);
+        const outcome = file.edit(params);
         parts.allTablesChanged();
         return outcome;
       }),
-    history: ({ given }) => statements.exclusive(() => file.history(given.table, given.key)),
+    history: ({ params }) => statements.exclusive(() => file.history(params.table, params.key)),
     record: () => statements.exclusive(() => file.record()),
-    deleted: ({ given }) => statements.exclusive(() => file.deleted(given.table, given.countMax)),
+    deleted: ({ params }) =>
+      statements.exclusive(() => file.deleted(params.table, params.countMax)),
     conflicts: () => statements.exclusive(() => file.conflicts()),
-    restore: ({ given, again }) => once(again, () => file.restore(given.conflictId)),
-    dismiss: ({ given, again }) => once(again, () => file.dismiss(given.conflictId)),
+    restore: ({ params, retry }) => once(retry, () => file.restore(params.conflictId)),
+    dismiss: ({ params, retry }) => once(retry, () => file.dismiss(params.conflictId)),
     held: () => statements.exclusive(() => file.held()),
-    give: ({ given, again }) =>
-      once(again, () => file.give(given.heldId, given.column, given.value)),
-    join: ({ given, again }) => once(again, () => file.join(given.heldId)),
-    letGo: ({ given, again }) => once(again, () => file.letGo(given.heldId)),
+    give: ({ params, retry }) =>
+      once(retry, () => file.give(params.heldId, params.column, params.value)),
+    join: ({ params, retry }) => once(retry, () => file.join(params.heldId)),
+    letGo: ({ params, retry }) => once(retry, () => file.letGo(params.heldId)),
   };
 }
 

@@ -37,7 +37,7 @@ export class StatementRunner {
   }
 
   runMany(call: RpcCallOf<"runMany">): Promise<number> {
-    const runAll = (): PackedRows => rowlessResult(runBatch(this.#deps.file, call.given));
+    const runAll = (): PackedRows => rowlessResult(runBatch(this.#deps.file, call.params));
     return this.#withConnection(call.tab, () => this.#runIdempotent(call, runAll).changes);
   }
 
@@ -67,7 +67,7 @@ export class StatementRunner {
 
   #runByKind(call: RpcCallOf<"run">): PackedRows {
     const { file } = this.#deps;
-    const { sql, parameters } = call.given;
+    const { sql, parameters } = call.params;
     const run = (): PackedRows => file.run(sql, parameters);
     const kind = statementKind(sql);
     switch (kind) {
@@ -92,7 +92,7 @@ export class StatementRunner {
   /** Does the work once, in a transaction with its note. */
   #runIdempotent(call: RpcCall, work: () => PackedRows): PackedRows {
     const { file, results } = this.#deps;
-    const before = call.again ? results.findResult(call) : undefined;
+    const before = call.retry ? results.findResult(call) : undefined;
     if (before !== undefined) {
       return before;
     }
@@ -113,11 +113,11 @@ export class StatementRunner {
 }
 
 /** Runs one statement for each list of parameters, in the transaction that is open. */
-export function runBatch(file: ReplicaFile, given: RpcParams<"runMany">): number {
-  if (statementKind(given.sql) === "controls") {
+export function runBatch(file: ReplicaFile, params: RpcParams<"runMany">): number {
+  if (statementKind(params.sql) === "controls") {
     throw clientError("use_transaction", "executeMany has a transaction already");
   }
-  return file.runMany(given.sql, given.parameters);
+  return file.runMany(params.sql, params.parameters);
 }
 
 /** SQLite may have rolled back by itself. */

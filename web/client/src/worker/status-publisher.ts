@@ -81,7 +81,7 @@ export class StatusPublisher {
     const status = this.#status();
     this.#told = JSON.stringify(status);
     this.#toldMs = clock.now();
-    this.#deps.broadcast({ kind: "status", owner: id, status });
+    this.#deps.broadcast({ kind: "status", leader: id, status });
   }
 
   #tellChange(): void {

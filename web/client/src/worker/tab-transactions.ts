@@ -5,7 +5,7 @@
  * - While one is open it has the connection: nobody else's statement runs, and no part of a sync.
  *   So there is one at a time.
  * - However it ends, its timer stops and the connection is free again.
- * - A commit is noted in the idempotency table, in the transaction itself.
+ * - A commit is recorded in the idempotency table, in the transaction itself.
  */
 import { clientError } from "../shared/errors.js";
 import type { RpcCallOf } from "../shared/tab-messages.js";
@@ -53,28 +53,28 @@ export class TabTransactions {
     this.#restartTimer(this.#open);
   }
 
-  runIn({ tab, given }: RpcCallOf<"runIn">): PackedRows {
-    this.#continue(tab, given.transaction);
-    if (statementKind(given.sql) === "controls") {
+  runIn({ tab, params }: RpcCallOf<"runIn">): PackedRows {
+    this.#continue(tab, params.transaction);
+    if (statementKind(params.sql) === "controls") {
       throw clientError("use_transaction", "db.transaction(…) commits and rolls back by itself");
     }
-    return this.#deps.file.run(given.sql, given.parameters);
+    return this.#deps.file.run(params.sql, params.parameters);
   }
 
-  runManyIn({ tab, given }: RpcCallOf<"runManyIn">): number {
-    this.#continue(tab, given.transaction);
-    return runBatch(this.#deps.file, given);
+  runManyIn({ tab, params }: RpcCallOf<"runManyIn">): number {
+    this.#continue(tab, params.transaction);
+    return runBatch(this.#deps.file, params);
   }
 
   commit(call: RpcCallOf<"commit">): void {
     const { file, results } = this.#deps;
-    if (call.again && results.findResult(call) !== undefined) {
+    if (call.retry && results.findResult(call) !== undefined) {
       return;
     }
-    if (call.again) {
+    if (call.retry) {
       throw clientError("owner_lost", "the transaction went with the tab that held the file");
     }
-    this.#continue(call.tab, call.given.transaction);
+    this.#continue(call.tab, call.params.transaction);
     try {
       results.recordResult(call, rowlessResult(0));
       file.run("COMMIT", []);
@@ -87,8 +87,8 @@ export class TabTransactions {
     }
   }
 
-  rollback({ tab, given }: RpcCallOf<"rollback">): void {
-    if (this.#open?.tab === tab && this.#open.number === given.transaction) {
+  rollback({ tab, params }: RpcCallOf<"rollback">): void {
+    if (this.#open?.tab === tab && this.#open.number === params.transaction) {
       this.#rollBack();
     }
   }

@@ -125,7 +125,7 @@ fn describe_moved(report: &SyncReport, output: Printer) {
 
 /// In brackets, what is equal and not shown here, and what is here and not sent.
 fn exceptions(report: &SyncReport) -> String {
-    let missing = report.visibility_overrides.get("missing").copied().unwrap_or(0);
+    let missing = report.visibility_overrides.get("dangling_reference").copied().unwrap_or(0);
     let mut hidden = Vec::from_iter(counted(report.hidden_rows_count(), "row", "held back"));
     hidden.extend(counted(missing, "row", "deleted and still referred to"));
     hidden.extend(counted(report.refused_in_all, "change", "that cannot be applied"));
@@ -174,17 +174,20 @@ fn describe_erased(path: &Path, report: &SyncReport, output: Printer) {
 fn describe_hidden_rows(report: &SyncReport, output: Printer) {
     for (&kind, count) in report.visibility_overrides.iter().filter(|(_, count)| **count > 0) {
         let words = match kind {
-            "kept" => "are deleted, and shown because other rows refer to them",
-            "missing" => "are deleted and not shown, though other rows refer to them",
+            "resurrected" => "are deleted, and shown because other rows refer to them",
+            "dangling_reference" => "are deleted and not shown, though other rows refer to them",
             "displaced" => "wait for a row that has the same unique value and a newer change",
             "incomplete" => "wait for a part of a large value that has not arrived",
-            "key" => {
+            "invalid_key" => {
                 "have a key that does not fit their table: another device declares it otherwise"
             }
             _ => "are refused by their table",
         };
-        let command =
-            if matches!(kind, "kept" | "missing") { "warren status" } else { "warren conflicts" };
+        let command = if matches!(kind, "resurrected" | "dangling_reference") {
+            "warren status"
+        } else {
+            "warren conflicts"
+        };
         output.line(format_args!("  {count} rows {words} (`{command}` lists them)"));
     }
     for SchemaConflict { table, reason: why, .. } in &report.schema_conflicts {
@@ -194,8 +197,8 @@ fn describe_hidden_rows(report: &SyncReport, output: Printer) {
 
 fn describe_rejected(refused: &RejectedMessages, output: Printer) {
     let words = |reason| match reason {
-        "unreadable" => "cannot be read: if a later version made them, update Warren",
-        "plain" => "are not encrypted, so anybody could have made them",
+        "undecodable" => "cannot be read: if a later version made them, update Warren",
+        "not_encrypted" => "are not encrypted, so anybody could have made them",
         "wrong_key" => "were encrypted with a recovery phrase that is not this account's",
         "truncated" => "lost their end",
         "replayed" => "have the content of another change",
@@ -238,7 +241,12 @@ mod tests {
         let report = SyncReport { refused_in_all: 2, ..SyncReport::default() };
         assert_eq!(exceptions(&report), " (not shown: 2 changes that cannot be applied)");
         let report = SyncReport {
-            visibility_overrides: [("missing", 1), ("kept", 7), ("constraint", 2)].into(),
+            visibility_overrides: [
+                ("dangling_reference", 1),
+                ("resurrected", 7),
+                ("constraint", 2),
+            ]
+            .into(),
             unknown: ["t.stars", "u"].map(String::from).into(),
             set_aside: 1,
             ..SyncReport::default()

@@ -155,7 +155,7 @@ fn a_stream_of_events_outlives_silence_and_ends_with_its_device() {
     // Who leaves gives the place back: an account has only so many.
     let (_proxies, mut streams): (Vec<_>, Vec<_>) = streams.into_iter().unzip();
     while streams.pop().is_some() {
-        let listeners = format!("\nwarren_listeners {}\n", streams.len());
+        let listeners = format!("\nwarren_subscribers {}\n", streams.len());
         wait_until("a place that is free", || server.get("/metrics").contains(&listeners));
     }
 }

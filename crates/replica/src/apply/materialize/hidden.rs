@@ -58,14 +58,14 @@ impl Materializer<'_> {
                     self.check_parents_of.push_back(id);
                     for (_, displaced) in &displaced {
                         let reason = displaced_reason(table);
-                        let exception =
+                        let visibility_override =
                             VisibilityOverride::new(VisibilityOverrideKind::Displaced, reason);
-                        visibility_override::set(self.db, displaced, &exception)?;
+                        visibility_override::set(self.db, displaced, &visibility_override)?;
                     }
                     waiting.extend(displaced);
                 }
-                VisibilityDecision::Hidden(exception) => {
-                    visibility_override::set(self.db, &id, &exception)?;
+                VisibilityDecision::Hidden(visibility_override) => {
+                    visibility_override::set(self.db, &id, &visibility_override)?;
                 }
             }
         }

@@ -135,7 +135,7 @@ impl Materializer<'_> {
             return Ok(false);
         };
         let shown = row_writer::upsert_row(self.db, table, &values)?;
-        let exception = match &shown {
+        let visibility_override = match &shown {
             WriteOutcome::Written => VisibilityOverride::new(
                 VisibilityOverrideKind::Resurrected,
                 "another row refers to it",
@@ -144,7 +144,7 @@ impl Materializer<'_> {
                 VisibilityOverride::new(VisibilityOverrideKind::DanglingReference, reason.as_str())
             }
         };
-        visibility_override::set(self.db, id, &exception)?;
+        visibility_override::set(self.db, id, &visibility_override)?;
         Ok(matches!(shown, WriteOutcome::Written))
     }
 }

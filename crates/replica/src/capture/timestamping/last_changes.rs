@@ -13,48 +13,48 @@ use crate::schema::tracked_table::TrackedTable;
 pub(super) struct LastChanges {
     /// The last one that wrote the whole row.
     whole: Option<usize>,
-    /// The last one that wrote a column, by place.
+    /// The last one that wrote a column, by position.
     columns: HashMap<usize, usize>,
-    /// The places of columns of which the author had not seen what is known.
+    /// The positions of columns of which the author had not seen what is known.
     unseen: BTreeSet<usize>,
     /// The last of all.
     any: usize,
     /// Whether that made a new row whose key SQLite chose.
-    is_counted: bool,
+    has_auto_key: bool,
 }
 
 impl LastChanges {
     pub(super) fn add(&mut self, index: usize, noted: &PendingChange) {
         self.any = index;
-        match noted.changed.as_str() {
+        match noted.changed_columns.as_str() {
             // INSERT OR REPLACE saves a new row as a whole: it stays the one that it was, and what
             // refers to it came later than the first note of it.
-            "*" if self.is_counted => {}
+            "*" if self.has_auto_key => {}
             "*" => {
                 self.whole = Some(index);
-                self.is_counted = noted.has_auto_key();
+                self.has_auto_key = noted.has_auto_key();
                 self.columns.clear();
                 self.unseen.clear();
             }
-            "-" => self.is_counted = false,
+            "-" => self.has_auto_key = false,
             "?" => {}
             mask => {
-                for (place, bit) in mask.bytes().enumerate().filter(|(_, bit)| *bit != b'0') {
-                    self.columns.insert(place, index);
+                for (position, bit) in mask.bytes().enumerate().filter(|(_, bit)| *bit != b'0') {
+                    self.columns.insert(position, index);
                     if bit == UNSEEN {
-                        self.unseen.insert(place);
+                        self.unseen.insert(position);
                     }
                 }
             }
         }
     }
 
-    /// Whether the message of change number `index` makes a row whose key was counted.
+    /// Whether the message of change number `index` makes a row with an auto key.
     pub(super) fn inserts_auto_key(&self, index: usize) -> bool {
-        self.is_counted && self.whole == Some(index)
+        self.has_auto_key && self.whole == Some(index)
     }
 
-    /// The places of columns of which the author had not seen what is known.
+    /// The positions of columns of which the author had not seen what is known.
     pub(super) fn unseen(&self) -> &BTreeSet<usize> {
         &self.unseen
     }
@@ -68,7 +68,7 @@ impl LastChanges {
         values: Vec<Value>,
     ) -> Option<Change> {
         let whole = self.whole == Some(index);
-        let is_last = |place: usize| match self.columns.get(&place) {
+        let is_last = |position: usize| match self.columns.get(&position) {
             Some(last) => *last == index,
             None => whole,
         };
@@ -77,7 +77,7 @@ impl LastChanges {
             .iter()
             .zip(values)
             .enumerate()
-            .filter(|(place, _)| is_last(*place))
+            .filter(|(position, _)| is_last(*position))
             .map(|(_, (column, value))| CellWrite::new(&column.name, value))
             .collect();
         let (table, key) = (table.name.clone(), key.to_vec());

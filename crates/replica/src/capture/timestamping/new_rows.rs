@@ -104,7 +104,7 @@ impl KnownKeys {
         let holders = self.holders.get_mut(&noted.table).and_then(|holders| holders.get_mut(&key));
         let last = holders.and_then(|holders| holders.last_mut()).map(|holder| &mut holder.row);
         let is_there = matches!(last, Some(KeyHolderKind::New { is_gone: false, .. }));
-        let row = match (noted.changed.as_str(), last) {
+        let row = match (noted.changed_columns.as_str(), last) {
             ("-", Some(KeyHolderKind::New { is_gone, .. })) => {
                 *is_gone = true;
                 return Ok(());
@@ -131,7 +131,7 @@ struct NewRowTracer<'a> {
     largest: HashMap<i64, i64>,
     /// Rows that have a new row's key in their own, as they were noted last, and what they are now.
     rekeyed: HashMap<RowId, RowId>,
-    /// Cells that may hold a new row's key, by row and place, with the last note of them.
+    /// Cells that may hold a new row's key, by row and position, with the last note of them.
     cells: BTreeMap<(RowId, usize), i64>,
 }
 
@@ -207,12 +207,12 @@ impl NewRowTracer<'_> {
             }
             id = new.clone();
         }
-        for (place, column) in table.columns.iter().enumerate() {
+        for (position, column) in table.columns.iter().enumerate() {
             let target = self.references.target(table.id, &column.name);
             if target.is_some_and(|target| self.holders.contains_key(&target))
-                && noted.has_written(place)
+                && noted.has_written(position)
             {
-                self.cells.insert((id.clone(), place), noted.seq);
+                self.cells.insert((id.clone(), position), noted.seq);
             }
         }
         Ok(())
@@ -257,10 +257,10 @@ impl NewRowTracer<'_> {
     }
 
     fn follow_in_cells(&self) -> Result<()> {
-        for ((id, place), seq) in &self.cells {
+        for ((id, position), seq) in &self.cells {
             let table = self.tables.iter().find(|table| table.id == id.table);
             let table = table.expect("only of these tables");
-            let column = &table.columns[*place].name;
+            let column = &table.columns[*position].name;
             let target = self.references.target(table.id, column).expect("it refers to one");
             let Some(value) = row_writer::cell(self.db, table, id, column)? else { continue };
             if let Some(new) = self.new_value(target, &value, *seq) {
@@ -282,7 +282,7 @@ fn rekey_row(db: &Connection, table: &TrackedTable, old: &RowId, new: &[Value]) 
         shown = row_writer::rekey(db, table, old, new)?;
         set_triggers(db, true)?;
     }
-    triggers::forget_rekey(db, table, (&old.key_values()?, new), last)?;
+    triggers::forget_key_update(db, table, (&old.key_values()?, new), last)?;
     if row_state::is_known(db, old)? {
         // REPLACE may have put the row into the place of the one that the state knows.
         row_state::mark_dirty(db, old, true)?;

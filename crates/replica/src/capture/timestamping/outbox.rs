@@ -37,11 +37,11 @@ impl OutboxReader {
     /// The next notes; `None` if there are no more.
     pub(super) fn read(&mut self, db: &Connection) -> Result<Option<Vec<PendingChange>>> {
         let widest = self.key_lengths.values().copied().max().unwrap_or(1);
-        let places: Vec<_> = (1..=widest).map(|place| format!("k{place}")).collect();
+        let key_columns: Vec<_> = (1..=widest).map(|number| format!("key{number}")).collect();
         let sql = format!(
-            "SELECT seq, at, table_id, changed, {} FROM warren_outbox
+            "SELECT seq, at_ms, table_id, changed_columns, {} FROM warren_outbox
              WHERE {} AND seq > ?1 ORDER BY seq LIMIT {CHUNK_COUNT_MAX}",
-            places.join(", "),
+            key_columns.join(", "),
             self.about,
         );
         let mut statement = db.prepare_cached(&sql)?;
@@ -53,9 +53,10 @@ impl OutboxReader {
             self.last = seq;
             let key = read(row, 4, self.key_lengths.get(&table).copied().unwrap_or(0))?;
             let at_ms = row.get::<_, i64>(1)?.max(0).cast_unsigned();
-            let changed = row.get(3)?;
-            let mut noted = PendingChange { seq, at_ms, table, changed, key, announced: None };
-            if noted.changed == NEXT_KEY_AUTO_ASSIGNED {
+            let changed_columns = row.get(3)?;
+            let mut noted =
+                PendingChange { seq, at_ms, table, changed_columns, key, announced: None };
+            if noted.changed_columns == NEXT_KEY_AUTO_ASSIGNED {
                 self.announced.add(&noted);
             } else {
                 if noted.is_whole() {

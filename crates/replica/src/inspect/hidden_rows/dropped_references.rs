@@ -33,7 +33,7 @@ pub(crate) fn dropped_references(
     };
     let Some(parent) = load(db, table, gone)? else { return Ok(Vec::new()) };
     let stays = stays.map(|row| load(db, table, row)).transpose()?.flatten();
-    let exceptions = visibility_override::all(db)?;
+    let overrides = visibility_override::all(db)?;
     let mut found = Vec::new();
     for (child, key) in references(tables, table) {
         let Some(tuple) = parent.tuple(&key.parent_columns) else { continue };
@@ -43,7 +43,7 @@ pub(crate) fn dropped_references(
         }
         let mut rows = row_writer::rows_with(db, child, &key.columns, &tuple)?;
         let held =
-            exceptions.iter().filter(|(row, kind)| row.table == child.id && kind.hides_live_row());
+            overrides.iter().filter(|(row, kind)| row.table == child.id && kind.hides_live_row());
         for (row, _) in held {
             let values = load(db, child, row)?;
             if values.and_then(|values| values.tuple(&key.columns)).as_ref() == Some(&tuple) {

@@ -2,7 +2,7 @@
 //! and the hidden one is deleted, on all devices.
 //!
 //! All of it is messages, so hidden rows themselves follow, too, and the tables are settled
-//! as after a sync. Rows that come to be equal thereby, but for a key that SQLite counted, are joined
+//! as after a sync. Rows that come to be equal thereby, but for an auto key, are joined
 //! in their turn.
 
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
-//! What the columns `merged` and `sent` of a message say.
+//! What the columns `merge_state` and `sent` of a message say.
 
-/// `warren_message.merged`: the state does not have it yet.
+/// `warren_message.merge_state`: the state does not have it yet.
 pub(crate) const UNMERGED: i64 = 0;
 
 /// The state has it.

@@ -18,7 +18,7 @@ use crate::meta;
 /// For a device that finds that it shares its node id with another, as copies of one file do.
 pub(crate) fn reassign_node_of_unsent(db: &Connection, old: NodeId, new: NodeId) -> Result<()> {
     let log = MessageLog::open(db)?;
-    rewrite(db, "sent = 0 AND merged = 1", |message| {
+    rewrite(db, "sent = 0 AND merge_state = 1", |message| {
         let before = message.timestamp;
         if before.node_id() != old {
             return Ok(RewriteAction::Keep);
@@ -100,7 +100,7 @@ pub(crate) fn rewrite_unsent(
     mut another: impl FnMut(Timestamp, &mut Change) -> Result<bool>,
 ) -> Result<()> {
     let log = MessageLog::open(db)?;
-    rewrite(db, "sent = 0 AND merged = 1", |message| {
+    rewrite(db, "sent = 0 AND merge_state = 1", |message| {
         let timestamp = message.timestamp;
         if timestamp.node_id() != node {
             return Ok(RewriteAction::Keep);
@@ -131,7 +131,9 @@ pub(crate) fn change_form(
             _ => RewriteAction::Keep,
         })
     })?;
-    let sql = format!("UPDATE warren_message SET merged = {UNMERGED} WHERE merged = {REJECTED}");
+    let sql = format!(
+        "UPDATE warren_message SET merge_state = {UNMERGED} WHERE merge_state = {REJECTED}"
+    );
     db.execute(&sql, [])?;
     Ok(())
 }
@@ -139,7 +141,7 @@ pub(crate) fn change_form(
 /// Drops what never was a change here, and may not be sent.
 pub(super) fn drop_unsendable(db: &Connection) -> Result<()> {
     let codec = ContentCodec::load(db)?;
-    rewrite(db, "merged <> 1", |message| {
+    rewrite(db, "merge_state <> 1", |message| {
         Ok(if codec.open(message).is_some() { RewriteAction::Keep } else { RewriteAction::Remove })
     })
 }

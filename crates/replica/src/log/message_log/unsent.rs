@@ -59,16 +59,17 @@ pub(crate) fn forget_unsendable(
     let codec = ContentCodec::load(db)?;
     let mut total = meta::fingerprint(db)?;
     let sql = format!(
-        "DELETE FROM warren_message WHERE timestamp = ?1 AND merged <> {MERGED} RETURNING merged"
+        "DELETE FROM warren_message WHERE timestamp = ?1 AND merge_state <> {MERGED}
+         RETURNING merge_state"
     );
     let mut statement = db.prepare_cached(&sql)?;
     for timestamp in timestamps {
         let Some(message) = message(db, *timestamp)? else { continue };
-        let merged = statement.query_row([timestamp.to_bytes()], |row| row.get::<_, i64>(0));
-        let Some(merged) = merged.optional()? else { continue };
+        let merge_state = statement.query_row([timestamp.to_bytes()], |row| row.get::<_, i64>(0));
+        let Some(merge_state) = merge_state.optional()? else { continue };
         total -= Fingerprint::from_message(*timestamp, &message.content);
         if let Err(refusal) = codec.decode(&message)
-            && merged == UNMERGED
+            && merge_state == UNMERGED
         {
             refused.add(*timestamp, refusal);
         }

@@ -12,15 +12,15 @@ export interface ReplicaFileStatus {
   readonly syncState: LocalSyncState;
 }
 
-/** Exceptions that are about deleted rows. */
-const VISIBLE: ReadonlySet<string> = new Set(["kept", "missing"]);
+/** Visibility overrides of deleted rows. */
+const DELETED_KINDS: ReadonlySet<string> = new Set(["resurrected", "dangling_reference"]);
 
 export function readStatus(file: ReplicaFile): ReplicaFileStatus {
   const { sealed, remote, exceptions, ...status } = file.status();
   const unsent = status.unsent + status.noted;
   // What was written to a table since its schema changed is only found by a sync.
   const toSync = unsent + status.uncaptured.length;
-  const held = exceptions.filter(({ kind }) => !VISIBLE.has(kind)).length;
+  const held = exceptions.filter(({ kind }) => !DELETED_KINDS.has(kind)).length;
   const always = { sealed, encrypted: file.isEncrypted(), unsent, held };
   if (remote === null || file.token() === undefined) {
     return { published: always, syncState: { hasAccount: false, toSync, equal: false } };
