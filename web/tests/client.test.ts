@@ -107,8 +107,13 @@ test("what SQLite refuses is told with its code, and leaves nothing", async () =
     return [codes, (await db.sql`SELECT id FROM item`).length];
   });
   const expected = [
-    "constraint", "constraint", "sqlite", "invalid_parameter", "untrackable", "invalid_phrase",
-    "no_server",
+    "constraint_violated",
+    "constraint_violated",
+    "sqlite_error",
+    "invalid_parameter",
+    "untrackable",
+    "invalid_recovery_phrase",
+    "server_not_configured",
   ];
   assert.deepEqual(codes, [expected, 1]);
 });

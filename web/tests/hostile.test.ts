@@ -89,8 +89,8 @@ async function push(token: string, contents: readonly string[], round: number): 
     content,
   }));
   const answer = await post("/v1/sync/delta", { messages }, { authorization: `Bearer ${token}` });
-  const { stored } = (await answer.json()) as { readonly stored: number };
-  assert.equal(stored, contents.length);
+  const answered = (await answer.json()) as { readonly stored_count: number };
+  assert.equal(answered.stored_count, contents.length);
 }
 
 async function post(

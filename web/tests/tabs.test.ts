@@ -213,5 +213,5 @@ test("a transaction goes with the leader, and can be tried again", async () => {
     clearInterval(go);
     return [lost, done, (await db.sql`SELECT 1 FROM item`).length];
   });
-  assert.deepEqual(codes, ["owner_lost", "done", 2]);
+  assert.deepEqual(codes, ["leader_lost", "done", 2]);
 });

@@ -63,11 +63,11 @@ impl InventoryError {
     /// The code for programs.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NotFound { .. } => "not_found",
-            Self::Ambiguous { .. } => "ambiguous",
-            Self::NotDeleted { .. } => "not_deleted",
+            Self::NotFound { .. } => "budget_not_found",
+            Self::Ambiguous { .. } => "ambiguous_name",
+            Self::NotDeleted { .. } => "budget_not_deleted",
             Self::Accounts(_) | Self::Store(_) => "failed",
-            Self::Record(_) | Self::Trie(_) => "damaged",
+            Self::Record(_) | Self::Trie(_) => "corrupt_budget",
         }
     }
 }

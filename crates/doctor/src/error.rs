@@ -130,9 +130,9 @@ impl Error {
     /// For programs; stable.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::FileNotFound(_) => "not_found",
+            Self::FileNotFound(_) => "file_not_found",
             Self::NotAFile(_) => "not_a_file",
-            Self::NoPermission(_) => "no_permission",
+            Self::NoPermission(_) => "permission_denied",
             Self::NotADatabase(_) => "not_a_database",
             Self::WrongKey(_) | Self::NothingReadable(_) => "wrong_key",
             Self::InvalidQuery { .. } => "invalid_query",
@@ -140,7 +140,7 @@ impl Error {
             Self::NotFixable { .. } => "not_fixable",
             Self::FixFailed { .. } => "fix_failed",
             Self::InUse(_) => "in_use",
-            Self::NoRoom { .. } => "no_room",
+            Self::NoRoom { .. } => "not_enough_space",
             Self::NoUndo(_) => "no_undo",
             Self::Exists(_) => "exists",
             Self::NothingRecovered(_) => "nothing_recovered",

@@ -25,7 +25,7 @@ const DATA_BYTES_MAX: usize = 4 << 10;
 /// How a vault stands: what an event says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VaultState {
-    /// The newest arrival number.
+    /// The newest sequence number.
     pub cursor: u64,
     /// Messages in the set.
     pub count: u64,
@@ -36,7 +36,7 @@ pub struct VaultState {
 }
 
 impl VaultState {
-    /// A vault with this newest arrival number and this set.
+    /// A vault with this newest sequence number and this set.
     pub fn new(cursor: u64, fingerprint: crdt::Fingerprint) -> Self {
         let digest = Bytes::copy_from_slice(&fingerprint.digest_bytes());
         Self { cursor, count: fingerprint.count, digest }

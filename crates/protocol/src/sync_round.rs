@@ -20,7 +20,7 @@ use crdt::Fingerprint;
 /// How the device stands before a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceState {
-    /// The arrival number up to which it has what the server has.
+    /// The sequence number up to which it has what the server has.
     pub cursor: u64,
     /// Whether it has messages that the server has not acknowledged.
     pub has_unsent: bool,
@@ -44,7 +44,7 @@ pub struct PullOutcome {
 pub struct PushOutcome {
     /// Messages that were new to the server.
     pub stored: u64,
-    /// The server's newest arrival number.
+    /// The server's newest sequence number.
     pub cursor: u64,
     /// The server's set.
     pub fingerprint: Fingerprint,

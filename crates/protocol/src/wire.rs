@@ -67,8 +67,8 @@ pub struct PushRequest {
     /// In any order; what is known already is counted, not stored.
     #[prost(message, repeated, tag = "1")]
     pub messages: Vec<WireMessage>,
-    /// The form of their contents, as in [`WireEncryptionMode`]; of an account that has none yet,
-    /// from now on that of all its messages.
+    /// The encryption mode of their contents, as in `EncryptionMode`; of an account that has none
+    /// yet, from now on that of all its messages.
     #[prost(bytes = "bytes", tag = "2")]
     #[serde(default, with = "crate::json::key_id")]
     #[schema(value_type = String, example = "")]
@@ -78,15 +78,15 @@ pub struct PushRequest {
     #[prost(uint64, optional, tag = "3")]
     #[serde(default)]
     pub expected_cursor: Option<u64>,
-    /// The id of the set that `expected_cursor` is a cursor of, as the last answer had it. In JSON 16 hex
-    /// digits.
+    /// The id of the set that `expected_cursor` is a cursor of, as the last answer had it. In JSON
+    /// 16 hex digits.
     #[prost(fixed64, tag = "4")]
     #[serde(default, with = "crate::json::hex64")]
     #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
     pub set_id: u64,
 }
 
-/// The answer to a [`PushRequest`] or an [`EraseRequest`]: everything in it is durable.
+/// The answer to a `PushRequest` or an `EraseRequest`: everything in it is durable.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct PushResponse {
     /// Messages that were new, or got another content.
@@ -95,7 +95,7 @@ pub struct PushResponse {
     /// Messages that the vault had already, with this content.
     #[prost(uint64, tag = "2")]
     pub known_count: u64,
-    /// The newest arrival number; those of this request end here, without gaps.
+    /// The newest sequence number; those of this request end here, without gaps.
     #[prost(uint64, tag = "3")]
     pub cursor: u64,
     /// The whole set, after storing.
@@ -119,7 +119,7 @@ pub struct PullResponse {
     /// In order of arrival.
     #[prost(message, repeated, tag = "1")]
     pub messages: Vec<WireMessage>,
-    /// The arrival number of the last of these messages, or the vault's newest if there are none.
+    /// The sequence number of the last of these messages, or the vault's newest if there are none.
     #[prost(uint64, tag = "2")]
     pub cursor: u64,
     /// Whether more follow.
@@ -174,7 +174,7 @@ pub struct ServerLoss {
 #[serde(deny_unknown_fields)]
 #[schema(as = EnableE2eeRequest)]
 pub struct EnableE2eeRequest {
-    /// Of the key, as in [`WireEncryptionMode`].
+    /// The id of the key, as in `EncryptionMode`.
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::key_id")]
     #[schema(value_type = String, example = "56c96c572ddbe567")]
@@ -283,7 +283,7 @@ pub struct DeviceInfo {
     /// What people call it.
     #[prost(string, tag = "2")]
     pub name: String,
-    /// Up to which arrival number it has what the vault has.
+    /// Up to which sequence number it has what the vault has.
     #[prost(uint64, tag = "3")]
     pub cursor: u64,
     /// When it last synced, milliseconds since 1970; 0 if never.
@@ -295,7 +295,7 @@ pub struct DeviceInfo {
     /// Whether it is the one that asks.
     #[prost(bool, tag = "6")]
     pub current: bool,
-    /// Under which name it stamps its changes: 16 hex digits, or empty if it has not said so.
+    /// The node id in the timestamps of its changes: 16 hex digits, or empty if it has not said so.
     #[prost(string, tag = "7")]
     #[serde(default)]
     #[schema(required)]
@@ -325,7 +325,7 @@ pub struct DeviceList {
     /// In order of registration.
     #[prost(message, repeated, tag = "1")]
     pub devices: Vec<DeviceInfo>,
-    /// The vault's newest arrival number.
+    /// The vault's newest sequence number.
     #[prost(uint64, tag = "2")]
     #[serde(default)]
     #[schema(required)]

@@ -227,25 +227,25 @@ impl Error {
     /// The code for programs; those of the server pass through.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::FileNotFound { .. } => "no_file",
+            Self::FileNotFound { .. } => "file_not_found",
             Self::NotTracked { .. } => "not_tracked",
             Self::NoTable { .. } => "no_table",
-            Self::FormatTooNew { .. } => "too_new",
+            Self::FormatTooNew { .. } => "format_too_new",
             Self::FormatTooOld { .. } => "format_too_old",
             Self::Untrackable { .. } => "untrackable",
             Self::SchemaChanged { .. } => "schema_changed",
-            Self::UnsentChanges { .. } => "unsent",
-            Self::ServerNotConfigured => "no_server",
+            Self::UnsentChanges { .. } => "unsent_changes",
+            Self::ServerNotConfigured => "server_not_configured",
             Self::RejectedByServer { code, .. } => code.as_str(),
             Self::Unreachable(_) => "unreachable",
             Self::Untrusted { .. } => "untrusted",
             Self::InvalidCertificate { .. } => "invalid_certificate",
-            Self::UnexpectedResponse { .. } => "intermediary",
-            Self::ProxyBodyLimit { .. } => "proxy_limit",
-            Self::CorruptMessage { .. } => "damaged",
-            Self::ConflictNotFound { .. } => "no_conflict",
-            Self::AmbiguousConflict { .. } => "ambiguous",
-            Self::ConstraintViolated { .. } => "constraint",
+            Self::UnexpectedResponse { .. } => "unexpected_response",
+            Self::ProxyBodyLimit { .. } => "proxy_body_limit",
+            Self::CorruptMessage { .. } => "corrupt_message",
+            Self::ConflictNotFound { .. } => "conflict_not_found",
+            Self::AmbiguousConflict { .. } => "ambiguous_id",
+            Self::ConstraintViolated { .. } => "constraint_violated",
             Self::Referenced { .. } => "referenced",
             Self::StillShown { .. } => "still_shown",
             Self::RecoveryPhrase(error) => error.code(),
@@ -259,14 +259,14 @@ impl Error {
 /// What SQLite's refusals are called for programs, natively and in a browser.
 fn sqlite_code(error: &rusqlite::Error) -> &'static str {
     match error.sqlite_error_code() {
-        Some(SqliteCode::ConstraintViolation) => "constraint",
+        Some(SqliteCode::ConstraintViolation) => "constraint_violated",
         Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked) => "busy",
         Some(SqliteCode::DatabaseCorrupt) => "damaged",
         Some(SqliteCode::DiskFull) => "storage_full",
         Some(SqliteCode::NotADatabase) => "wrong_key",
         Some(SqliteCode::PermissionDenied | SqliteCode::ReadOnly) => "read_only",
         Some(SqliteCode::SystemIoFailure) => "storage_failed",
-        _ => "sqlite",
+        _ => "sqlite_error",
     }
 }
 
@@ -333,14 +333,14 @@ pub enum RecoveryPhraseError {
 impl RecoveryPhraseError {
     fn code(&self) -> &'static str {
         match self {
-            Self::Invalid(_) => "invalid_phrase",
-            Self::Required => "sealed",
-            Self::Wrong => "wrong_phrase",
-            Self::AccountNotEncrypted => "account_plain",
-            Self::Unverified => "unproved_phrase",
-            Self::EncryptionUndecided => "new_account",
-            Self::InUse => "already_sealed",
-            Self::NotSet => "no_phrase",
+            Self::Invalid(_) => "invalid_recovery_phrase",
+            Self::Required => "recovery_phrase_required",
+            Self::Wrong => "wrong_recovery_phrase",
+            Self::AccountNotEncrypted => "account_not_encrypted",
+            Self::Unverified => "recovery_phrase_unverified",
+            Self::EncryptionUndecided => "encryption_undecided",
+            Self::InUse => "recovery_phrase_in_use",
+            Self::NotSet => "recovery_phrase_not_set",
         }
     }
 }
@@ -368,6 +368,6 @@ mod tests {
         let locked = "another program keeps it locked";
         check(ffi::SQLITE_BUSY, "database is locked", ("busy", locked));
         check(ffi::SQLITE_IOERR_FSYNC, "disk I/O error", ("storage_failed", "disk I/O error"));
-        check(ffi::SQLITE_ERROR, "no such column: a", ("sqlite", "no such column: a"));
+        check(ffi::SQLITE_ERROR, "no such column: a", ("sqlite_error", "no such column: a"));
     }
 }

@@ -26,7 +26,7 @@ pub const ANSWER_BYTES_MAX: u64 = 32 << 20;
 /// What a pull asks for, and what the device says of itself with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PullParams {
-    /// The arrival number up to which it has everything.
+    /// The sequence number up to which it has everything.
     pub cursor: u64,
     /// Messages in the answer at most.
     pub limit: usize,

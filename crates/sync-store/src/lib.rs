@@ -1,7 +1,7 @@
 //! The server's storage: each user's messages, their *vault*.
 //!
 //! A vault is a grow-only set of messages keyed by timestamp. Each new message gets the next
-//! arrival number, and "what came after number n" is a range scan. The fingerprint of the whole
+//! sequence number, and "what came after number n" is a range scan. The fingerprint of the whole
 //! set, and of each window of time, is kept up to date in the transaction that stores the messages.
 //!
 //! [`SyncStore`] says what a vault does, [`GatewayStore`] what it does for other servers' apps; [`Vaults`] opens them, where they are kept: as files of
@@ -11,7 +11,7 @@
 //! - A timestamp is in the set, the digests and the counts exactly once, or in none of them.
 //! - The first content for a timestamp stays; a request with another one is refused as a whole,
 //!   or, from a gateway whose apps seal anew what they send again, passed over.
-//! - Arrival numbers count up from 1 and are never given twice. Rows are never deleted, but by a
+//! - Sequence numbers count up from 1 and are never given twice. Rows are never deleted, but by a
 //!   gateway that clears the vault; contents change only by [`SyncStore::erase`].
 //!
 //! # Not here

@@ -37,7 +37,7 @@ pub trait SyncStore: GatewayStore {
         seen: Option<DeviceActivity>,
     ) -> Result<StoreOutcome>;
 
-    /// Gives messages other contents, all or none, under the same arrival numbers: devices find them
+    /// Gives messages other contents, all or none, under the same sequence numbers: devices find them
     /// by the fingerprint. When it is answered, what the contents were is on no page of a file; in
     /// PostgreSQL a vacuum removes it.
     ///
@@ -117,7 +117,7 @@ impl Quota {
 /// The set of messages at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VaultSummary {
-    /// The newest arrival number; 0 if there is none.
+    /// The newest sequence number; 0 if there is none.
     pub cursor: u64,
     /// Of all contents.
     pub bytes: u64,
@@ -139,7 +139,7 @@ pub struct StoreOutcome {
     pub stored: u64,
     /// Messages that were there already, with this content.
     pub known: u64,
-    /// The set afterwards; the new messages have its newest arrival numbers, without gaps.
+    /// The set afterwards; the new messages have its newest sequence numbers, without gaps.
     pub after: VaultSummary,
 }
 
@@ -147,7 +147,7 @@ pub struct StoreOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessagePage {
     pub messages: Vec<Message>,
-    /// The arrival number of the last of them, or the vault's newest if there are none.
+    /// The sequence number of the last of them, or the vault's newest if there are none.
     pub cursor: u64,
     /// Whether messages follow.
     pub more: bool,

@@ -107,7 +107,7 @@ export interface WarrenDatabase extends SqlExecutor {
   ): LiveQuery<T>;
   /**
    * All or nothing; nobody else's statements run in between, so `work` is to use `tx` alone. Rolled
-   * back if `work` throws, or says nothing for 30 s. `owner_lost` means that nothing was done, and
+   * back if `work` throws, or says nothing for 30 s. `leader_lost` means that nothing was done, and
    * that it may be tried again.
    */
   transaction<T>(work: (tx: SqlExecutor) => Promise<T>): Promise<T>;
@@ -138,13 +138,13 @@ export interface WarrenDatabase extends SqlExecutor {
   createPhrase(): Promise<string>;
   /**
    * Gives this device the other devices' words; before {@link signIn}, too. Nothing is sent before
-   * something has opened with them (`unproved_phrase`).
+   * something has opened with them (`recovery_phrase_unverified`).
    */
   usePhrase(words: string): Promise<void>;
   /**
    * Says that this account is new, and what is here its first data: encrypted if there is a phrase,
    * else in plain. After {@link signIn} to an account without data, nothing is sent before this, or
-   * {@link createPhrase} (`new_account`).
+   * {@link createPhrase} (`encryption_undecided`).
    */
   beginAccount(): Promise<void>;
 
@@ -179,12 +179,15 @@ export interface WarrenDatabase extends SqlExecutor {
    * other rows refer to and that cannot be shown.
    */
   held(): Promise<HeldRow[]>;
-  /** Shows such a row with another value in one column; `constraint` if it does not fit. */
+  /**
+   * Shows such a row with another value in one column; `constraint_violated` if the value does not
+   * fit.
+   */
   give(heldId: string, column: string, value: string): Promise<void>;
   /**
    * Joins such a row with the row that is shown in its place ({@link HeldRow.sameAs}): what refers
    * to the first refers to the second from here on, and the first is deleted, on all devices.
-   * `constraint`, and nothing changes, if two rows that differ would get one key thereby.
+   * `constraint_violated`, and nothing changes, if two rows that differ would get one key thereby.
    */
   join(heldId: string): Promise<void>;
   /** Deletes such a row, on all devices; `referenced` if other rows refer to it. */
@@ -222,7 +225,8 @@ export interface SignInOptions {
   readonly device?: string;
   /**
    * For apps that do not encrypt from end to end: an account without data begins in plain, without
-   * {@link WarrenDatabase.beginAccount}. One that is encrypted stays so (`sealed`).
+   * {@link WarrenDatabase.beginAccount}. One that is encrypted stays so
+   * (`recovery_phrase_required`).
    */
   readonly plain?: boolean;
 }

@@ -48,7 +48,7 @@ for (const name of ["write", "truncate", "flush"]) {
 }
 const hear = self.onmessage;
 self.onmessage = (event) => {
-  if (event.data.name === "rekey") isCounting = true;
+  if (event.data.method === "rekey") isCounting = true;
   if (event.data.kind === "close") new BroadcastChannel("operations").postMessage(count);
   hear(event);
 };`;

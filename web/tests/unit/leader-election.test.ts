@@ -77,10 +77,10 @@ test("statements, rows, and what is refused", async () => {
   assert.equal(changes, 2);
   assert.equal(await db.executeMany("INSERT INTO item (name) VALUES (?)", [["c"], ["d"]]), 2);
   await assert.rejects(db.sql`SELECT * FROM absent`, /no such table/);
-  await assert.rejects(db.sql`BEGIN`, { code: "use_transaction" });
+  await assert.rejects(db.sql`BEGIN`, { code: "transaction_required" });
   const nothing = undefined as unknown as null;
   await assert.rejects(db.sql`SELECT ${nothing}`, { code: "invalid_argument" });
-  await assert.rejects(db.query("DELETE FROM item; COMMIT"), { code: "use_transaction" });
+  await assert.rejects(db.query("DELETE FROM item; COMMIT"), { code: "transaction_required" });
   await db.sql`VACUUM`;
 });
 
@@ -125,7 +125,7 @@ test("a transaction is all or nothing, and keeps the others waiting", async () =
     await tx.sql`INSERT INTO item (id, name) VALUES (1, ${"b"})`;
     order.push("b wrote");
     await tx.sql`UPDATE item SET name = ${"bb"}`;
-    await assert.rejects(tx.sql`COMMIT`, { code: "use_transaction" });
+    await assert.rejects(tx.sql`COMMIT`, { code: "transaction_required" });
     order.push("b ends");
   });
   while (order.length === 0) {
@@ -198,7 +198,7 @@ test("a transaction whose leader is killed is retried by whoever began it", asyn
     kill(a);
     await tx.sql`INSERT INTO item (id) VALUES (2)`;
   });
-  await assert.rejects(lost, { code: "owner_lost" });
+  await assert.rejects(lost, { code: "leader_lost" });
   assert.deepEqual(await b.sql`SELECT * FROM item`, []);
 });
 
@@ -259,7 +259,7 @@ test("a call that every leader dies of is rejected in the end", async () => {
       throw new WebAssembly.RuntimeError("unreachable");
     }
   };
-  await assert.rejects(db.sql`INSERT INTO item (id) VALUES (1)`, { code: "owner_lost" });
+  await assert.rejects(db.sql`INSERT INTO item (id) VALUES (1)`, { code: "leader_lost" });
   delete script.beforeRun;
   assert.deepEqual(await db.sql`SELECT * FROM item`, []);
 });
@@ -332,7 +332,7 @@ test("a leader that closes leaves the file to another tab", async () => {
     await a.close();
     await tx.sql`INSERT INTO item (id) VALUES (2)`;
   });
-  await assert.rejects(waiting, { code: /owner_lost|transaction_ended/ });
+  await assert.rejects(waiting, { code: /leader_lost|transaction_ended/ });
   await until(b, () => b.status.value.isOwner);
   assert.deepEqual(await b.sql`SELECT * FROM item`, []);
   opened = opened.filter(({ db }) => db !== a);

@@ -42,7 +42,7 @@ test("what had no leader waits for one, and goes on to the next one in order", a
       ["run", 1, true],
     ],
   );
-  await assert.rejects(second.answer, { code: "owner_lost" });
+  await assert.rejects(second.answer, { code: "leader_lost" });
   const packed = pack(["a"], [[1]]);
   asks.handleMessage({ kind: "answer", from: "b", number: 1, value: packed });
   assert.equal(await first.answer, packed);
@@ -89,7 +89,7 @@ test("every call ends: by its time-out, its signal, or the end of all", async ()
   const cancel = new AbortController();
   const cancelled = asks.invoke("sync", undefined, { signal: cancel.signal });
   cancel.abort();
-  await assert.rejects(cancelled.answer, { code: "aborted" });
+  await assert.rejects(cancelled.answer, { code: "cancelled" });
   const last = asks.invoke("run", STATEMENT);
   asks.rejectAll({ code: "closed", message: "" });
   await assert.rejects(last.answer, { code: "closed" });

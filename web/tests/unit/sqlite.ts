@@ -40,7 +40,7 @@ export function engine(path: string, script: Script = {}): EngineModule {
 }
 
 function never(): never {
-  throw Object.assign(new Error("no account here"), { code: "no_server" });
+  throw Object.assign(new Error("no account here"), { code: "server_not_configured" });
 }
 
 /** What a replica does that has no account and no messages. */

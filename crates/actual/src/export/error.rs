@@ -46,12 +46,12 @@ impl ExportError {
     /// The code for programs.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NoFile => "no_file",
-            Self::Encrypted => "encrypted",
+            Self::NoFile => "budget_file_missing",
+            Self::Encrypted => "password_required",
             Self::WrongKeyPassword => "wrong_password",
             Self::TooLarge => "too_large",
-            Self::NewerApp { .. } => "newer_app",
-            Self::Damaged(_) => "damaged",
+            Self::NewerApp { .. } => "app_too_new",
+            Self::Damaged(_) => "corrupt_budget",
             Self::Changed => "busy",
             Self::Store(_) => "failed",
         }

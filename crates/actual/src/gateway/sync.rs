@@ -223,7 +223,7 @@ struct SyncResponseStream {
     holder: MemoryOwner,
     /// Where the next page begins; `None` at the end.
     next: Option<Timestamp>,
-    /// The newest arrival number that belongs into the answer.
+    /// The newest sequence number that belongs into the answer.
     cursor: u64,
     /// In order.
     echoes: Vec<Timestamp>,

@@ -58,18 +58,16 @@ pub(crate) fn code(error: &anyhow::Error) -> &'static str {
     };
     match stored {
         Some(sync_store::Error::Busy(_)) => return "busy",
-        Some(sync_store::Error::DataInUse { .. }) => return "data_in_use",
+        Some(sync_store::Error::DataInUse { .. }) => return "data_directory_in_use",
         Some(sync_store::Error::Unavailable(_)) => return "unavailable",
         _ => {}
     }
-    match error.downcast_ref::<engine::Error>() {
-        Some(engine::Error::Busy | engine::Error::CopyOvertaken { .. }) => return "busy",
-        Some(engine::Error::DiskFull { .. }) => return "disk_full",
-        Some(engine::Error::NotEnoughSpace { .. }) => return "no_room",
-        Some(engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. }) => {
-            return "wrong_key";
-        }
-        _ => {}
+    let of_engine = match stored {
+        Some(sync_store::Error::Engine(error)) => Some(error),
+        _ => error.downcast_ref::<engine::Error>(),
+    };
+    if let Some(code) = of_engine.and_then(engine_code) {
+        return code;
     }
     let of_accounts = match error.downcast_ref::<server::Error>() {
         Some(server::Error::Accounts(error)) => Some(error),
@@ -78,6 +76,7 @@ pub(crate) fn code(error: &anyhow::Error) -> &'static str {
     let Some(error) = of_accounts else { return "failed" };
     match error {
         accounts::Error::AccountExists => "account_exists",
+        accounts::Error::Engine(error) => engine_code(error).unwrap_or("failed"),
         accounts::Error::InvalidLogin => "invalid_login",
         accounts::Error::InvalidPassword => "invalid_password",
         accounts::Error::NotFound => "not_found",
@@ -87,11 +86,28 @@ pub(crate) fn code(error: &anyhow::Error) -> &'static str {
     }
 }
 
+/// The code of an error of the engine, if it is one that somebody can do something about.
+fn engine_code(error: &engine::Error) -> Option<&'static str> {
+    Some(match error {
+        engine::Error::Busy | engine::Error::CopyOvertaken { .. } => "busy",
+        engine::Error::DiskFull { .. } => "disk_full",
+        engine::Error::NotEnoughSpace { .. } => "not_enough_space",
+        engine::Error::SchemaTooNew { .. } => "format_too_new",
+        engine::Error::SchemaTooOld { .. } => "format_too_old",
+        engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. } => "wrong_key",
+        _ => return None,
+    })
+}
+
 /// What scripts branch on: the numbers of `sysexits.h` where one fits (`docs/formats/4-errors.md`).
 pub(crate) fn exit_status(code: &str) -> u8 {
     match code {
-        "intermediary" | "server_damaged" | "unavailable" | "unreachable" | "untrusted" => 69,
-        "disk_full" | "no_room" | "quota_exceeded" | "storage_failed" | "storage_full" => 74,
+        "server_damaged" | "unavailable" | "unexpected_response" | "unreachable" | "untrusted" => {
+            69
+        }
+        "disk_full" | "not_enough_space" | "quota_exceeded" | "storage_failed" | "storage_full" => {
+            74
+        }
         "busy" | "timeout" | "too_many_attempts" => 75,
         "admin_disabled"
         | "invalid_token"

@@ -73,7 +73,7 @@ fn an_encrypted_budget_is_exported_with_its_password_alone() {
     let [to_text, key_text] = [&to, &key].map(|path| path.to_str().unwrap());
     let export = ["export", "Secret", "--to", to_text];
     let (code, message) = operator.refused(&export);
-    assert_eq!(code, "encrypted");
+    assert_eq!(code, "password_required");
     assert!(message.contains("Secret") && message.contains("--key-password-file"), "{message}");
     let with_key = [&export[..], &["--key-password-file", key_text]].concat();
     fs::write(&key, "wrong\n").unwrap();

@@ -14,9 +14,9 @@ fn a_deleted_budget_is_brought_back_with_everything_in_it() {
     ada.sync();
     let before = ada.state();
     let (code, _) = operator.refused(&["undelete", &place.file]);
-    assert_eq!(code, "not_deleted");
+    assert_eq!(code, "budget_not_deleted");
     let (code, _) = operator.refused(&["undelete", "Home"]);
-    assert_eq!(code, "not_found");
+    assert_eq!(code, "budget_not_found");
 
     ada.run(&json!({"do": "delete"}));
     assert_eq!(ada.files(), []);
@@ -34,7 +34,7 @@ fn a_deleted_budget_is_brought_back_with_everything_in_it() {
     let second = ada.create("Home");
     ada.run(&json!({"do": "delete"}));
     let (code, message) = operator.refused(&["undelete", "Home"]);
-    assert_eq!(code, "ambiguous");
+    assert_eq!(code, "ambiguous_name");
     assert!([&place, &second].iter().all(|one| message.contains(&one.file)), "{message}");
     operator.json(&["undelete", &place.file]);
     assert_eq!(ada.files()[0].file, place.file);

@@ -83,7 +83,7 @@ impl AttackedServer {
     pub(crate) fn accounts_count(&self) -> u64 {
         let mut operator = RawHttpClient::new(address(1), self.address());
         let overview = operator.ask("GET", "/v1/admin/overview", ADMIN, &Value::Null).unwrap();
-        overview.1["accounts"].as_u64().unwrap()
+        overview.1["accounts_count"].as_u64().unwrap()
     }
 
     /// The most memory that it has had, in MiB.

@@ -1,6 +1,7 @@
 //! What holds for every command: help with an example, one JSON value, codes, exit statuses.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use serde_json::Value;
 
@@ -97,7 +98,7 @@ fn failures_have_codes_and_usage_errors_another_exit_status() {
     };
     refuse(&["sync", &a], "not_tracked");
     track_all(&a);
-    refuse(&["sync", &a], "no_server");
+    refuse(&["sync", &a], "server_not_configured");
     refuse(&[&["sync", &a], &at_server[..]].concat(), "wrong_password");
     let b = place.at("b.db");
     refuse(&[&["clone", &b], &at_server[..]].concat(), "wrong_password");
@@ -115,7 +116,7 @@ fn failures_have_codes_and_usage_errors_another_exit_status() {
     refuse(&[&["account", "remove", "ada"], &data[..2]].concat(), "failed");
     let new = ["--new-password-file", &wrong];
     refuse(&[&["account", "password", "ada"], &new[..], &data[..]].concat(), "wrong_password");
-    refuse(&["track", &place.at("none.db"), "--all"], "no_file");
+    refuse(&["track", &place.at("none.db"), "--all"], "file_not_found");
     refuse(&["track", &a, "NoSuchTable"], "untrackable");
 
     for usage in [
@@ -190,7 +191,7 @@ fn what_a_file_refuses_is_told_once_and_with_its_name() {
     let message = refused(&["track", &a, "--all"], "untrackable");
     assert!(message.contains("warren_meta"), "{message}");
     sql(&a, "DROP TABLE warren_meta; CREATE TABLE warren_chunk (a)");
-    let message = refused(&["track", &a, "--all"], "sqlite");
+    let message = refused(&["track", &a, "--all"], "sqlite_error");
     assert!(message.starts_with(&a) && message.matches("already exists").count() == 1, "{message}");
     sql(&a, "DROP TABLE warren_chunk");
     track_all(&a);
@@ -221,6 +222,10 @@ fn a_file_of_an_older_format_is_refused_by_its_format() {
     ] {
         warren(&[arguments, &["--json"]].concat()).refused("format_too_old");
     }
+    fs::create_dir(place.at("older")).unwrap();
+    sql(&place.at("older/accounts.sqlite"), "CREATE TABLE client (id); PRAGMA user_version = 6");
+    let list = ["account", "list", "--data", &place.at("older"), "--json"];
+    warren(&list).refused("format_too_old");
 }
 
 #[test]

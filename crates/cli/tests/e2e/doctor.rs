@@ -43,7 +43,7 @@ fn the_exit_status_tells_the_gravest_finding() {
     let (status, report) = doctor(&[&chinook]);
     assert_eq!((status, codes(&report)[0]), (4, "trigger_broken"), "{report}");
 
-    warren(&["doctor", &place.at("none.db"), "--json"]).refused("not_found");
+    warren(&["doctor", &place.at("none.db"), "--json"]).refused("file_not_found");
     let junk = place.write("junk.db", &"junk ".repeat(1000));
     warren(&["doctor", &junk, "--json"]).refused("not_a_database");
     let usage = warren(&["doctor", &chinook, "--budget", "x"]);
@@ -225,7 +225,7 @@ db.execute('BEGIN IMMEDIATE'); print('now', flush=True); sys.stdin.read()";
     assert_eq!(lines[1]["users"][0]["pid"], holder.id(), "{said}");
     drop(holder.stdin.take());
     assert!(holder.wait().unwrap().success());
-    warren(&["doctor", &place.at("none.db"), "--watch", "--json"]).refused("not_found");
+    warren(&["doctor", &place.at("none.db"), "--watch", "--json"]).refused("file_not_found");
     let none = warren(&["doctor", &path, "--watch", "--interval", "0"]);
     assert!(none.stderr.contains("above 0"), "{}", none.stderr);
 }

@@ -95,7 +95,7 @@ fn without_encryption_the_wire_shows_every_marker() {
     let E2eeFixture { place: _place, a, b, traffic } = session(&[]);
     assert_eq!(find_markers(&traffic), MARKERS);
     assert_eq!(json(&["status", &b])["sealed"], false);
-    warren(&["phrase", &a, "--json"]).refused("no_phrase");
+    warren(&["phrase", &a, "--json"]).refused("recovery_phrase_not_set");
 }
 
 /// A file that synced in plain, and everything that belongs to it.
@@ -116,9 +116,9 @@ fn an_account_in_plain_turns_to_encryption() {
     assert_eq!(json(&["sync", &a])["equal"], true);
     assert_eq!(json(&["status", &a])["sealed"], true);
 
-    check_sync_refused(&b, "sealed");
+    check_sync_refused(&b, "recovery_phrase_required");
     let wrong = place.write("wrong.txt", &format!("{}art", "abandon ".repeat(23)));
-    warren(&["sync", &b, "--json", "--phrase-file", &wrong]).refused("wrong_phrase");
+    warren(&["sync", &b, "--json", "--phrase-file", &wrong]).refused("wrong_recovery_phrase");
     let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
     let right = place.write("right.txt", &phrase);
     assert_eq!(json(&["sync", &b, "--phrase-file", &right])["equal"], true);
@@ -175,7 +175,7 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
     insert(&a, "unsent by a");
     insert(&b, "unsent by b");
     for sealed in [&a, &b] {
-        check_sync_refused(sealed, "account_plain");
+        check_sync_refused(sealed, "account_not_encrypted");
     }
     // As that error says.
     warren(&["track", &a, "--all", "--e2ee"]).succeeded();
@@ -183,7 +183,7 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
     assert_eq!((&report["equal"], &report["received"]), (&json!(true), &json!(1)), "{report}");
     // The others follow: the one that is sealed by itself, the other with the phrase.
     assert_eq!(json(&["sync", &b])["equal"], true);
-    check_sync_refused(&c, "sealed");
+    check_sync_refused(&c, "recovery_phrase_required");
     assert_eq!(json(&["sync", &c, "--phrase-file", &phrase])["equal"], true);
     for file in [&a, &b, &a, &b, &c] {
         let report = json(&["sync", file]);
@@ -221,12 +221,12 @@ fn a_device_says_which_phrase_it_lacks() {
     let server = place.serve();
     let c = place.at("c.db");
     let clone = [&["clone", &c, "--json"], &place.first_time(&server.address)[..]].concat();
-    warren(&clone).refused("sealed");
-    check_sync_refused(&c, "sealed");
+    warren(&clone).refused("recovery_phrase_required");
+    check_sync_refused(&c, "recovery_phrase_required");
     let mistyped = place.write("mistyped.txt", &"abandon ".repeat(24));
-    warren(&["sync", &c, "--json", "--phrase-file", &mistyped]).refused("invalid_phrase");
+    warren(&["sync", &c, "--json", "--phrase-file", &mistyped]).refused("invalid_recovery_phrase");
     let wrong = place.write("wrong.txt", &format!("{}art", "abandon ".repeat(23)));
-    warren(&["sync", &c, "--json", "--phrase-file", &wrong]).refused("wrong_phrase");
+    warren(&["sync", &c, "--json", "--phrase-file", &wrong]).refused("wrong_recovery_phrase");
     assert_eq!(sql(&c, "SELECT count(*) FROM sqlite_schema WHERE name = 'MarkerTableQX'"), "0");
     let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
     let right = place.write("right.txt", &phrase);

@@ -89,7 +89,7 @@ fn a_server_restored_from_yesterday_s_backup_gets_back_what_it_lost() {
     copy(&backup, &it.place.data);
 
     let server = it.place.serve();
-    // The other device changes something before the loss is noticed: arrival numbers come again.
+    // The other device changes something before the loss is noticed: sequence numbers come again.
     sql(&it.b, "INSERT INTO Genre VALUES (101, 'after the restore')");
     let of_b = heal(&it.b, &server);
     assert!(of_b["sent"].as_u64().unwrap() >= 200, "{of_b}");

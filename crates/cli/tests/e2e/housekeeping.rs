@@ -136,7 +136,7 @@ fn a_data_directory_has_one_server_and_no_vault_is_moved_beside_it() {
     .concat();
     for command in [&second[..], &vault_move] {
         let refused = warren(command);
-        refused.refused("data_in_use");
+        refused.refused("data_directory_in_use");
         let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
         let holder = format!("warren serve, process {}", server.process());
         assert!(message.contains(&holder), "{message}");

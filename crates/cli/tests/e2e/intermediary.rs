@@ -29,19 +29,22 @@ fn an_answer_that_is_not_the_server_s_is_told_with_its_status() {
     for status in [200, 403, 404, 413, 502, 504] {
         proxy.set(ProxyRule::page(status));
         let refused = warren(&["sync", &a, "--json"]);
-        refused.refused("intermediary");
+        refused.refused("unexpected_response");
         let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
         assert!(message.contains(&format!("with status {status}")), "{message}");
         assert!(!message.contains("cannot be reached"), "{message}");
     }
-    assert_eq!(json(&["status", &a])["receipt_error"]["code"], "intermediary");
+    assert_eq!(json(&["status", &a])["receipt_error"]["code"], "unexpected_response");
     proxy.set(ProxyRule::Answer(401, "application/x-protobuf", Vec::new()));
-    warren(&["sync", &a, "--json"]).refused("intermediary");
+    warren(&["sync", &a, "--json"]).refused("unexpected_response");
 
     // Whoever watches goes on when it is over.
     proxy.set(ProxyRule::page(502));
     let watch = WatchProcess::start(&a);
-    assert_eq!(watch.until(|value| value["event"] == "waiting")["code"], json!("intermediary"));
+    assert_eq!(
+        watch.until(|value| value["event"] == "waiting")["code"],
+        json!("unexpected_response")
+    );
     proxy.set(ProxyRule::Pass);
     assert_eq!(watch.until(is_synced)["sent"], 1);
 }

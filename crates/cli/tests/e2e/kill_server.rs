@@ -112,7 +112,7 @@ fn pull_all(address: &str, token: &str) -> (BTreeMap<Timestamp, Bytes>, crdt::Fi
             cursor += 1;
             assert!(all.insert(message.timestamp, message.content).is_none(), "twice in the set");
         }
-        assert_eq!(answer.cursor, cursor, "arrival numbers have no gaps");
+        assert_eq!(answer.cursor, cursor, "sequence numbers have no gaps");
         if !answer.more {
             return (all, answer.fingerprint.unwrap().to_crdt().unwrap());
         }

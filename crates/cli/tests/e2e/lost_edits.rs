@@ -53,7 +53,7 @@ fn a_lost_edit_is_listed_on_both_devices_and_restored_with_one_command() {
     assert!(text.contains(&format!("{id}  todo ('home', 1) title\n")), "{text}");
     assert!(text.contains("'paint it red' on desk"), "{text}");
 
-    warren(&["conflicts", &b, "--restore", "00000000000", "--json"]).refused("no_conflict");
+    warren(&["conflicts", &b, "--restore", "00000000000", "--json"]).refused("conflict_not_found");
     let restored = json(&["conflicts", &b, "--restore", id]);
     assert_eq!(restored["restored"]["id"], id);
     assert_eq!(sql(&b, "SELECT title FROM todo WHERE n = 1"), "paint it red");
@@ -78,7 +78,7 @@ fn a_sync_says_that_edits_were_lost_and_one_that_is_let_be_is_in_no_list() {
     let id = conflicts(&a)[0]["id"].as_str().unwrap().to_owned();
     let dismissed = json(&["conflicts", &a, "--dismiss", &id]);
     assert_eq!(dismissed["dismissed"]["id"], id);
-    warren(&["conflicts", &a, "--dismiss", &id, "--json"]).refused("no_conflict");
+    warren(&["conflicts", &a, "--dismiss", &id, "--json"]).refused("conflict_not_found");
     let before = sql(&a, "SELECT * FROM todo");
     for file in [&a, &b] {
         sync(file);
@@ -116,7 +116,7 @@ fn rows_that_are_held_back_are_listed_given_another_value_or_deleted() {
     let held = json(&["conflicts", &files[0]])["held"].clone();
     let ids = [0, 1].map(|place| held[place]["id"].as_str().unwrap());
     let give = |given| ["conflicts", &files[0], "--json", "--give", ids[0], given];
-    warren(&give("email=bob@x.org")).refused("constraint");
+    warren(&give("email=bob@x.org")).refused("constraint_violated");
     warren(&give("email=ada@y.org")).succeeded();
     json(&["conflicts", &files[0], "--dismiss", ids[1]]);
     for file in [&files[0], &files[1], &files[0]] {

@@ -39,7 +39,7 @@ impl CommandOutput {
     #[track_caller]
     pub(crate) fn refused(&self, code: &str) {
         let status = match code {
-            "intermediary" | "unavailable" | "unreachable" | "untrusted" => 69,
+            "unexpected_response" | "unavailable" | "unreachable" | "untrusted" => 69,
             "quota_exceeded" | "storage_full" => 74,
             "busy" => 75,
             "invalid_token" | "read_only" | "wrong_password" => 77,

@@ -188,7 +188,7 @@ fn untrack_leaves_the_schema_and_the_rows_as_they_were() {
         &file,
         "UPDATE Genre SET Name = 'not noted' WHERE GenreId = 1; UPDATE Artist SET Name = 'noted' WHERE ArtistId = 1",
     );
-    warren(&["untrack", &file, "--json"]).refused("unsent");
+    warren(&["untrack", &file, "--json"]).refused("unsent_changes");
     assert_eq!(sync(&file)["sent"], 1, "the change of the table that is still tracked");
     json(&["untrack", &file]);
 

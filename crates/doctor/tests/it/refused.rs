@@ -17,7 +17,7 @@ fn refusal(path: &Path) -> Error {
 #[test]
 fn what_is_no_database_is_refused() {
     let fixture = DoctorFixture::new();
-    assert_eq!(refusal(&fixture.at("missing.db")).code(), "not_found");
+    assert_eq!(refusal(&fixture.at("missing.db")).code(), "file_not_found");
     fs::create_dir(fixture.at("folder")).unwrap();
     assert_eq!(refusal(&fixture.at("folder")).code(), "not_a_file");
     assert_eq!(refusal(Path::new("/dev/null")).code(), "not_a_file");
@@ -30,7 +30,7 @@ fn what_is_no_database_is_refused() {
     fs::set_permissions(&locked, Permissions::from_mode(0o000)).unwrap();
     // Root may read everything.
     if fs::File::open(&locked).is_err() {
-        assert_eq!(refusal(&locked).code(), "no_permission");
+        assert_eq!(refusal(&locked).code(), "permission_denied");
     }
 }
 

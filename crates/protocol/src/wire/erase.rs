@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// `POST /v1/sync/erase`: contents that say less, to take the place of others. The answer is a
-/// [`super::PushResponse`].
+/// `PushResponse`.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[prost(skip_debug)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +16,7 @@ pub struct EraseRequest {
     /// The account's: who has only a device's token erases nothing.
     #[prost(string, tag = "2")]
     pub password: String,
-    /// The form of the contents, as in [`super::WireEncryptionMode`].
+    /// The encryption mode of the contents, as in `EncryptionMode`.
     #[prost(bytes = "bytes", tag = "3")]
     #[serde(default, with = "crate::json::key_id")]
     #[schema(value_type = String, example = "")]
@@ -28,7 +28,7 @@ pub struct EraseRequest {
 #[serde(deny_unknown_fields)]
 #[schema(as = Erasure)]
 pub struct WireErasure {
-    /// As in [`super::WireMessage`].
+    /// As in `Message`.
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::timestamp")]
     #[schema(value_type = String, example = "2026-11-21T06:30:00.123Z-0000-a1b2c3d4e5f60718")]

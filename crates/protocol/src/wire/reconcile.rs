@@ -14,18 +14,18 @@ pub struct ReconcileRequest {
     pub claims: Vec<WireRangeClaim>,
 }
 
-/// What the device holds in one range of moments: the ids of its messages, or else their count and
-/// digest.
+/// What the device holds in one range of hybrid times: the ids of its messages, or else their count
+/// and digest.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RangeClaim)]
 pub struct WireRangeClaim {
-    /// Moments between the end of the claim before this one, or 0, and the start of this one.
+    /// Hybrid times between the end of the claim before this one, or 0, and the start of this one.
     #[prost(uint64, tag = "1")]
     #[serde(default, with = "crate::json::hex64")]
     #[schema(value_type = String, example = "0000000000000000")]
     pub gap: u64,
-    /// Moments from its start to its end.
+    /// Hybrid times from its start to its end.
     #[prost(uint64, tag = "2")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "ffffffffffffffff")]
@@ -46,14 +46,14 @@ pub struct WireRangeClaim {
     pub ids: Vec<u64>,
 }
 
-/// The answer to a [`ReconcileRequest`].
+/// The answer to a `ReconcileRequest`.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct ReconcileResponse {
     /// One for each claim, in order. Fewer if the answer would become too large: ask again for the
     /// rest.
     #[prost(message, repeated, tag = "1")]
     pub diffs: Vec<WireRangeDiff>,
-    /// The vault's newest arrival number, before anything was compared.
+    /// The vault's newest sequence number, before anything was compared.
     #[prost(uint64, tag = "2")]
     pub cursor: u64,
     /// The whole set, before anything was compared.
@@ -78,8 +78,8 @@ pub struct WireRangeDiff {
     /// Both hold the same: nothing else is said.
     #[prost(bool, tag = "1")]
     pub equal: bool,
-    /// To a count and digest: what the server holds, in parts, from the claim's start on. After the
-    /// last part it holds nothing.
+    /// To a count and digest: what the server holds, in buckets, from the claim's start on. After
+    /// the last bucket it holds nothing.
     #[prost(message, repeated, tag = "2")]
     pub buckets: Vec<WireRangeBucket>,
     /// To ids: what the device lacks, in order of time.
@@ -90,7 +90,7 @@ pub struct WireRangeDiff {
     #[serde(with = "crate::json::hex64s")]
     #[schema(value_type = Vec<String>)]
     pub wanted: Vec<u64>,
-    /// To ids: the moments from the claim's start on that were looked at; 0: all. Of what is
+    /// To ids: the hybrid times from the claim's start on that were examined; 0: all. Of what is
     /// `wanted` only messages within these are lacking; claim the rest again.
     #[prost(uint64, tag = "5")]
     #[serde(with = "crate::json::hex64")]
@@ -102,7 +102,7 @@ pub struct WireRangeDiff {
 #[derive(Clone, Copy, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = RangeBucket)]
 pub struct WireRangeBucket {
-    /// Moments from its start to its end.
+    /// Hybrid times from its start to its end.
     #[prost(uint64, tag = "1")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "0000400000000000")]

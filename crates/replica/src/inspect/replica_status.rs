@@ -74,7 +74,7 @@ pub struct RemoteStatus {
     pub login: String,
     /// This device's registration.
     pub device_id: String,
-    /// The arrival number up to which this device has everything.
+    /// The sequence number up to which this device has everything.
     pub cursor: u64,
     /// When the last sync ended, milliseconds since 1970; 0 if never.
     pub last_synced_ms: u64,

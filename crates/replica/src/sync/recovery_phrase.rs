@@ -108,7 +108,7 @@ mod tests {
         let short = "abandon ".repeat(11) + "about";
         for bad in [&good.replace("art", "able"), &good.replace("art", "arrt"), &short, ""] {
             let Err(error) = RecoveryPhrase::parse(bad) else { panic!("{bad} was taken") };
-            assert_eq!(error.code(), "invalid_phrase", "{bad}");
+            assert_eq!(error.code(), "invalid_recovery_phrase", "{bad}");
         }
     }
 

@@ -25,7 +25,7 @@ impl Replica {
             let before =
                 (meta::get(db, ReplicaMetaKey::Server)?, meta::get(db, ReplicaMetaKey::Login)?);
             if before != (Some(server.to_owned()), Some(request.login.clone())) {
-                // Another account's arrival numbers mean nothing to this one.
+                // Another account's sequence numbers mean nothing to this one.
                 meta::set_number(db, ReplicaMetaKey::Cursor, 0)?;
                 account_encryption::reset(db)?;
                 message_log::mark_all_unsent(db)?;

@@ -214,8 +214,8 @@ fn restoring_keeps_the_tables_rules() {
     pair.meet();
     let conflict = pair.conflicts().remove(0);
     let error = pair.devices[0].replica().restore("ffffffffffffffffffff", 0).unwrap_err();
-    assert_eq!(error.code(), "no_conflict");
-    assert_eq!(pair.devices[0].replica().restore("", 0).unwrap_err().code(), "no_conflict");
+    assert_eq!(error.code(), "conflict_not_found");
+    assert_eq!(pair.devices[0].replica().restore("", 0).unwrap_err().code(), "conflict_not_found");
     pair.devices[0].replica().restore(&conflict.id[..6], MORNING_MS + 9_000).unwrap();
     assert_eq!(pair.devices[0].violations(), 0);
     pair.devices[0].clock_ms = MORNING_MS + 10_000;

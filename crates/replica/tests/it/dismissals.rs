@@ -129,7 +129,7 @@ fn a_row_that_is_held_back_is_listed_and_shown_with_another_value() {
     let now_ms = devices[1].clock_ms + 5_000;
     for (column, value) in [("email", "ada@x.org"), ("age", "7"), ("none", "x")] {
         let refused = replica.resolve_hidden_row(&row.id, column, value, now_ms).unwrap_err();
-        assert_eq!(refused.code(), "constraint", "{column}");
+        assert_eq!(refused.code(), "constraint_violated", "{column}");
     }
     replica.resolve_hidden_row(&row.id[..5], "email", "ada@y.org", now_ms).unwrap();
     assert_eq!(replica.hidden_rows().unwrap(), []);
@@ -150,7 +150,10 @@ fn a_row_that_is_held_back_is_let_go_on_all_devices() {
     let devices = devices_with_hidden_row(&mut server);
     let id = devices[0].replica().hidden_rows().unwrap()[0].id.clone();
     devices[0].replica().delete_hidden_row(&id, devices[0].clock_ms + 5_000).unwrap();
-    assert_eq!(devices[0].replica().delete_hidden_row(&id, 0).unwrap_err().code(), "no_conflict");
+    assert_eq!(
+        devices[0].replica().delete_hidden_row(&id, 0).unwrap_err().code(),
+        "conflict_not_found"
+    );
     for device in [0, 1, 0] {
         assert!(devices[device].sync(&mut server).in_sync);
     }

@@ -118,8 +118,8 @@ fn a_device_without_the_phrase_waits_for_it() {
     let (_, mut server) = first();
     let mut device = TestDevice::tracked(SCHEMA, &mut server);
     device.write("INSERT INTO marker_table VALUES (2, 'marker_value')").unwrap();
-    check_refused(&device, &mut server, "sealed");
-    check_refused(&device, &mut server, "sealed");
+    check_refused(&device, &mut server, "recovery_phrase_required");
+    check_refused(&device, &mut server, "recovery_phrase_required");
     assert_eq!(rows(&device), ["2marker_value"]);
     device.replica().set_recovery_phrase(&phrase()).unwrap();
     let report = device.sync(&mut server);
@@ -133,7 +133,7 @@ fn a_wrong_phrase_is_told_apart_and_can_be_replaced() {
     let (mut a, mut server) = first();
     let mut device = sealed(&RecoveryPhrase::generate(), &mut server);
     device.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
-    check_refused(&device, &mut server, "wrong_phrase");
+    check_refused(&device, &mut server, "wrong_recovery_phrase");
     assert_eq!(rows(&device), ["2b"]);
     device.replica().set_recovery_phrase(&phrase()).unwrap();
     assert!(device.sync(&mut server).in_sync);
@@ -142,7 +142,7 @@ fn a_wrong_phrase_is_told_apart_and_can_be_replaced() {
     a.sync(&mut server);
     assert_eq!(rows(&a), ["2b"]);
     let error = device.replica().set_recovery_phrase(&RecoveryPhrase::generate()).unwrap_err();
-    assert_eq!(error.code(), "already_sealed");
+    assert_eq!(error.code(), "recovery_phrase_in_use");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn of_two_first_devices_with_phrases_of_their_own_the_second_is_told() {
     let mut b = sealed(&RecoveryPhrase::generate(), &mut server);
     b.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
     b.sync(&mut server);
-    check_refused(&b, &mut hidden, "wrong_phrase");
+    check_refused(&b, &mut hidden, "wrong_recovery_phrase");
     // What it has sent elsewhere is none of this account's, and stops nobody.
     hidden.messages.append(&mut server.messages);
     let report = a.sync(&mut hidden);
@@ -173,11 +173,11 @@ fn a_plain_account_takes_no_phrase_of_another() {
     device.try_sync(&mut server, false).unwrap_err();
     assert!(holds_markers(&server.messages));
     let error = device.replica().set_recovery_phrase(&phrase()).unwrap_err();
-    assert_eq!(error.code(), "account_plain");
+    assert_eq!(error.code(), "account_not_encrypted");
     device.sync(&mut server);
     // It may have been turned meanwhile: the next sync asks.
     device.replica().set_recovery_phrase(&phrase()).unwrap();
-    check_refused(&device, &mut server, "account_plain");
+    check_refused(&device, &mut server, "account_not_encrypted");
     assert!(device.replica().recovery_phrase().unwrap().is_none());
     assert!(device.sync(&mut server).in_sync);
 }
@@ -211,7 +211,7 @@ fn a_server_that_calls_a_sealed_account_plain_gets_nothing() {
     let (mut a, mut server) = first();
     server.form = Some(EncryptionMode::Plain);
     a.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
-    check_refused(&a, &mut server, "account_plain");
+    check_refused(&a, &mut server, "account_not_encrypted");
     // Neither does it from a new device whose user has typed the phrase in.
     let mut server = MemoryServer { form: Some(EncryptionMode::Plain), ..MemoryServer::default() };
     let mut b = TestDevice::new(SCHEMA);
@@ -220,7 +220,7 @@ fn a_server_that_calls_a_sealed_account_plain_gets_nothing() {
     replica.track_all().unwrap();
     b.sign_in(&mut server);
     b.write(WRITE).unwrap();
-    check_refused(&b, &mut server, "account_plain");
+    check_refused(&b, &mut server, "account_not_encrypted");
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn a_phrase_that_was_typed_in_sends_nothing_before_something_has_opened() {
     replica.track_all().unwrap();
     device.sign_in(&mut empty);
     device.write(WRITE).unwrap();
-    check_refused(&device, &mut empty, "unproved_phrase");
-    check_refused(&device, &mut empty, "unproved_phrase");
+    check_refused(&device, &mut empty, "recovery_phrase_unverified");
+    check_refused(&device, &mut empty, "recovery_phrase_unverified");
     // The user says that the account is new.
     device.replica().confirm_new_account().unwrap();
     assert!(device.sync(&mut empty).in_sync);
@@ -255,7 +255,7 @@ fn a_device_that_is_to_ask_sends_nothing_before_somebody_has_answered() {
     let mut device = TestDevice::tracked(SCHEMA, &mut server);
     device.replica().require_account_confirmation().unwrap();
     device.write(WRITE).unwrap();
-    check_refused(&device, &mut server, "new_account");
+    check_refused(&device, &mut server, "encryption_undecided");
     device.replica().confirm_new_account().unwrap();
     assert!(device.sync(&mut server).in_sync);
     // Of an account whose form is known nobody asks.

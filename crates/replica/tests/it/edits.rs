@@ -140,8 +140,8 @@ fn an_edit_is_under_the_tables_own_rules() {
         let edit = CellEdit { table, key, column, value, seen: text("old") };
         ada.replica().edit(&edit, ada.clock_ms).map_err(|error| error.code())
     };
-    assert_eq!(try_edit("note", "text", text(&"x".repeat(100))), Err("constraint"));
-    assert_eq!(try_edit("note", "text", Value::Null), Err("constraint"));
+    assert_eq!(try_edit("note", "text", text(&"x".repeat(100))), Err("constraint_violated"));
+    assert_eq!(try_edit("note", "text", Value::Null), Err("constraint_violated"));
     assert_eq!(try_edit("note", "none", Value::Null), Err("untrackable"));
     assert_eq!(try_edit("nothing", "text", Value::Null), Err("untrackable"));
     assert_eq!(ada.texts("SELECT text FROM note"), ["old"]);

@@ -175,7 +175,7 @@ fn a_held_row_is_joined_with_the_one_that_is_shown() {
         meet_and_agree(&pair, &mut server);
         assert_eq!(meaning(&pair), rows);
         let replica = pair[by].replica();
-        assert_eq!(replica.join(&row.id, now_ms).unwrap_err().code(), "no_conflict");
+        assert_eq!(replica.join(&row.id, now_ms).unwrap_err().code(), "conflict_not_found");
     }
 }
 
@@ -245,7 +245,7 @@ fn rows_that_would_get_one_key_and_differ_are_not_joined() {
     let (before, held) = (pair[0].dump(), pair[0].replica().hidden_rows().unwrap().remove(0));
     let now_ms = pair[0].clock_ms + 5_000;
     let refused = pair[0].replica().join(&held.id, now_ms).unwrap_err();
-    assert_eq!(refused.code(), "constraint");
+    assert_eq!(refused.code(), "constraint_violated");
     assert!(refused.to_string().contains("shelf"), "{refused}");
     assert_eq!(pair[0].dump(), before, "nothing changed");
     pair[0].write("UPDATE shelf SET note = 'one'").unwrap();
@@ -324,7 +324,7 @@ fn a_row_whose_key_refers_to_the_joined_row_twice_follows_as_a_whole() {
     let same_as = held.same_as.clone().unwrap();
     // The rows of both would get one key.
     let refused = pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap_err();
-    assert_eq!(refused.code(), "constraint");
+    assert_eq!(refused.code(), "constraint_violated");
     pair[0].write(&format!("DELETE FROM pair WHERE a = {same_as}")).unwrap();
     assert_eq!(join_the_tag(&mut pair[0]).into, same_as);
     meet_and_agree(&pair, &mut server);

@@ -49,7 +49,7 @@ fn a_file_of_another_format_is_refused_before_anything_else_is_read() {
             assert_eq!((error.code(), &*error.to_string()), (code, expected));
         }
     };
-    check(3, "too_new", "this file has format 3; this program knows up to 2: update it");
+    check(3, "format_too_new", "this file has format 3; this program knows up to 2: update it");
     check(
         1,
         "format_too_old",

@@ -47,10 +47,13 @@ fn everything_is_sent_again_sealed_and_the_others_follow_with_the_phrase() {
     assert!(!is_plain(&server.messages) && is_plain(server.plain.as_ref().unwrap()));
 
     let error = b.try_sync(&mut server, false).unwrap_err();
-    assert_eq!(error.code(), "sealed");
-    assert_eq!(b.replica().set_recovery_phrase(&phrase()).unwrap_err().code(), "wrong_phrase");
+    assert_eq!(error.code(), "recovery_phrase_required");
+    assert_eq!(
+        b.replica().set_recovery_phrase(&phrase()).unwrap_err().code(),
+        "wrong_recovery_phrase"
+    );
     let error = b.replica().create_recovery_phrase().err().unwrap();
-    assert_eq!(error.code(), "sealed");
+    assert_eq!(error.code(), "recovery_phrase_required");
     b.replica().set_recovery_phrase(&made).unwrap();
     let c = TestDevice::new("");
     Replica::create(&c.path).unwrap().set_recovery_phrase(&made).unwrap();
@@ -94,7 +97,7 @@ fn a_server_that_was_restored_to_before_it_is_turned_again() {
     let mut server = MemoryServer { messages: backup, form, ..MemoryServer::default() };
     for device in [&a, &b] {
         let error = device.try_sync(&mut server, false).unwrap_err();
-        assert_eq!(error.code(), "account_plain");
+        assert_eq!(error.code(), "account_not_encrypted");
     }
     assert_eq!(*a.replica().create_recovery_phrase().unwrap().words(), *made.words());
     for device in [&a, &b, &a] {
@@ -277,12 +280,12 @@ impl RestoredServerWorld {
                         continue;
                     }
                     Err(error) => match error.code() {
-                        "sealed" | "account_plain" => self.turn(device),
+                        "recovery_phrase_required" | "account_not_encrypted" => self.turn(device),
                         // It has the phrase before anybody has sent anything with it.
-                        "unproved_phrase" if round > 2 => {
+                        "recovery_phrase_unverified" if round > 2 => {
                             self.devices[device].replica().confirm_new_account().unwrap();
                         }
-                        "unproved_phrase" => {}
+                        "recovery_phrase_unverified" => {}
                         _ => panic!("device {device} in round {round}: {error:?}"),
                     },
                 }

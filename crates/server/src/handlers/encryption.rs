@@ -149,7 +149,7 @@ fn mismatch(form: Option<EncryptionMode>) -> ApiError {
 }
 
 /// What the vaults know of the account's devices. Of those that read the plain set, while this one
-/// is in the sealed one, no arrival number means anything here.
+/// is in the sealed one, no sequence number means anything here.
 pub(super) async fn account_devices(
     app: &Arc<AppState>,
     device: &AuthenticatedDevice,

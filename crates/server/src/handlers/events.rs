@@ -89,7 +89,7 @@ struct EventSubscription {
     app: Arc<AppState>,
     listener: Subscriber,
     session: DeviceSession,
-    /// The newest arrival number that it has been told of.
+    /// The newest sequence number that it has been told of.
     told_cursor: u64,
 }
 

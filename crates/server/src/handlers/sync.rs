@@ -174,13 +174,13 @@ async fn check_drift(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct PullQuery {
-    /// The arrival number up to which the device has everything; 0 if left out.
+    /// The sequence number up to which the device has everything; 0 if left out.
     #[serde(default)]
     cursor: u64,
     /// Messages in the answer at most.
     #[param(minimum = 1, default = 10_000)]
     limit: Option<usize>,
-    /// Under which name the device stamps its changes: 16 lower-case hex digits.
+    /// The node id in the timestamps of the device's changes: 16 lower-case hex digits.
     #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$")]
     #[serde(default, deserialize_with = "canonical_node_id")]
     node_id: Option<NodeId>,

@@ -17,7 +17,7 @@ pub struct MessageBatch {
     pub(crate) bytes: u64,
     /// Messages that were in the request once more.
     pub(crate) repeated: u64,
-    /// The arrival number after which nothing may have arrived, if that matters.
+    /// The sequence number after which nothing may have arrived, if that matters.
     pub(crate) expected_cursor: Option<u64>,
 }
 

@@ -14,7 +14,7 @@ pub struct VaultDevice {
     pub name: String,
     /// Under which name it stamps its changes, if it has said so.
     pub node_id: Option<NodeId>,
-    /// Up to which arrival number it has what the vault has.
+    /// Up to which sequence number it has what the vault has.
     pub cursor: u64,
     /// Changes that it had yet to send when it was last heard of.
     pub unsent_count: u64,

@@ -218,7 +218,7 @@ pub(crate) async fn sessions_at_once_count_every_timestamp_once(fixture: &Vaults
     assert_eq!((state.cursor, state.fingerprint.count), (stored, stored));
     let verification = vault.verify().await.unwrap();
     assert!(verification.is_equal(), "{verification:?}");
-    // Every arrival number names one message: nobody who reads by cursor misses one.
+    // Every sequence number names one message: nobody who reads by cursor misses one.
     let (mut cursor, mut seen) = (0, std::collections::BTreeSet::new());
     loop {
         let page = vault.page(cursor, 300, 1 << 20, None).await.unwrap();

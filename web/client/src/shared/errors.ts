@@ -8,26 +8,26 @@ import { WarrenError, type ErrorInfo } from "../api.js";
 
 /** The codes of this package; those of the server and of the file pass through. */
 export type ClientErrorCode =
-  | "aborted"
-  | "answer_lost"
   | "busy"
+  | "cancelled"
   | "closed"
   | "deleted"
   | "engine_unavailable"
-  | "intermediary"
   | "internal"
   | "invalid_argument"
-  | "no_server"
+  | "leader_lost"
   | "origin_not_allowed"
-  | "other_version"
-  | "owner_lost"
+  | "result_lost"
   | "schema_changed"
   | "schema_too_new"
+  | "server_not_configured"
   | "storage_full"
   | "timeout"
   | "transaction_ended"
+  | "transaction_required"
+  | "unexpected_response"
   | "unreachable"
-  | "use_transaction";
+  | "version_mismatch";
 
 export function clientError(code: ClientErrorCode, message: string): WarrenError {
   return new WarrenError(code, message);
@@ -47,7 +47,7 @@ export function toErrorInfo(thrown: unknown): ErrorInfo {
     return { code: "storage_full", message: `there is no room for this: ${message}` };
   }
   if (name === "AbortError") {
-    return { code: "aborted", message: "it was cancelled" };
+    return { code: "cancelled", message: "it was cancelled" };
   }
   return { code: code ?? "internal", message };
 }
@@ -66,7 +66,7 @@ export function isTrap(thrown: unknown): boolean {
 }
 
 function isLocal(code: string | undefined): boolean {
-  return code === undefined || code === "sqlite" || code.startsWith("storage");
+  return code === undefined || code === "sqlite_error" || code.startsWith("storage");
 }
 
 function field(thrown: unknown, name: "name" | "code" | "message"): string | undefined {

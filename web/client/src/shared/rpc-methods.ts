@@ -3,7 +3,7 @@
  *
  * `onLeaderChange` says what becomes of a call whose leader went away before it answered: `retry`,
  * it is sent to the next leader, which knows what was done already (`idempotency-table.ts`), or it
- * is harmless twice; `reject`, it fails with `owner_lost`, because its other half went with the
+ * is harmless twice; `reject`, it fails with `leader_lost`, because its other half went with the
  * leader.
  */
 import type {

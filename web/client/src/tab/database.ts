@@ -266,7 +266,7 @@ async function transaction<T>(asks: RpcClient, work: (tx: SqlExecutor) => Promis
   const ask: RpcCaller = (method, params) => {
     if (asks.leadersCount !== leadersCount) {
       const message = "the tab that held the file is gone: nothing of the transaction was done";
-      return Promise.reject(clientError("owner_lost", message));
+      return Promise.reject(clientError("leader_lost", message));
     }
     return asks.invoke(method, params).answer;
   };

@@ -113,7 +113,7 @@ export class RpcClient {
       return new WarrenError(this.#ended.code, this.#ended.message);
     }
     if (options.signal?.aborted === true) {
-      return clientError("aborted", "it was cancelled");
+      return clientError("cancelled", "it was cancelled");
     }
     return this.#pending.count < CALLS_COUNT_MAX
       ? undefined
@@ -144,7 +144,7 @@ export class RpcClient {
   #cancel(number: number): void {
     if (this.#pending.get(number) !== undefined) {
       this.#leader?.post({ kind: "cancel", tab: this.#tab, number });
-      this.#pending.reject(number, { code: "aborted", message: "it was cancelled" });
+      this.#pending.reject(number, { code: "cancelled", message: "it was cancelled" });
     }
   }
 }
@@ -155,5 +155,5 @@ function wentWithLeader({ call, leadersCount }: PendingCall): boolean {
 }
 
 function leaderLost(message: string): ErrorInfo {
-  return { code: "owner_lost", message };
+  return { code: "leader_lost", message };
 }

@@ -135,7 +135,7 @@ export class TabConnection {
       this.#link.open(leader);
     } else {
       const message = "another tab has another version of this page: load both anew";
-      this.#deps.onFailed({ code: "other_version", message });
+      this.#deps.onFailed({ code: "version_mismatch", message });
     }
   }
 }

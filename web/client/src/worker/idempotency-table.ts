@@ -45,7 +45,7 @@ export function openIdempotencyTable(file: ReplicaFile): IdempotencyTable {
         return undefined;
       }
       if (found.texts === "") {
-        throw clientError("answer_lost", "it was done, but its rows were too many to be kept");
+        throw clientError("result_lost", "it was done, but its rows were too many to be kept");
       }
       return packedFromJson(found.texts);
     },

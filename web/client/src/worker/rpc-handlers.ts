@@ -206,7 +206,7 @@ function changeAnswers(parts: RpcHandlersDeps): Pick<RpcHandlers, ChangeMethod> 
         settle();
       } catch (thrown) {
         // What was settled is none any more.
-        if (!retry || toErrorInfo(thrown).code !== "no_conflict") {
+        if (!retry || toErrorInfo(thrown).code !== "conflict_not_found") {
           throw thrown;
         }
       }
@@ -254,7 +254,7 @@ function requireAccount(file: ReplicaFile): Required<ServerAccess> & { readonly 
   const { account } = readStatus(file).published;
   const token = file.token();
   if (account === undefined || token === undefined) {
-    throw clientError("no_server", "no account yet: sign up or sign in");
+    throw clientError("server_not_configured", "no account yet: sign up or sign in");
   }
   return { ...account, token };
 }

@@ -57,7 +57,7 @@ export class StatementRunner {
     const free = turns.tryAcquire() ?? (await turns.acquire());
     try {
       if (!this.#deps.isAlive(tab)) {
-        throw clientError("aborted", "its tab is gone");
+        throw clientError("cancelled", "its tab is gone");
       }
       return work();
     } finally {
@@ -75,7 +75,7 @@ export class StatementRunner {
         return this.#runIdempotent(call, run);
       case "controls":
       case "savepoint":
-        throw clientError("use_transaction", "transactions are begun with db.transaction(…)");
+        throw clientError("transaction_required", "use db.transaction(…) to begin a transaction");
       case "reads":
       case "bare":
         try {
@@ -100,7 +100,7 @@ export class StatementRunner {
     try {
       const answer = work();
       if (!file.inTransaction()) {
-        throw clientError("use_transaction", "it ended the transaction that it ran in");
+        throw clientError("transaction_required", "it ended the transaction that it ran in");
       }
       results.recordResult(call, answer);
       file.run("COMMIT", []);
@@ -115,7 +115,7 @@ export class StatementRunner {
 /** Runs one statement for each list of parameters, in the transaction that is open. */
 export function runBatch(file: ReplicaFile, params: RpcParams<"runMany">): number {
   if (statementKind(params.sql) === "controls") {
-    throw clientError("use_transaction", "executeMany has a transaction already");
+    throw clientError("transaction_required", "executeMany has a transaction already");
   }
   return file.runMany(params.sql, params.parameters);
 }

@@ -42,7 +42,7 @@ export class TabTransactions {
     const free = turns.tryAcquire() ?? (await turns.acquire());
     try {
       if (!this.#deps.isAlive(tab)) {
-        throw clientError("aborted", "its tab is gone");
+        throw clientError("cancelled", "its tab is gone");
       }
       file.run("BEGIN IMMEDIATE", []);
     } catch (thrown) {
@@ -56,7 +56,8 @@ export class TabTransactions {
   runIn({ tab, params }: RpcCallOf<"runIn">): PackedRows {
     this.#continue(tab, params.transaction);
     if (statementKind(params.sql) === "controls") {
-      throw clientError("use_transaction", "db.transaction(…) commits and rolls back by itself");
+      const message = "db.transaction(…) commits and rolls back by itself";
+      throw clientError("transaction_required", message);
     }
     return this.#deps.file.run(params.sql, params.parameters);
   }
@@ -72,7 +73,7 @@ export class TabTransactions {
       return;
     }
     if (call.retry) {
-      throw clientError("owner_lost", "the transaction went with the tab that held the file");
+      throw clientError("leader_lost", "the transaction went with the tab that held the file");
     }
     this.#continue(call.tab, call.params.transaction);
     try {

@@ -95,7 +95,7 @@ export function EnterPhraseDialog({ onClose }: DialogCloseProps): JSX.Element {
   const { sync } = useStatus(db);
   const [words, setWords] = useState("");
   const task = useTask();
-  const isWrong = sync.phase === "failed" && sync.error.code === "wrong_phrase";
+  const isWrong = sync.phase === "failed" && sync.error.code === "wrong_recovery_phrase";
   const submit = (event: Event): void => {
     event.preventDefault();
     task.run(async () => {

@@ -20,8 +20,8 @@ export function usePhraseRequest(
   const isFree = open === undefined;
   useEffect(() => {
     if (!isFree) return;
-    if (code === "sealed") show({ kind: "enterPhrase" });
-    if (code === "new_account") show({ kind: "newAccount" });
+    if (code === "recovery_phrase_required") show({ kind: "enterPhrase" });
+    if (code === "encryption_undecided") show({ kind: "newAccount" });
     // Not when a dialog closes: the user may have said "later".
   }, [code]);
   useEffect(() => {

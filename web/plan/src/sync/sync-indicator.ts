@@ -60,6 +60,7 @@ function lossStanding(
   nowMs: number,
 ): SyncIndicator {
   const what = lost === undefined ? "an unknown number of changes" : changes(lost);
+  const since = describeAgo(repairedMs, nowMs);
   const names = devicesAway.slice(0, DEVICES_NAMED_MAX);
   const more = devicesAway.length - names.length;
   const named = [...names, ...(more > 0 ? [`${count(more)} more`] : [])].join(", ");
@@ -74,7 +75,7 @@ function lossStanding(
   return {
     tone: "warn",
     label: "Changes missing",
-    detail: `A damaged disk has cost the server ${what} (${describeAgo(repairedMs, nowMs)}). ${who}`,
+    detail: `A damaged disk has cost the server ${what} (${since}). ${who}`,
   };
 }
 
@@ -136,18 +137,22 @@ const WRONG_PHRASE: SyncFailureText = {
 
 /** What a code means to people, and what they can do. */
 const FAILURES: Readonly<Record<string, SyncFailureText>> = {
-  account_plain: {
+  account_not_encrypted: {
     label: "Not your account?",
     detail:
       "The server says that this account is not encrypted from end to end, but your items here " +
       "are. Nothing was sent.",
     remedy: "retry",
   },
-  already_sealed: WRONG_PHRASE,
   clock_drift: {
     label: "Check the clock",
     detail: "This device’s clock is wrong. Set it right, then try again.",
     remedy: "retry",
+  },
+  encryption_undecided: {
+    label: "Not synced yet",
+    detail: "This account has no items yet. Say whether it is new, before anything is sent.",
+    remedy: "begin",
   },
   invalid_token: {
     label: "Signed out",
@@ -156,16 +161,19 @@ const FAILURES: Readonly<Record<string, SyncFailureText>> = {
       "sync them again, with the new password if it was changed.",
     remedy: "signIn",
   },
-  new_account: {
-    label: "Not synced yet",
-    detail: "This account has no items yet. Say whether it is new, before anything is sent.",
-    remedy: "begin",
-  },
-  sealed: {
+  recovery_phrase_in_use: WRONG_PHRASE,
+  recovery_phrase_required: {
     label: "Recovery phrase needed",
     detail:
       "Your items are encrypted from end to end. Enter the recovery phrase to read them here.",
     remedy: "phrase",
+  },
+  recovery_phrase_unverified: {
+    label: "Nothing opens yet",
+    detail:
+      "There is nothing on the server yet that your recovery phrase opens. Open Plan on the " +
+      "device that made it.",
+    remedy: "begin",
   },
   storage_full: {
     label: "This device is full",
@@ -173,19 +181,12 @@ const FAILURES: Readonly<Record<string, SyncFailureText>> = {
       "There is no room left to save on this device. Free some; to be safe, export your items.",
     remedy: "export",
   },
-  unproved_phrase: {
-    label: "Nothing opens yet",
-    detail:
-      "There is nothing on the server yet that your recovery phrase opens. Open Plan on the " +
-      "device that made it.",
-    remedy: "begin",
-  },
   wrong_password: {
     label: "Sign in again",
     detail: "The password was changed. Sign in with the new one.",
     remedy: "signIn",
   },
-  wrong_phrase: WRONG_PHRASE,
+  wrong_recovery_phrase: WRONG_PHRASE,
 };
 
 function failureText({ code, message }: ErrorInfo): SyncFailureText {

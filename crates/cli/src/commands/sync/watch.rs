@@ -136,7 +136,7 @@ impl WatchLoop {
                 // The server is there: what failed before may be tried at once.
                 self.retry_at = None;
                 self.last_reported_code
-                    .take_if(|code| ["unreachable", "intermediary"].contains(&&**code));
+                    .take_if(|code| ["unreachable", "unexpected_response"].contains(&&**code));
                 self.is_due |= self.differs(&state)?;
             }
             Ok(ListenerEvent::Lost(error)) if is_permanent(&error) => return Err(error.into()),

@@ -191,7 +191,7 @@ fn a_server_that_stays_silent_is_given_up_after_the_page_s_time() {
     for kind in [ProxyKind::Nginx, ProxyKind::HaProxy] {
         let proxy = ReverseProxy::as_page(kind, &certificates, &target, &[("120s", "1s")]);
         let refused = sync_as_new(&certificates, &proxy, &a);
-        refused.refused("intermediary");
+        refused.refused("unexpected_response");
         let message = refused.value()["error"]["message"].to_string();
         assert!(message.contains("with status 504"), "{kind:?}: {message}");
     }
@@ -229,7 +229,7 @@ fn what_nginx_finds_too_large_goes_in_smaller_pages() {
     let address = format!("http://{}", proxy.address());
     let refused = [&["sync", a.as_str(), "--json"], &place.first_time(&address)[..]].concat();
     let refused = warren(&refused);
-    refused.refused("proxy_limit");
+    refused.refused("proxy_body_limit");
     let message = refused.value()["error"]["message"].to_string();
     for part in ["413", "client_max_body_size", "a part of a large value"] {
         assert!(message.contains(part), "{part}: {message}");

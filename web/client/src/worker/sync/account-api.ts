@@ -86,6 +86,6 @@ async function toApiError(answer: Response): Promise<WarrenError> {
     return new WarrenError(error.code, error.message);
   } catch {
     const words = "something between this page and the server answered in its place";
-    return clientError("intermediary", `${words}, with status ${answer.status}`);
+    return clientError("unexpected_response", `${words}, with status ${answer.status}`);
   }
 }

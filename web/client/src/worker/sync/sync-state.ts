@@ -32,7 +32,7 @@ export interface RunningSync {
 const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   "busy",
   "disk_full",
-  "intermediary",
+  "unexpected_response",
   "internal",
   // Or a proxy answered in the server's place, with a page.
   "origin_not_allowed",
