@@ -133,7 +133,7 @@ pub struct PullResponse {
     #[prost(uint64, tag = "5")]
     pub server_time_ms: u64,
     /// The account's; absent until the first push. After `POST /v1/sync/e2ee` it is that of the
-    /// sealed set, also while a device still reads the plain one.
+    /// e2ee set, also while a device still reads the plain one.
     #[prost(message, optional, tag = "6")]
     #[serde(default)]
     pub encryption: Option<WireEncryptionMode>,
@@ -180,7 +180,7 @@ pub struct EnableE2eeRequest {
     #[schema(value_type = String, example = "56c96c572ddbe567")]
     pub key_id: Bytes,
     /// The plain set's fingerprint: this device has all of it. Left out, the device's file is sealed
-    /// already and takes nothing more from the plain set; it can follow, not begin.
+    /// already and takes nothing more from the plain set; it can follow, not start.
     #[prost(message, optional, tag = "2")]
     #[serde(default)]
     pub holds: Option<WireFingerprint>,

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::fixture::{SyncFixture, clients, sync, track_all};
+use crate::fixture::{SyncFixture, devices, sync, track_all};
 use crate::processes::{json, sql, warren, warren_asking};
 
 /// Every command, as `--help` lists them.
@@ -72,13 +72,13 @@ fn every_command_prints_one_json_value_when_asked() {
     );
     assert_eq!(check_json(&["client", "list", &a])["devices"].as_array().unwrap().len(), 2);
     let listed = check_json(&[&["client", "list", "--login", "ada"], &on_data[..]].concat());
-    assert_eq!(listed["devices"][0]["device_id"], clients(&a)[0]["device_id"]);
+    assert_eq!(listed["devices"][0]["device_id"], devices(&a)[0]["device_id"]);
     assert_eq!(check_json(&["account", "list", "--data", data])[0]["clients"], 2);
     check_json(
         &[&["account", "password", "ada", "--new-password-file", password], &on_data[..]].concat(),
     );
 
-    let id = clients(&a)[1]["device_id"].as_str().unwrap().to_owned();
+    let id = devices(&a)[1]["device_id"].as_str().unwrap().to_owned();
     assert_eq!(json(&["client", "revoke", &id, &a])["client_id"], id);
     warren(&["client", "revoke", &id, &a, "--json"]).refused("not_found");
     assert_eq!(json(&["untrack", &a])["untracked"], serde_json::json!([]));
@@ -171,7 +171,7 @@ fn accounts_do_not_see_each_other() {
     for (file, login) in [(&a, "ada"), (&b, "eve")] {
         assert_eq!(sync(file)["received"], 0);
         assert_eq!(sql(file, "SELECT x FROM t"), login);
-        assert_eq!(clients(file).len(), 1);
+        assert_eq!(devices(file).len(), 1);
     }
     json(&["account", "remove", "ada", "--yes", "--data", &place.data]);
     warren(&["sync", &a, "--json"]).refused("invalid_token");

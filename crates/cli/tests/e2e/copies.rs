@@ -1,7 +1,7 @@
 //! A tracked file that is copied: the copy becomes a device of its own, and no edit is lost.
 
 use crate::fixture::{
-    SyncFixture, check_all_sent, check_equal, check_sync_refused, clients, sync, token, track_all,
+    SyncFixture, check_all_sent, check_equal, check_sync_refused, devices, sync, token, track_all,
 };
 use crate::processes::{json, sql, warren};
 
@@ -54,7 +54,7 @@ fn both_sides_of_a_copy_keep_all_their_edits() {
 
 /// Two devices with names, tokens and nodes of their own, each knowing which one it is.
 fn check_devices(a: &str, b: &str) {
-    let (of_a, of_b) = (clients(a), clients(b));
+    let (of_a, of_b) = (devices(a), devices(b));
     let names = |list: &[serde_json::Value]| {
         list.iter().map(|client| client["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -71,10 +71,10 @@ fn check_devices(a: &str, b: &str) {
 
 /// Revoking the original revokes what it enrolled; the copy's file stays as it is.
 fn check_revoked(a: &str, b: &str) {
-    let id = clients(a)[1]["device_id"].as_str().unwrap().to_owned();
+    let id = devices(a)[1]["device_id"].as_str().unwrap().to_owned();
     json(&["client", "revoke", &id, a]);
     check_sync_refused(b, "invalid_token");
     sync(a);
-    assert_eq!(clients(a).len(), 1);
+    assert_eq!(devices(a).len(), 1);
     warren(&["client", "list", b, "--json"]).refused("invalid_token");
 }

@@ -175,7 +175,7 @@ pub(crate) fn token(file: &str) -> String {
 }
 
 /// `warren client list` of a file.
-pub(crate) fn clients(file: &str) -> Vec<Value> {
+pub(crate) fn devices(file: &str) -> Vec<Value> {
     let list = json(&["client", "list", file]);
     list["devices"].as_array().unwrap().clone()
 }

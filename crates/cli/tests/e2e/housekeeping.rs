@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{SyncFixture, check_equal, clients, sync, track_all};
+use crate::fixture::{SyncFixture, check_equal, devices, sync, track_all};
 use crate::processes::{ServeProcess, json, sql, warren};
 
 const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, x)";
@@ -106,7 +106,7 @@ fn devices_that_were_not_seen_for_long_are_revoked_together_but_never_the_one_th
     assert_eq!(unseen("0s").as_array().unwrap().len(), 3);
     let revoke = ["client", "revoke", "--unseen-for", "0s", &a, "--json"];
     warren(&revoke).refused("failed");
-    assert_eq!(clients(&a).len(), 3, "without --yes nothing happens");
+    assert_eq!(devices(&a).len(), 3, "without --yes nothing happens");
     let long = json(&["client", "revoke", "--unseen-for", "1w", &a, "--yes"]);
     assert_eq!(long["revoked"], json!([]));
     let revoked = warren(&[&revoke[..], &["--yes"]].concat()).succeeded().value();

@@ -5,7 +5,7 @@ use std::process::Child;
 
 use crate::cutting_proxy::{CutAction, CuttingProxy, ProxyEvent};
 use crate::fixture::{
-    SyncFixture, check_all_sent, check_equal, check_report, clients, entries, sync, track_all,
+    SyncFixture, check_all_sent, check_equal, check_report, devices, entries, sync, track_all,
 };
 use crate::processes::{json, sql, start, warren};
 use crate::random::SplitMixRng;
@@ -93,7 +93,7 @@ fn receive(place: &SyncFixture, proxy: &CuttingProxy, b: &str, random: &mut Spli
     check_report(&json(&["sync", b]));
     // What is there now is no clone that broke off.
     assert!(!warren(&clone).status.success());
-    let devices = clients(b).len();
+    let devices = devices(b).len();
     assert_eq!(devices, 2, "a clone that goes on is the device that it was, seed {}", random.seed);
     sync(b);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::cutting_proxy::CuttingProxy;
-use crate::fixture::{SyncFixture, check_equal, clients, sync, track_all};
+use crate::fixture::{SyncFixture, check_equal, devices, sync, track_all};
 use crate::processes::{ServeProcess, json, sql, start_with};
 
 /// Far more than it takes: a test that waits for ever is worse than one that fails.
@@ -181,7 +181,7 @@ fn a_revoked_device_is_told_so() {
     let (_place, _server, _proxy, a, b) = pair();
     let watch = WatchProcess::start(&b);
     watch.until(is_synced);
-    let listed = clients(&a);
+    let listed = devices(&a);
     let other = listed.iter().find(|client| client["current"] == false).unwrap();
     json(&["client", "revoke", other["device_id"].as_str().unwrap(), &a]);
     let (status, said) = watch.ended();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cutting_proxy::{CutAction, CuttingProxy, ProxyEvent};
-use crate::fixture::{SyncFixture, clients, sync, track_all};
+use crate::fixture::{SyncFixture, devices, sync, track_all};
 use crate::processes::{json, sql, start, warren};
 
 /// More than a sync of one change takes.
@@ -15,7 +15,7 @@ const STEP_BYTES: u64 = 60;
 #[track_caller]
 fn listed(file: &str) -> (Value, Value) {
     let (mine, other): (Vec<Value>, Vec<Value>) =
-        clients(file).into_iter().partition(|client| client["current"] == true);
+        devices(file).into_iter().partition(|client| client["current"] == true);
     assert_eq!((mine.len(), other.len()), (1, 1));
     (mine[0].clone(), other[0].clone())
 }
@@ -103,5 +103,5 @@ fn without_a_server_status_says_what_the_last_sync_saw() {
 }
 
 fn listed_one(file: &str) -> String {
-    clients(file)[0]["device_id"].as_str().unwrap().to_owned()
+    devices(file)[0]["device_id"].as_str().unwrap().to_owned()
 }

@@ -56,8 +56,8 @@ fn rust_types_json_and_the_proto_file_agree() {
     check("Message", &messages[0]);
     check("Fingerprint", &fingerprint());
     let key_id = || Bytes::from_static(b"8 bytes.");
-    let form = || Some(WireEncryptionMode { key_id: key_id() });
-    check("EncryptionMode", &form().unwrap());
+    let mode = || Some(WireEncryptionMode { key_id: key_id() });
+    check("EncryptionMode", &mode().unwrap());
     let request = PushRequest {
         messages: messages.clone(),
         key_id: key_id(),
@@ -80,18 +80,18 @@ fn rust_types_json_and_the_proto_file_agree() {
     let claim = WireRangeClaim { gap: 1, length: 2, count: 3, digest: 4, ids: vec![5, u64::MAX] };
     check("RangeClaim", &claim);
     check("ReconcileRequest", &ReconcileRequest { claims: vec![claim] });
-    let part = WireRangeBucket { length: 1, count: 2, digest: 3 };
-    check("RangeBucket", &part);
-    let finding = WireRangeDiff {
+    let bucket = WireRangeBucket { length: 1, count: 2, digest: 3 };
+    check("RangeBucket", &bucket);
+    let diff = WireRangeDiff {
         equal: true,
-        buckets: vec![part],
+        buckets: vec![bucket],
         messages: messages.clone(),
         wanted: vec![6],
         examined_length: 7,
     };
-    check("RangeDiff", &finding);
+    check("RangeDiff", &diff);
     let reconciled = ReconcileResponse {
-        diffs: vec![finding],
+        diffs: vec![diff],
         cursor: 1,
         fingerprint: fingerprint.clone(),
         server_time_ms: 2,
@@ -104,7 +104,7 @@ fn rust_types_json_and_the_proto_file_agree() {
         more: true,
         fingerprint,
         server_time_ms: 2,
-        encryption: form(),
+        encryption: mode(),
         set_id: 3,
         in_plain: true,
         loss: Some(ServerLoss {
@@ -121,7 +121,7 @@ fn rust_types_json_and_the_proto_file_agree() {
 fn accounts_and_devices_agree_too() {
     let text = || "x".to_owned();
     let fingerprint = Some(fingerprint());
-    let form = Some(WireEncryptionMode { key_id: Bytes::from_static(b"8 bytes.") });
+    let encryption = Some(WireEncryptionMode { key_id: Bytes::from_static(b"8 bytes.") });
     check("AccountRequest", &AccountRequest { login: text(), password: text() });
     check("AccountResponse", &AccountResponse { login: text() });
     let (login, new_password, revoke_others) = (text(), text(), true);
@@ -131,7 +131,7 @@ fn accounts_and_devices_agree_too() {
         "RegisterDeviceRequest",
         &RegisterDeviceRequest { login: text(), password: text(), name: text() },
     );
-    let registered = RegisterDeviceResponse { device_id: text(), token: text(), encryption: form };
+    let registered = RegisterDeviceResponse { device_id: text(), token: text(), encryption };
     check("RegisterDeviceResponse", &registered);
     let device = DeviceInfo {
         device_id: text(),

@@ -50,8 +50,8 @@ type KeyMoves = HashMap<i64, BTreeMap<i64, KeyMove>>;
 
 struct KeyMove {
     new: i64,
-    /// The message that made the row. SQLite tells an auto key to nobody before, so what is
-    /// older is about another row.
+    /// The message that made the row. Nobody knows an auto key before its row is there, so older
+    /// messages of that key are about another row.
     since: Timestamp,
     /// Whether the new key is that of an equal row.
     joins: bool,

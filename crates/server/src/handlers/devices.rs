@@ -35,7 +35,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
 }
 
 error_responses!(RegisterErrors: BODY, TOKEN, [
-    InvalidLogin, InvalidDeviceName, QuotaExceeded, TooManyAttempts, WrongPassword
+    InvalidDeviceName, InvalidLogin, QuotaExceeded, TooManyAttempts, WrongPassword
 ]);
 
 /// Registers a device, by login and password, or by the token of a device of the same account.
@@ -58,7 +58,7 @@ async fn register(
     if name.chars().count() > NAME_CHARACTERS_MAX {
         return Err(ApiError::from_code(ErrorCode::InvalidDeviceName));
     }
-    let (registered, vault, form) = if login.is_empty() && password.is_empty() {
+    let (registered, vault, mode) = if login.is_empty() && password.is_empty() {
         let token = bearer.token()?;
         let app = Arc::clone(&app);
         blocking(move || register_by_token(&app, &token)).await?
@@ -90,14 +90,14 @@ async fn register(
         .await?;
     let device_id = registered.device_id.as_str().to_owned();
     let token = registered.token.to_text().to_string();
-    let form = form.map(WireEncryptionMode::from);
+    let mode = mode.map(WireEncryptionMode::from);
     Ok(ApiResponse::created(
         encoding,
-        &RegisterDeviceResponse { device_id, token, encryption: form },
+        &RegisterDeviceResponse { device_id, token, encryption: mode },
     ))
 }
 
-/// A device, the vault with its messages, and their form.
+/// A device, the vault with its messages, and their encryption mode.
 type DeviceRegistration = (DeviceCredentials, Vault, Option<crdt::EncryptionMode>);
 
 fn register_by_token(app: &AppState, token: &DeviceToken) -> Result<DeviceRegistration, ApiError> {
@@ -143,7 +143,7 @@ async fn list(
     let VaultSummary { cursor, fingerprint, .. } = vault.summary().await?;
     let mut known_by_id: HashMap<_, _> = known.into_iter().map(|c| (c.id.clone(), c)).collect();
     let rows = blocking(move || Ok(app.accounts.devices(session.account)?)).await?;
-    let clients = rows.into_iter().map(|row| {
+    let devices = rows.into_iter().map(|row| {
         // A device whose registration has not come as far as the vault has done nothing yet.
         let known = known_by_id.remove(&row.device_id);
         let of_cursor = known.as_ref().map_or(0, |known| known.cursor);
@@ -156,10 +156,10 @@ async fn list(
             ..known.map(to_wire).unwrap_or_default()
         }
     });
-    let (clients, fingerprint) = (clients.collect(), Some(fingerprint.into()));
+    let (devices, fingerprint) = (devices.collect(), Some(fingerprint.into()));
     Ok(ApiResponse::ok(
         encoding,
-        &DeviceList { devices: clients, cursor, fingerprint, server_time_ms: clock::now_ms() },
+        &DeviceList { devices, cursor, fingerprint, server_time_ms: clock::now_ms() },
     ))
 }
 

@@ -1,8 +1,8 @@
-//! `/v1/sync/e2ee`, and the form of an account's messages wherever messages pass.
+//! `/v1/sync/e2ee`, and the encryption mode of an account's messages wherever messages pass.
 //!
 //! # Invariants
-//! - All messages of a set have one form, as far as the server can know: what an e2ee set takes
-//!   says that it is sealed with the account's key. Whether it is, only a device can find out.
+//! - All messages of a set have one encryption mode, as far as the server can know: what an e2ee set
+//!   takes says that it is sealed with the account's key. Whether it is, only a device can find out.
 //! - A plain push is acknowledged only if the account was still plain when it was stored, so a
 //!   device that turns the account to end-to-end encryption misses nothing that was acknowledged.
 
@@ -23,10 +23,10 @@ use crate::http::extract::{AuthenticatedDevice, RequestBody};
 use crate::http::openapi::{BODY, TOKEN, error_responses};
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
-    OpenApiRouter::new().routes(routes!(encrypt))
+    OpenApiRouter::new().routes(routes!(enable_e2ee))
 }
 
-error_responses!(EncryptErrors: BODY, TOKEN, [StaleCursor, EncryptionMismatch]);
+error_responses!(EnableE2eeErrors: BODY, TOKEN, [EncryptionMismatch, StaleCursor]);
 
 /// Turns the account to end-to-end encryption, or follows a device that has.
 ///
@@ -38,9 +38,9 @@ error_responses!(EncryptErrors: BODY, TOKEN, [StaleCursor, EncryptionMismatch]);
     post, path = "/v1/sync/e2ee", tag = "sync", operation_id = "enableE2ee",
     security(("token" = [])),
     request_body = EnableE2eeRequest,
-    responses((status = 204, description = "the device is in the sealed set"), EncryptErrors),
+    responses((status = 204, description = "the device is in the e2ee set"), EnableE2eeErrors),
 )]
-async fn encrypt(
+async fn enable_e2ee(
     State(app): State<Arc<AppState>>,
     device: AuthenticatedDevice,
     RequestBody(request): RequestBody<EnableE2eeRequest>,
@@ -52,13 +52,13 @@ async fn encrypt(
     let AuthenticatedDevice { session, vault, token, .. } = device;
     let begins = match session.message_set.encryption_mode {
         None | Some(EncryptionMode::Plain) if request.start => true,
-        Some(form) if form == EncryptionMode::EndToEnd(key) => {
+        Some(mode) if mode == EncryptionMode::EndToEnd(key) => {
             if !session.message_set.is_in_plain() {
                 return Ok(StatusCode::NO_CONTENT);
             }
             false
         }
-        form => return Err(mismatch(form)),
+        mode => return Err(mismatch(mode)),
     };
     let holds = request.holds.as_ref();
     let holds =
@@ -83,38 +83,38 @@ async fn encrypt(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The form that a request names.
+/// The encryption mode that a request names.
 pub(super) fn parse_encryption_mode(key_id: &[u8]) -> Result<EncryptionMode, ApiError> {
-    let form = EncryptionMode::from_bytes(key_id);
-    form.ok_or_else(|| ApiError::new(ErrorCode::Malformed, "a key's id has 8 bytes, or none"))
+    let mode = EncryptionMode::from_bytes(key_id);
+    mode.ok_or_else(|| ApiError::new(ErrorCode::Malformed, "a key's id has 8 bytes, or none"))
 }
 
-/// Refuses what is to be stored and has another form than the account's messages, whose form it
-/// is from here on if they had none.
+/// Refuses what is to be stored and has another encryption mode than the account's messages, whose
+/// mode it is from here on if they had none.
 pub(super) async fn check_mode_before_store(
     app: &Arc<AppState>,
     device: &AuthenticatedDevice,
-    form: EncryptionMode,
+    mode: EncryptionMode,
     is_empty: bool,
 ) -> Result<(), ApiError> {
     let (set, account) = (&device.session.message_set, device.session.account);
-    let settled = match set.encryption_mode {
+    let of_account = match set.encryption_mode {
         None if is_empty => return Ok(()),
         None => {
             let app = Arc::clone(app);
-            blocking(move || Ok(app.accounts.fix_encryption_mode(account, form)?)).await?
+            blocking(move || Ok(app.accounts.fix_encryption_mode(account, mode)?)).await?
         }
-        Some(settled) => settled,
+        Some(of_account) => of_account,
     };
-    if settled == form && !set.is_in_plain() { Ok(()) } else { Err(mismatch(Some(settled))) }
+    if of_account == mode && !set.is_in_plain() { Ok(()) } else { Err(mismatch(Some(of_account))) }
 }
 
-/// Refuses contents that do not say that they have this form, if it is a sealed one.
+/// Refuses contents that do not begin as this encryption mode asks, if they are to be sealed.
 pub(super) fn check_contents<'a>(
-    form: EncryptionMode,
+    mode: EncryptionMode,
     mut messages: impl Iterator<Item = &'a Message>,
 ) -> Result<(), ApiError> {
-    let EncryptionMode::EndToEnd(key) = form else { return Ok(()) };
+    let EncryptionMode::EndToEnd(key) = mode else { return Ok(()) };
     if messages.all(|message| sealing_key_id(&message.content) == Some(key)) {
         return Ok(());
     }
@@ -127,18 +127,18 @@ pub(super) fn check_contents<'a>(
 pub(super) async fn check_mode_after_store(
     app: &Arc<AppState>,
     device: &AuthenticatedDevice,
-    form: EncryptionMode,
+    mode: EncryptionMode,
 ) -> Result<(), ApiError> {
-    if form != EncryptionMode::Plain {
+    if mode != EncryptionMode::Plain {
         return Ok(());
     }
     let (app, account) = (Arc::clone(app), device.session.account);
     let now = blocking(move || Ok(app.accounts.encryption_mode(account)?)).await?;
-    if now.is_none_or(|now| now == form) { Ok(()) } else { Err(mismatch(now)) }
+    if now.is_none_or(|now| now == mode) { Ok(()) } else { Err(mismatch(now)) }
 }
 
-fn mismatch(form: Option<EncryptionMode>) -> ApiError {
-    let message = match form {
+fn mismatch(mode: Option<EncryptionMode>) -> ApiError {
+    let message = match mode {
         Some(EncryptionMode::EndToEnd(id)) => {
             let id = u64::from_be_bytes(id);
             format!("the account is encrypted end to end, with the key {id:016x}")

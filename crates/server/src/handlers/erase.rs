@@ -36,8 +36,8 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
 }
 
 error_responses!(EraseErrors: BODY, TOKEN, [
-    StaleCursor, EncryptionMismatch, InvalidPassword, InvalidTimestamp, QuotaExceeded, TimestampConflict,
-    TooManyAttempts, WrongPassword
+    EncryptionMismatch, InvalidPassword, InvalidTimestamp, QuotaExceeded, StaleCursor,
+    TimestampConflict, TooManyAttempts, WrongPassword
 ]);
 
 /// Gives messages other contents, which say less: what they were is on no page of the vault any
@@ -59,9 +59,9 @@ async fn erase(
     let count_max = app.config.messages_count_max;
     // The room is kept until everything is stored.
     let decoded = blocking(move || EraseRequestBody::from(body, count_max)).await?;
-    let EraseRequestBody { form, erasures, password, _room } = decoded;
+    let EraseRequestBody { mode, erasures, password, _room } = decoded;
     prove(&app, &device, address, password).await?;
-    encryption::check_mode_before_store(&app, &device, form, erasures.is_empty()).await?;
+    encryption::check_mode_before_store(&app, &device, mode, erasures.is_empty()).await?;
     let AuthenticatedDevice { session, vault, .. } = &device;
     let erased = vault.erase(erasures, app.quota(session)).await?;
     if erased.stored > 0 {
@@ -75,7 +75,7 @@ async fn erase(
 
 /// What a request says.
 struct EraseRequestBody {
-    form: EncryptionMode,
+    mode: EncryptionMode,
     erasures: Vec<MessageErasure>,
     password: Zeroizing<String>,
     _room: MemoryReservation,
@@ -88,15 +88,15 @@ impl EraseRequestBody {
         let EraseRequest { erasures, password, key_id } = request;
         let password = Zeroizing::new(password);
         check_count(erasures.len(), count_max, "erasures")?;
-        let form = encryption::parse_encryption_mode(&key_id)?;
+        let mode = encryption::parse_encryption_mode(&key_id)?;
         let erasures: Vec<_> = erasures.into_iter().map(check).collect::<Result<_, _>>()?;
-        encryption::check_contents(form, erasures.iter().map(|one| &one.message))?;
+        encryption::check_contents(mode, erasures.iter().map(|one| &one.message))?;
         let mut timestamps: Vec<_> = erasures.iter().map(|one| one.message.timestamp).collect();
         timestamps.sort_unstable();
         if timestamps.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(ApiError::from_code(ErrorCode::TimestampConflict));
         }
-        Ok(Self { form, erasures, password, _room: reservation })
+        Ok(Self { mode, erasures, password, _room: reservation })
     }
 }
 

@@ -68,7 +68,7 @@ struct PushQuery {
 }
 
 error_responses!(PushErrors: BODY, TOKEN, [
-    StaleCursor, ClockDrift, EncryptionMismatch, InvalidTimestamp, QuotaExceeded, TimestampConflict
+    ClockDrift, EncryptionMismatch, InvalidTimestamp, QuotaExceeded, StaleCursor, TimestampConflict
 ]);
 
 /// Stores messages; what is known already is counted, not stored. All or nothing.
@@ -94,13 +94,13 @@ async fn push(
     // The room is kept until everything is stored.
     let set_id = device.session.message_set.id;
     let decode = move || decode(body, messages_count_max, set_id);
-    let (form, batch, _room) = blocking(decode).await?;
-    encryption::check_mode_before_store(&app, &device, form, batch.is_empty()).await?;
+    let (mode, batch, _room) = blocking(decode).await?;
+    encryption::check_mode_before_store(&app, &device, mode, batch.is_empty()).await?;
     check_drift(&device, &batch, now_ms).await?;
     let seen = DeviceActivity { unsent_count, ..device.activity(now_ms) };
     let AuthenticatedDevice { session, vault, .. } = &device;
     let stored = vault.store(batch, app.quota(session), Some(seen)).await?;
-    encryption::check_mode_after_store(&app, &device, form).await?;
+    encryption::check_mode_after_store(&app, &device, mode).await?;
     app.metrics.record_push(stored.stored, stored.known);
     if stored.stored > 0 {
         app.subscribers.notify_stored(MessageSetKey::for_session(session), stored.after);
@@ -130,14 +130,14 @@ fn decode(
     body.check_count(messages_count_max, "messages")?;
     let (request, reservation): (PushRequest, _) = body.decode()?;
     check_count(request.messages.len(), messages_count_max, "messages")?;
-    let form = encryption::parse_encryption_mode(&request.key_id)?;
+    let mode = encryption::parse_encryption_mode(&request.key_id)?;
     if request.expected_cursor.is_some() && request.set_id != set_id {
         return Err(ApiError::from_code(ErrorCode::StaleCursor));
     }
     let messages: Vec<_> = request.messages.into_iter().map(check).collect::<Result<_, _>>()?;
-    encryption::check_contents(form, messages.iter())?;
+    encryption::check_contents(mode, messages.iter())?;
     let batch = MessageBatch::new(messages)?;
-    Ok((form, batch.with_expected_cursor(request.expected_cursor), reservation))
+    Ok((mode, batch.with_expected_cursor(request.expected_cursor), reservation))
 }
 
 fn check_unsent(unsent_count: Option<u64>) -> Result<(), ApiError> {

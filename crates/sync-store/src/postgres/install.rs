@@ -1,5 +1,5 @@
-//! Connecting to PostgreSQL; and the tables and functions there: made at the first start; later of
-//! the right version, or refused.
+//! Connecting to PostgreSQL, and creating the tables and functions there at the first start. A schema
+//! of another version is refused.
 //!
 //! Whoever may not create tables, or asks through a router, finds them made: by an operator who
 //! has [`schema_sql`] run.
@@ -31,8 +31,8 @@ impl PostgresDatabase {
     }
 }
 
-/// Makes the schema in one transaction; where it is of this version, changes nothing. One of
-/// another version is refused.
+/// Creates the schema in one transaction, and changes nothing where it has this version already. One
+/// of another version is refused.
 pub fn schema_sql() -> String {
     format!(
         "BEGIN;
@@ -54,7 +54,7 @@ $$;
 {GATEWAY}
 {READ}
 INSERT INTO schema_version (version) VALUES ({VERSION})
-ON CONFLICT (one) DO UPDATE SET version = excluded.version;
+ON CONFLICT (one) DO NOTHING;
 COMMIT;
 "
     )
@@ -96,7 +96,7 @@ pub(super) async fn install(postgres: &PostgresDatabase) -> Result<()> {
         0 => create(postgres).await,
         VERSION => Ok(()),
         found if found > VERSION => Err(Error::PostgresSchema(format!(
-            "it is of version {found}, made by a later version of Warren than this"
+            "it has version {found}, and version {VERSION} is needed: a later version of Warren made it"
         ))),
         found => Err(Error::PostgresSchema(format!(
             "it has version {found}, and version {VERSION} is needed: drop the schema `warren`, \
@@ -109,8 +109,8 @@ async fn create(postgres: &PostgresDatabase) -> Result<()> {
     let connection = postgres.client().await?;
     connection.batch_execute(&schema_sql()).await.map_err(|error| match error.code() {
         Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) => Error::PostgresSchema(
-            "it is not there, and this user may not make it: have the output of \
-             `warren postgres schema` run by who may"
+            "it does not exist, and this user may not create it: ask somebody who may to run the \
+             output of `warren postgres schema`"
                 .to_owned(),
         ),
         _ => error.into(),

@@ -23,6 +23,24 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
+async fn a_vault_of_an_older_format_is_refused_and_stays() {
+    let store = DataDirFixture::new();
+    let (id, key) = (VaultId::generate(), DatabaseKey::generate());
+    drop(store.open_vault(&id, &key).unwrap());
+    store.databases.close(&id.path(store.path())).unwrap();
+    let file = by_hand(&id.path(store.path()), &key);
+    file.pragma_update(None, "user_version", 3).unwrap();
+    let error = store.open_vault(&id, &key).err().unwrap();
+    let is_too_old = |error: &Error| {
+        matches!(error, Error::Engine(engine::Error::SchemaTooOld { found: 3, oldest: 4 }))
+    };
+    assert!(is_too_old(&error), "{error}");
+    let version =
+        file.query_row("SELECT user_version FROM pragma_user_version", [], |row| row.get(0));
+    assert_eq!(version, Ok(3));
+}
+
+#[tokio::test]
 async fn what_was_acknowledged_is_there_after_a_restart() {
     let store = DataDirFixture::new();
     let (id, key) = (VaultId::generate(), DatabaseKey::generate());

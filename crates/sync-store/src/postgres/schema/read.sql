@@ -156,7 +156,7 @@ BEGIN
 END
 $$;
 
--- Cuts ranges of moments (8 bytes: a timestamp without its node id) into buckets of `bucket_count`
+-- Cuts ranges of hybrid times (8 bytes: a timestamp without its node id) into buckets of `bucket_count`
 -- messages; messages of one moment stay together. `until` is the first moment after a bucket.
 CREATE OR REPLACE FUNCTION warren.buckets(
     of_vault uuid, starts bytea[], ends bytea[], bucket_count bigint
@@ -193,7 +193,7 @@ BEGIN
 END
 $$;
 
--- The messages of ranges of moments: 16 bytes of timestamp and 16 of hash each, a row per range.
+-- The messages of ranges of hybrid times: 16 bytes of timestamp and 16 of hash each, a row per range.
 -- At most `count_max` in all: the range in which these are reached is the last.
 CREATE OR REPLACE FUNCTION warren.entries(
     of_vault uuid, starts bytea[], ends bytea[], count_max bigint
