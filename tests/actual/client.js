@@ -50,7 +50,7 @@ const requests = {
     await send('download-budget', { cloudFileId: file });
     return here();
   },
-  // "Import file": an archive that an app, or `warren actual export`, has written.
+  // "Import file": an archive that an app, or `warren actual-budget export`, has written.
   async 'import-file'({ path }) {
     await api.importBudget(path);
     return here();

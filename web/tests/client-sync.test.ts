@@ -54,7 +54,7 @@ test("two browsers and a native replica come to hold the same rows, by themselve
   await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 2);
 
   const native = join(here.server.folder, "native.db");
-  const account = ["--server", here.server.address, "--login", login, "--name", "native"];
+  const account = ["--server", here.server.address, "--login", login, "--device-name", "native"];
   const password = ["--password-file", join(here.server.folder, "password.txt")];
   await here.server.warren("clone", native, ...account, ...password);
   const file = new DatabaseSync(native);
@@ -214,11 +214,11 @@ test("what a native device erases is on no page of a browser's file", async () =
   assert.ok(await holds());
 
   const native = join(here.server.folder, "erasing.db");
-  const account = ["--server", here.server.address, "--login", login, "--name", "native"];
+  const account = ["--server", here.server.address, "--login", login, "--device-name", "native"];
   const password = ["--password-file", join(here.server.folder, "password.txt")];
   await here.server.warren("clone", native, ...account, ...password);
   const cell = ["--erase", "item", "1", "--column", "name"];
-  await here.server.warren("vault", "repair", native, ...cell, "--yes", ...password);
+  await here.server.warren("erase", native, ...cell, "--yes", ...password);
   await until(page, async () => {
     const { equal } = await db.sync();
     return equal && (await db.history("item", "1"))[0]?.cells["name"] === "(erased)";

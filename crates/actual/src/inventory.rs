@@ -24,7 +24,7 @@ const PAGE_BYTES_MAX: usize = 1 << 20;
 #[non_exhaustive]
 pub enum InventoryError {
     /// No budget has this id or name.
-    #[error("there is no {what} {named}: `warren actual list` shows them")]
+    #[error("there is no {what} {named}: `warren actual-budget list` shows them")]
     NotFound {
         /// What kind was looked for.
         what: &'static str,
@@ -126,12 +126,12 @@ impl BudgetInventory<'_> {
     }
 
     /// Shows a deleted budget to the apps again, with everything that it held.
-    pub fn undelete(&self, named: &str) -> Result<BudgetState, InventoryError> {
+    pub fn restore(&self, named: &str) -> Result<BudgetState, InventoryError> {
         let stored = find(self.stored()?, named, "deleted budget", |budget| budget.is_deleted)?;
         if !stored.budget.is_deleted {
             return Err(InventoryError::NotDeleted { named: named.to_owned() });
         }
-        let exchanged = self.runtime.block_on(stored.undelete())?;
+        let exchanged = self.runtime.block_on(stored.restore())?;
         Ok(exchanged)
     }
 
@@ -210,7 +210,7 @@ impl StoredBudget {
         Ok(trie.is_some_and(|trie| trie.root() == of_messages.root()))
     }
 
-    async fn undelete(&self) -> Result<BudgetState, InventoryError> {
+    async fn restore(&self) -> Result<BudgetState, InventoryError> {
         let show = |record: &[u8], _: &[Timestamp]| {
             let found = BudgetState::decode_record(record)?;
             let (mut budget, trie) = found.ok_or_else(|| BoxError::from("there is no budget"))?;

@@ -43,8 +43,8 @@ pub struct CompetitorInstallation {
     absent: Vec<UnavailableCompetitor>,
 }
 
-/// Its folder in `bench/rivals`.
-const RIVAL: &str = "actual-sync";
+/// Its folder in `bench/competitors`.
+const COMPETITOR: &str = "actual-sync";
 pub(crate) const SETUP: &str = "warren bench actual --setup";
 const TITLE: &str = "Warren: Actual Budget's sync";
 const LEAD: &str = "Actual Budget's published sync server and Warren's gateway for its apps, asked \
@@ -77,7 +77,8 @@ pub(crate) fn find(
     missing: MissingPolicy,
     bar: &ProgressBar,
 ) -> CompetitorSearch<CompetitorService> {
-    let wanted = CompetitorFilter { kind: CompetitorKind::Server, names: Some(&[RIVAL]), missing };
+    let wanted =
+        CompetitorFilter { kind: CompetitorKind::Server, names: Some(&[COMPETITOR]), missing };
     competitors::find(
         wanted,
         competitors,

@@ -1,8 +1,8 @@
-//! What others would pick instead: programs in `bench/rivals`, built or installed when they are
-//! first wanted (`docs/formats/7-rival-drivers.md`, `docs/formats/12-lab-plan.md`).
+//! What others would pick instead: programs in `bench/competitors`, built or installed when they
+//! are first wanted (`docs/formats/7-competitor-drivers.md`, `docs/formats/12-lab-plan.md`).
 //!
 //! # Invariants
-//! - A rival that cannot be had on this machine is absent, with the reason; it has no figures.
+//! - A competitor that cannot be had on this machine is absent, with the reason; it has no figures.
 
 pub(crate) mod process;
 pub(crate) mod server;
@@ -21,13 +21,13 @@ use self::process::{DriverProgram, ProgramOutput};
 use self::setup::CompetitorKind;
 use self::setup::steps::{MissingPolicy, NotBuilt};
 
-/// Where everything goes that comes from building or installing a rival: `target/rivals` of the
-/// repository that has the folder `bench/rivals`.
+/// Where everything goes that comes from building or installing a competitor: `target/competitors`
+/// of the repository that has the folder `bench/competitors`.
 pub(crate) fn target(competitors: &Path) -> PathBuf {
-    competitors.join("../../target/rivals")
+    competitors.join("../../target/competitors")
 }
 
-/// Rivals of one kind.
+/// Competitors of one kind.
 #[derive(Debug)]
 pub(crate) struct CompetitorSearch<T> {
     pub(crate) present: Vec<T>,
@@ -36,7 +36,7 @@ pub(crate) struct CompetitorSearch<T> {
     pub(crate) unbuilt: Vec<String>,
 }
 
-/// A rival that cannot be measured here.
+/// A competitor that cannot be measured here.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct UnavailableCompetitor {
     pub(crate) name: String,
@@ -50,7 +50,7 @@ impl UnavailableCompetitor {
     }
 }
 
-/// Which rivals.
+/// Which competitors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompetitorFilter<'a> {
     pub(crate) kind: CompetitorKind,
@@ -59,8 +59,8 @@ pub(crate) struct CompetitorFilter<'a> {
     pub(crate) missing: MissingPolicy,
 }
 
-/// Builds or installs what is in the folder `rivals`, where that was not done before, and starts
-/// it. All that comes from it goes into `target`, and the folder stays as it is.
+/// Builds or installs what is in the folder `competitors`, where that was not done before, and
+/// starts it. All that comes from it goes into `target`, and the folder stays as it is.
 pub(crate) fn find<T>(
     wanted: CompetitorFilter<'_>,
     competitors: &Path,
@@ -74,7 +74,7 @@ pub(crate) fn find<T>(
         Ok(candidates) => candidates,
         Err(error) => {
             found.absent.push(UnavailableCompetitor {
-                name: "rivals".to_owned(),
+                name: "competitors".to_owned(),
                 reason: format!("{error:#}"),
             });
             return found;

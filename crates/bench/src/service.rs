@@ -5,7 +5,7 @@
 //!   the same disk; only starting and saying differ.
 //!
 //! # Not here
-//! - What is compared with what → `sync.rs`, `actual.rs`. How rivals are installed →
+//! - What is compared with what → `sync.rs`, `actual.rs`. How competitors are installed →
 //!   `competitors.rs`.
 
 pub(crate) mod actual;

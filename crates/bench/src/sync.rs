@@ -1,8 +1,8 @@
 //! `warren bench sync`: what a sync service answers, ours beside others', in one run.
 //!
 //! The published load tests, *upload*, *download* and *cross*, against the shipped binary and
-//! against `bench/rivals`: services that others would run instead. Each round of each case gets a
-//! fresh service with seeded users.
+//! against `bench/competitors`: services that others would run instead. Each round of each case
+//! gets a fresh service with seeded users.
 //!
 //! # Not here
 //! - Bulk, one user, PostgreSQL → `bulk.rs`. Rounds, ratios, spread → `suite.rs`.

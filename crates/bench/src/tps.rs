@@ -57,8 +57,8 @@ pub struct TpsBenchPlan {
     pub folder: PathBuf,
     /// Whether the loaded table stays there, and one that is there is used.
     pub keep: bool,
-    /// The rivals' drivers.
-    pub rivals: PathBuf,
+    /// The competitors' drivers.
+    pub competitors: PathBuf,
     /// The command line, for the report.
     pub command: String,
 }
@@ -87,7 +87,7 @@ pub enum TpsBenchPart {
 pub enum TpsCompetitor {
     /// A server of the benchmark's own, from the distribution's package.
     Postgres,
-    /// Libraries for SQLite: the drivers in `bench/rivals`.
+    /// Libraries for SQLite: the drivers in `bench/competitors`.
     Libraries,
 }
 
@@ -255,9 +255,9 @@ fn against_libraries(
 ) -> anyhow::Result<Vec<String>> {
     anyhow::ensure!(
         matches!(fixture.encryption, FileEncryption::None),
-        "the rivals have no encryption: measure them without --cipher"
+        "the competitors have no encryption: measure them without --cipher"
     );
-    let found = competitors::find(&run.plan.rivals, &target(&run.plan.rivals), run.bar);
+    let found = competitors::find(&run.plan.competitors, &target(&run.plan.competitors), run.bar);
     let pairs = folder.join("pairs");
     competitors::write_pairs(&pairs, &fixture.pairs)?;
     for (name, synchronous, reads, ours) in sections::beside_libraries() {

@@ -4,11 +4,10 @@ use std::path::Path;
 
 use clap::{Command, Subcommand};
 
-use crate::args::postgres_args;
 use crate::commands::doctor::doctor_args;
 use crate::commands::{
-    account, actual_budget, backup, completions, conflicts, device, doctor, history, inspect, man,
-    recover, recovery_phrase, serve, status, storage, sync, track, vacuum,
+    account, actual_budget, backup, completions, conflicts, device, doctor, erase, history,
+    inspect, man, recover, recovery_phrase, serve, status, storage, sync, track, vacuum,
 };
 #[cfg(feature = "bench")]
 use crate::commands::{benchmark, tune};
@@ -22,9 +21,9 @@ pub(crate) enum CliCommand {
     #[command(subcommand)]
     Account(account::AccountCommand),
     #[command(subcommand)]
-    Actual(actual_budget::ActualBudgetCommand),
+    ActualBudget(actual_budget::ActualBudgetCommand),
     #[command(subcommand)]
-    Client(device::DeviceCommand),
+    Device(device::DeviceCommand),
     Track(track::TrackArgs),
     Untrack(track::UntrackArgs),
     Sync(sync::SyncArgs),
@@ -35,14 +34,13 @@ pub(crate) enum CliCommand {
     Recover(recover::RecoverArgs),
     Conflicts(conflicts::ConflictsArgs),
     History(history::HistoryArgs),
-    Phrase(recovery_phrase::RecoveryPhraseArgs),
+    RecoveryPhrase(recovery_phrase::RecoveryPhraseArgs),
     Vacuum(vacuum::VacuumArgs),
     #[command(subcommand)]
-    Vault(storage::StorageCommand),
+    Storage(storage::StorageCommand),
+    Erase(erase::EraseArgs),
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
-    #[command(subcommand)]
-    Postgres(postgres_args::PostgresCommand),
     Tune(tune::TuneArgs),
     #[command(subcommand)]
     Bench(benchmark::BenchCommand),
@@ -72,7 +70,8 @@ impl CliCommand {
             Self::Status(arguments) => &arguments.tracked,
             Self::Conflicts(arguments) => &arguments.tracked,
             Self::History(arguments) => &arguments.tracked,
-            Self::Phrase(arguments) => &arguments.tracked,
+            Self::RecoveryPhrase(arguments) => &arguments.tracked,
+            Self::Erase(arguments) => &arguments.tracked,
             _ => return None,
         };
         Some(&tracked.file)
@@ -82,8 +81,8 @@ impl CliCommand {
         match self {
             Self::Serve(arguments) => serve::run(&arguments, output),
             Self::Account(command) => account::run(command, output),
-            Self::Actual(command) => actual_budget::run(&command, output),
-            Self::Client(command) => device::run(command, output),
+            Self::ActualBudget(command) => actual_budget::run(&command, output),
+            Self::Device(command) => device::run(command, output),
             Self::Track(arguments) => track::track(&arguments, output),
             Self::Untrack(arguments) => track::untrack(&arguments, output),
             Self::Sync(arguments) => sync::sync(&arguments, output),
@@ -94,12 +93,12 @@ impl CliCommand {
             Self::Recover(arguments) => recover::run(&arguments, output),
             Self::Conflicts(arguments) => conflicts::run(&arguments, output),
             Self::History(arguments) => history::run(&arguments, output),
-            Self::Phrase(arguments) => recovery_phrase::run(&arguments, output),
+            Self::RecoveryPhrase(arguments) => recovery_phrase::run(&arguments, output),
             Self::Vacuum(arguments) => vacuum::run(&arguments, output),
-            Self::Vault(command) => storage::run(command, output),
+            Self::Storage(command) => storage::run(command, output),
+            Self::Erase(arguments) => erase::run(&arguments, output),
             Self::Backup(arguments) => backup::back_up(&arguments, output),
             Self::Restore(arguments) => backup::restore(&arguments, output),
-            Self::Postgres(command) => postgres_args::run(&command, output),
             Self::Tune(arguments) => tune::run(&arguments, output),
             Self::Bench(command) => benchmark::run(command, output),
             Self::Completions(arguments) => completions::run(&arguments, whole(), output),

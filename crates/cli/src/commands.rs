@@ -9,6 +9,7 @@ pub(crate) mod completions;
 pub(crate) mod conflicts;
 pub(crate) mod device;
 pub(crate) mod doctor;
+pub(crate) mod erase;
 pub(crate) mod history;
 pub(crate) mod inspect;
 pub(crate) mod man;

@@ -6,8 +6,8 @@
 //! | on a device's file: `sync`, `vacuum`, … | owner only | none to files | its user |
 //! | `bench` | as the umask says | as the limit says | its user |
 //!
-//! Benchmarks work on data that they make up, run other people's programs, and write reports that are
-//! meant to be shown.
+//! Benchmarks work on data that they make up, run other people's programs, and write reports that
+//! are meant to be shown.
 //!
 //! # Not here
 //! - A data directory that is open to others already → `commands/serve/permissions.rs`.
@@ -39,8 +39,8 @@ fn is_on_data_directory(command: &CliCommand) -> bool {
         command,
         CliCommand::Serve(_)
             | CliCommand::Account(_)
-            | CliCommand::Actual(_)
-            | CliCommand::Vault(_)
+            | CliCommand::ActualBudget(_)
+            | CliCommand::Storage(_)
             | CliCommand::Backup(_)
             | CliCommand::Restore(_)
     )

@@ -4,6 +4,7 @@
 
 mod args;
 mod command;
+mod command_groups;
 mod commands;
 mod hardening;
 mod output;
@@ -11,16 +12,18 @@ mod signals;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::command::CliCommand;
 use crate::output::Printer;
 
-/// SQLite that syncs: each user's data in an encrypted database of its own, all devices in step.
+/// Sync SQLite files between devices.
+///
+/// Each user's data is kept in an encrypted database of its own.
 #[derive(Parser)]
 #[command(name = "warren", version, propagate_version = true, after_help = output::START)]
 struct CliArgs {
-    /// Print one JSON value instead of text.
+    /// Print JSON instead of text.
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -28,11 +31,16 @@ struct CliArgs {
 }
 
 fn main() -> ExitCode {
-    let arguments = match CliArgs::try_parse() {
+    let matches = cli().try_get_matches();
+    let arguments = match matches.and_then(|matches| CliArgs::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
-        Err(error) => return output::usage::report_usage(&error, CliArgs::command()),
+        Err(error) => return output::usage::report_usage(&error, cli()),
     };
     let output = Printer { json: arguments.json };
     let command = arguments.command;
-    output.exit(hardening::harden(&command).and_then(|()| command.run(output, CliArgs::command)))
+    output.exit(hardening::harden(&command).and_then(|()| command.run(output, cli)))
+}
+
+fn cli() -> Command {
+    command_groups::group_commands(CliArgs::command())
 }

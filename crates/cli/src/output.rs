@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 
 pub(crate) use self::escaped_text::EscapedText;
 
-/// Below the list of commands: the way from nothing to two files in step.
+/// Below the list of commands: the way from nothing to two files in sync.
 pub(crate) const START: &str = "Example:
   warren serve &
   warren account add ada
@@ -27,7 +27,9 @@ pub(crate) const START: &str = "Example:
   warren sync  a.db --server http://127.0.0.1:4600 --login ada
   warren clone b.db --server http://127.0.0.1:4600 --login ada
 
-From then on `warren sync FILE`, after any program has written to it.";
+After that, run `warren sync FILE` whenever a program has changed the file, or
+`warren sync FILE --watch` once.
+See `warren COMMAND --help` for the options and examples of a command.";
 
 /// A command that did its work, with an exit status that tells what it saw. Not an error: nothing
 /// is printed for it.
@@ -42,8 +44,8 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    /// A line for people; nothing with `--json`. Newlines and tabs in what is formatted in are shown
-    /// as `\n` and `\t`: it stays one line.
+    /// A line for people; nothing with `--json`. Newlines and tabs in what is formatted in are
+    /// shown as `\n` and `\t`: it stays one line.
     pub(crate) fn line(self, line: Arguments<'_>) {
         if !self.json {
             print(&EscapedText::line(line));

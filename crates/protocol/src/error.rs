@@ -51,7 +51,7 @@ codes! {
     ClockDrift "clock_drift" 422 false "A message is stamped more than five minutes ahead of the server's clock, and of what the vault holds.",
     DiskFull "disk_full" 507 true "The server's disk is full; nothing was stored.",
     EncryptionMismatch "encryption_mismatch" 409 false "The account's messages are encrypted end to end with another key, or not at all; or the request's are not.",
-    HostNotAllowed "host_not_allowed" 421 false "The server is not asked under this name (warren serve --host).",
+    HostNotAllowed "host_not_allowed" 421 false "The server is not asked under this name (warren serve --allow-host).",
     Internal "internal" 500 true "A fault of the server; its log says more.",
     InvalidDeviceName "invalid_device_name" 400 false "A device's name has at most 200 characters.",
     InvalidLogin "invalid_login" 400 false "A login is 1 to 64 letters, digits and . _ @ + -, beginning with a letter or digit.",

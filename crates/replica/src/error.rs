@@ -151,7 +151,7 @@ pub enum Error {
     #[error(
         "{count} rows refer to the row of {table} with key {key}{}",
         same.as_ref().map_or(": delete them first, or give it a value that fits".to_owned(), |id| {
-            format!(": `warren conflicts FILE --same {id}` makes them refer to the one that is shown")
+            format!(": `warren conflicts FILE --merge {id}` makes them refer to the one that is shown")
         })
     )]
     Referenced {
@@ -296,13 +296,13 @@ pub enum RecoveryPhraseError {
     /// The server's contents are encrypted, and this file has no phrase.
     #[error(
         "the other devices' changes are encrypted end to end: give their recovery phrase with \
-         --phrase-file FILE (`warren phrase` shows it there). Nothing has been sent or applied"
+         --recovery-phrase-file FILE (`warren recovery-phrase` shows it there). Nothing has been sent or applied"
     )]
     Required,
     /// The server's contents were encrypted with another phrase.
     #[error(
-        "the other devices have another recovery phrase: give theirs with --phrase-file FILE \
-         (`warren phrase` shows it there). Nothing has been sent or applied"
+        "the other devices have another recovery phrase: give theirs with --recovery-phrase-file FILE \
+         (`warren recovery-phrase` shows it there). Nothing has been sent or applied"
     )]
     Wrong,
     /// The server says that the account is in plain, and this file has a phrase.

@@ -70,11 +70,11 @@ mod tests {
     fn a_directory_has_one_holder_and_names_it() {
         let data = tempfile::tempdir().unwrap();
         let held = DataDirLock::acquire(data.path(), "warren serve").unwrap();
-        let refused = DataDirLock::acquire(data.path(), "warren vault move").unwrap_err();
+        let refused = DataDirLock::acquire(data.path(), "warren storage migrate").unwrap_err();
         let Error::DataInUse { holder, .. } = refused else { panic!("{refused}") };
         assert_eq!(holder, format!("warren serve, process {}", std::process::id()));
         drop(held);
-        drop(DataDirLock::acquire(data.path(), "warren vault move").unwrap());
+        drop(DataDirLock::acquire(data.path(), "warren storage migrate").unwrap());
     }
 
     #[test]

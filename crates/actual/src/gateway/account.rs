@@ -66,7 +66,7 @@ impl ActualGateway {
     }
 
     async fn is_bootstrapped(&self) -> Result<bool, ActualError> {
-        if self.settings.is_closed {
+        if !self.settings.open_registration {
             return Ok(true);
         }
         let login = self.settings.login.clone();

@@ -14,8 +14,9 @@ use crate::gateway::web_files::WebFiles;
 pub struct GatewaySettings {
     /// The Warren account that stands for the server's user.
     pub login: Login,
-    /// Whether the account is made elsewhere. Else whoever comes first sets its password.
-    pub is_closed: bool,
+    /// Whether the first app that connects may set the password, where the account does not exist
+    /// yet.
+    pub open_registration: bool,
     /// Whether logins may come without a password: a trusted proxy adds it, in a header.
     pub has_header_login: bool,
     /// The files that `actualpy` asks for, where there is no web app, which has them, too.

@@ -37,7 +37,7 @@ impl ActualBenchRun<'_> {
     pub(crate) fn peers(&self) -> Vec<(&'static str, SystemUnderTest<'_>)> {
         let published = self.service.as_ref();
         let published = published.map(|service| {
-            ("Actual", SystemUnderTest::Rival(service, ServiceApi::Actual, AS_IT_COMES))
+            ("Actual", SystemUnderTest::Competitor(service, ServiceApi::Actual, AS_IT_COMES))
         });
         published.into_iter().chain([("Warren", SystemUnderTest::Gateway)]).collect()
     }
@@ -60,7 +60,7 @@ pub struct ActualBenchPlan {
     pub only: Vec<ActualBenchPart>,
     /// Where the files go.
     pub folder: PathBuf,
-    /// The rivals' folder.
+    /// The competitors' folder.
     pub competitors: PathBuf,
     /// The shipped binary.
     pub program: PathBuf,

@@ -213,7 +213,7 @@ impl<'a> DelayedServer<'a> {
         (seconds > allowed.as_secs_f64()).then(|| {
             format!(
                 "skipped: {count} messages one by one at {} ms would take about {seconds:.0} s, \
-                 more than the {} s of --case-seconds-max",
+                 more than the {} s of --case-time-limit",
                 self.latency_ms,
                 allowed.as_secs()
             )

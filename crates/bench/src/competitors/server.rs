@@ -1,5 +1,5 @@
-//! Rivals that are servers: started with a plan, asked over HTTP, ended by closing their standard
-//! input, which the system does if the benchmark is killed.
+//! Competitors that are servers: started with a plan, asked over HTTP, ended by closing their
+//! standard input, which the system does if the benchmark is killed.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,10 +1,10 @@
-//! Rivals as they lie in their folder, made ready to run: `cargo build` for Rust, `npm ci` for
+//! Competitors as they lie in their folder, made ready to run: `cargo build` for Rust, `npm ci` for
 //! Node, `pip install` for Python.
 //!
-//! A driver of the lab for Node is made ready once for each Node of `bench/rivals/node`.
+//! A driver of the lab for Node is made ready once for each Node of `bench/competitors/node`.
 //!
 //! # Invariants
-//! - Everything is done in copies in the target folder; the rivals' folder stays as it is.
+//! - Everything is done in copies in the target folder; the competitors' folder stays as it is.
 
 mod install_marker;
 mod node;
@@ -23,7 +23,7 @@ use self::steps::{BUILD_TIME_MAX, MissingPolicy, copy_shared, run};
 pub(crate) use self::tools::MissingTools;
 use super::process::{self, DriverProgram};
 
-/// What a rival is.
+/// What a competitor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompetitorKind {
     /// A driver that carries out a plan with a library.
@@ -49,11 +49,11 @@ pub(crate) struct CompetitorSource {
     /// As the report calls it.
     pub(crate) name: String,
     folder: PathBuf,
-    /// Which of `bench/rivals/node`, for a driver of the lab that Node runs.
+    /// Which of `bench/competitors/node`, for a driver of the lab that Node runs.
     node: Option<node::NodeRelease>,
 }
 
-/// The rivals of a kind by name, sorted.
+/// The competitors of a kind by name, sorted.
 pub(crate) fn candidates(
     kind: CompetitorKind,
     competitors: &Path,
@@ -79,7 +79,7 @@ pub(crate) fn candidates(
         found.sort();
         anyhow::Ok(found)
     };
-    list().with_context(|| format!("looking for rivals in {}", competitors.display()))
+    list().with_context(|| format!("looking for competitors in {}", competitors.display()))
 }
 
 /// Makes it ready, if that was not done before and `missing` has it so.
@@ -91,7 +91,7 @@ pub(crate) fn prepare(
 ) -> anyhow::Result<DriverProgram> {
     let target = std::path::absolute(target).context("the folder to build in")?;
     let (name, folder) = (&candidate.name, &candidate.folder);
-    let (language, main) = recognise(kind, folder).context("no rival")?;
+    let (language, main) = recognise(kind, folder).context("no competitor")?;
     match (language, &candidate.node) {
         (CompetitorLanguage::Rust, _) => build(name, folder, &target.join("cargo"), missing),
         (CompetitorLanguage::Node, None) => {
@@ -112,7 +112,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// In which language a rival of this kind is, and what its program is called.
+/// In which language a competitor of this kind is, and what its program is called.
 fn recognise(kind: CompetitorKind, folder: &Path) -> Option<(CompetitorLanguage, &'static str)> {
     let programs: &[_] = match kind {
         CompetitorKind::Library => {
@@ -140,6 +140,6 @@ fn build(
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--locked", "--target-dir"]).arg(target);
     run(cargo.current_dir(folder), BUILD_TIME_MAX).context("cargo build")?;
-    let program = format!("rival-{name}{}", env::consts::EXE_SUFFIX);
+    let program = format!("competitor-{name}{}", env::consts::EXE_SUFFIX);
     Ok(DriverProgram { program: target.join("release").join(program), arguments: Vec::new() })
 }

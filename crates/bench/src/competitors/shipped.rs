@@ -1,7 +1,7 @@
 //! The drivers of the lab that are in this program, so that it needs no checkout of Warren.
 //!
 //! # Invariants
-//! - They are the files of `bench/rivals`, byte for byte, and all that the lab needs of them: a test
+//! - They are the files of `bench/competitors`, byte for byte, and all that the lab needs of them: a test
 //!   compares.
 //! - What is written out is named after its content, so programs of different versions do not write
 //!   into each other's folders.
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tempfile::NamedTempFile;
 
-/// Paths below `bench/rivals`, and what is there.
+/// Paths below `bench/competitors`, and what is there.
 macro_rules! files {
     ($($path:literal,)*) => {
-        &[$(($path, include_str!(concat!("../../../../bench/rivals/", $path)))),*]
+        &[$(($path, include_str!(concat!("../../../../bench/competitors/", $path)))),*]
     };
 }
 
@@ -80,7 +80,8 @@ mod tests {
 
     /// All files of the folders that are drivers of the lab, or shared by them.
     fn of_the_repository() -> BTreeSet<String> {
-        let competitors = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals"));
+        let competitors =
+            Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/competitors"));
         let mut files = BTreeSet::new();
         for folder in fs::read_dir(competitors).unwrap().map(|entry| entry.unwrap().path()) {
             let name = folder.file_name().unwrap().to_str().unwrap();

@@ -62,7 +62,7 @@ pub(crate) fn tables() -> Vec<ResultTable> {
     vec![
         table("transfers", "Transactions of four statements, each isolated by a savepoint", full()),
         table("group-commit", "How many transactions share a commit", curves()),
-        table("rivals", "The same work, <b>through</b> other stores & a network", wide()),
+        table("competitors", "The same work, <b>through</b> other stores & a network", wide()),
         table(
             "waiting",
             "How many callers wait at the same time",

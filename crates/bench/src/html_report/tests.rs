@@ -11,7 +11,7 @@ const VOID: [&str; 1] = ["meta"];
 fn page() -> String {
     let settings = [("Durability".to_owned(), "Disk <fsync>".to_owned())];
     render(&HtmlPage {
-        title: "Transactions & \"rivals\"",
+        title: "Transactions & \"competitors\"",
         lead: "Each figure is a <median>.",
         machine: &sample::machine(),
         command: "warren bench tps --rows 1000 --only 'a&b'",
@@ -56,7 +56,7 @@ fn every_element_ends_where_it_should() {
 fn every_text_is_escaped() {
     let page = page();
     for text in [
-        "<title>Transactions &amp; &quot;rivals&quot;</title>",
+        "<title>Transactions &amp; &quot;competitors&quot;</title>",
         "Each figure is a &lt;median&gt;.",
         "<span>'a&amp;b'</span> </code>",
         "Disk &lt;fsync&gt;",

@@ -1,4 +1,4 @@
-//! The plan service in `bench/rivals/plan-service`: JSON.
+//! The plan service in `bench/competitors/plan-service`: JSON.
 
 use anyhow::ensure;
 use crdt::Message;

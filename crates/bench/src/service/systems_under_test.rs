@@ -55,10 +55,10 @@ pub(crate) enum SystemUnderTest<'a> {
     Warren(&'a PreparedDataDir),
     /// Warren where Actual's apps ask it.
     Gateway,
-    Rival(&'a CompetitorService, ServiceApi, CompetitorSetting),
+    Competitor(&'a CompetitorService, ServiceApi, CompetitorSetting),
 }
 
-/// Of a rival.
+/// Of a competitor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompetitorSetting {
     pub(crate) workers: usize,
@@ -82,7 +82,7 @@ pub(crate) struct ClientPool {
 enum SystemKind {
     Warren,
     Gateway,
-    Rival(ServiceApi),
+    Competitor(ServiceApi),
 }
 
 /// A service that was just started on a copy of what its users did before.
@@ -103,7 +103,7 @@ pub(crate) struct StartedService {
 
 enum ServiceHandle {
     Warren(ServerProcess),
-    Rival(RunningService),
+    Competitor(RunningService),
 }
 
 /// A service's files with its users in them, and their devices.
@@ -229,7 +229,7 @@ impl SystemUnderTest<'_> {
         match self {
             Self::Warren(_) => SystemKind::Warren,
             Self::Gateway => SystemKind::Gateway,
-            Self::Rival(_, api, _) => SystemKind::Rival(api),
+            Self::Competitor(_, api, _) => SystemKind::Competitor(api),
         }
     }
 
@@ -237,7 +237,7 @@ impl SystemUnderTest<'_> {
         match self {
             Self::Warren(_) => ServiceApi::Warren,
             Self::Gateway => ServiceApi::Actual,
-            Self::Rival(_, api, _) => api,
+            Self::Competitor(_, api, _) => api,
         }
     }
 
@@ -250,18 +250,26 @@ impl SystemUnderTest<'_> {
                 Ok(StartedService { address, processes, running: ServiceHandle::Warren(served) })
             }
             Self::Gateway => {
-                let served = ServerProcess::start(program, folder, &["--actual", "127.0.0.1:0"])?;
+                let served = ServerProcess::start(
+                    program,
+                    folder,
+                    &["--actual-budget", "127.0.0.1:0", "--actual-budget-open-registration"],
+                )?;
                 let address = served.actual.context("it does not say where the gateway listens")?;
                 let processes = served.processes();
                 Ok(StartedService { address, processes, running: ServiceHandle::Warren(served) })
             }
-            Self::Rival(service, _, setting) => {
+            Self::Competitor(service, _, setting) => {
                 let CompetitorSetting { workers, journal_mode, synchronous } = setting;
                 let running =
                     service.start(&ServicePlan { folder, workers, journal_mode, synchronous })?;
                 let address = socket_address(&running.address)?;
                 let processes = ProcessUsage { root: running.pid(), part: ProcessScope::Children };
-                Ok(StartedService { address, processes, running: ServiceHandle::Rival(running) })
+                Ok(StartedService {
+                    address,
+                    processes,
+                    running: ServiceHandle::Competitor(running),
+                })
             }
         }
     }
@@ -277,13 +285,13 @@ impl SystemUnderTest<'_> {
         let api = self.dialect();
         let secrets = match self {
             Self::Warren(prepared) => prepared.tokens.clone(),
-            Self::Gateway | Self::Rival(_, ServiceApi::Actual, _) => {
+            Self::Gateway | Self::Competitor(_, ServiceApi::Actual, _) => {
                 vec![actual::bootstrap(&mut BenchConnection::open(address).await?).await?]
             }
-            Self::Rival(..) => vec![String::new()],
+            Self::Competitor(..) => vec![String::new()],
         };
         let secrets = Arc::new(secrets);
-        // One for rivals: a long push would make others fail, whose lock waits five seconds.
+        // One for competitors: a long push would make others fail, whose lock waits five seconds.
         let count = if api == ServiceApi::Warren { ENROLLING_COUNT } else { 1 };
         let mut enrolling = JoinSet::new();
         for first in 0..count {
@@ -315,7 +323,7 @@ impl StartedService {
     fn stop(self) -> anyhow::Result<()> {
         match self.running {
             ServiceHandle::Warren(served) => served.stop(),
-            ServiceHandle::Rival(running) => {
+            ServiceHandle::Competitor(running) => {
                 drop(running);
                 Ok(())
             }

@@ -8,7 +8,7 @@
 //! - What is measured is measured in the browser, whose start is not in it.
 //!
 //! # Not here
-//! - Chromium, and how each library is called → `bench/rivals/chromium`.
+//! - Chromium, and how each library is called → `bench/competitors/chromium`.
 
 mod items;
 
@@ -66,9 +66,9 @@ const LEAD: &str = "The same statements with the same settings on the same file:
     Tables called \"tab\" are what a page waits for: its question goes to a worker, and rows come \
     back as objects. Each round of each row starts a browser of its own, which is not measured.";
 pub(crate) const SETUP: &str = "warren bench browser --setup";
-/// In `bench/rivals`.
-const RIVAL: &str = "chromium";
-/// What `cargo xtask web` builds, from the rivals' folder.
+/// In `bench/competitors`.
+const COMPETITOR: &str = "chromium";
+/// What `cargo xtask web` builds, from the competitors' folder.
 const CLIENT: &str = "../../web/client/dist";
 const BASELINE: &str = "sqlite-wasm";
 const LIBRARIES: [&str; 4] = [BASELINE, "warren", "sqlite-wasm-tab", "warren-tab"];
@@ -87,7 +87,8 @@ pub(crate) fn find(
     missing: MissingPolicy,
     bar: &ProgressBar,
 ) -> CompetitorSearch<LabDriver> {
-    let wanted = CompetitorFilter { kind: CompetitorKind::Browser, names: Some(&[RIVAL]), missing };
+    let wanted =
+        CompetitorFilter { kind: CompetitorKind::Browser, names: Some(&[COMPETITOR]), missing };
     let programs =
         competitors::find(wanted, competitors, &competitors::target(competitors), bar, Ok);
     let mut found = CompetitorSearch {

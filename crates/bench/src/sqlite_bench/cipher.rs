@@ -164,7 +164,7 @@ impl CipherBenchRun<'_> {
             budget.share(2);
             self.notes.push(
                 "nothing was read cold: the folder's files are in memory and stay there; choose \
-                 one on a disk with --folder"
+                 one on a disk with --work-dir"
                     .to_owned(),
             );
             return Ok(());

@@ -7,7 +7,7 @@
 //!
 //! # Not here
 //! - How a driver is built → `crate::competitors`. How a library carries out a plan →
-//!   `bench/rivals`.
+//!   `bench/competitors`.
 
 mod place;
 mod portable_configuration;

@@ -23,7 +23,7 @@ pub enum SyncBenchPart {
     Cross,
     /// One user, and many.
     Users,
-    /// The rival that has both, with WAL and without.
+    /// The competitor that has both, with WAL and without.
     Wal,
     /// The server's memory.
     Memory,
@@ -41,7 +41,7 @@ pub enum SyncCompetitor {
 }
 
 impl SyncCompetitor {
-    /// Its folder in `bench/rivals`.
+    /// Its folder in `bench/competitors`.
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::PlanService => "plan-service",
@@ -124,7 +124,7 @@ pub struct SyncBenchPlan {
     pub pool: usize,
     /// Where the files go.
     pub folder: PathBuf,
-    /// The rivals' folder.
+    /// The competitors' folder.
     pub competitors: PathBuf,
     /// The shipped binary.
     pub program: PathBuf,

@@ -64,11 +64,11 @@ pub(super) fn operations<'a>(
         if let Some((service, api)) = run.service(SyncCompetitor::PlanService) {
             let settings = PLAN_SERVICE.into_iter();
             cases.extend(settings.map(|(name, setting)| {
-                case(run, name, SystemUnderTest::Rival(service, api, setting), operation)
+                case(run, name, SystemUnderTest::Competitor(service, api, setting), operation)
             }));
         }
         if let Some((service, api)) = run.service(SyncCompetitor::Actual) {
-            let peer = SystemUnderTest::Rival(service, api, AS_IT_COMES);
+            let peer = SystemUnderTest::Competitor(service, api, AS_IT_COMES);
             cases.push(case(run, "Actual", peer, operation));
         }
         let title = match operation {
@@ -107,7 +107,7 @@ pub(super) fn users<'a>(run: &'a SyncBenchRun<'_>, many: &'a PreparedDataDir) ->
     }
 }
 
-/// Nothing without the rival that has both.
+/// Nothing without the competitor that has both.
 pub(super) fn wal<'a>(
     run: &'a SyncBenchRun<'_>,
     prepared: &'a PreparedDataDir,
@@ -118,7 +118,7 @@ pub(super) fn wal<'a>(
     let section =
         |(_, operation, name, without, with): (SyncBenchPart, LoadOperation, &str, f64, f64)| {
             let case = |name: &str, setting| {
-                self::case(run, name, SystemUnderTest::Rival(service, api, setting), operation)
+                self::case(run, name, SystemUnderTest::Competitor(service, api, setting), operation)
             };
             let cases = vec![
                 case("plan-service, rollback journal, FULL", sqlite("DELETE", "FULL", 1))

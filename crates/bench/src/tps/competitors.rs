@@ -1,15 +1,15 @@
 //! What others would pick instead, measured on the same work: libraries of Rust and Node.
 //!
-//! Each has a driver in `bench/rivals`: a program of its own, because each brings an SQLite that
-//! would clash with ours. It reads a plan and answers with what it measured
-//! (`docs/formats/7-rival-drivers.md`).
+//! Each has a driver in `bench/competitors`: a program of its own, because each brings an SQLite
+//! that would clash with ours. It reads a plan and answers with what it measured
+//! (`docs/formats/7-competitor-drivers.md`).
 //!
 //! # Invariants
 //! - An answer counts only if the settings that the driver read back are the plan's.
 //!
 //! # Not here
 //! - How a driver is built → `crate::competitors`. How a library runs a transaction →
-//!   `bench/rivals`.
+//!   `bench/competitors`.
 //! - Whether the balances still sum up → `accounts.rs`, for every candidate alike.
 
 mod driver_result;
@@ -41,14 +41,14 @@ const ABOUT_TIME_MAX: Duration = Duration::from_secs(30);
 /// disk that takes 20 ms for it, and the last checkpoint.
 const RUN_TIME_EXTRA_MAX: Duration = Duration::from_mins(1);
 
-/// A rival that can.
+/// A competitor that can.
 #[derive(Debug)]
 pub(super) struct TpsDriver {
     pub(super) about: TpsDriverInfo,
     program: DriverProgram,
 }
 
-/// The drivers in the folder `rivals`.
+/// The drivers in the folder `competitors`.
 pub(crate) fn find(
     competitors: &Path,
     target: &Path,

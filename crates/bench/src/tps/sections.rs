@@ -161,7 +161,7 @@ pub(super) fn warren(fixture: &TpsFixture) -> BenchCase<'static> {
 type CompetitorCases =
     (&'static str, SynchronousLevel, usize, fn(&TpsFixture) -> BenchCase<'static>);
 
-/// The tables of the rival libraries: name, durability, reads beside each write, and ours.
+/// The tables of the competitor libraries: name, durability, reads beside each write, and ours.
 pub(super) fn beside_libraries() -> [CompetitorCases; 3] {
     [
         ("libraries", SynchronousLevel::Normal, 0, warren),

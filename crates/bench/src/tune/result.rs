@@ -327,7 +327,7 @@ fn beware(plan: &TunePlan, subject: &TuneTarget) -> Vec<String> {
     if let Some(source) = &plan.source {
         if device(&source.path) != device(&plan.folder) {
             notes.push(
-                "the copy was on another disk than the file: --folder says where to measure"
+                "the copy was on another disk than the file: --work-dir says where to measure"
                     .to_owned(),
             );
         }

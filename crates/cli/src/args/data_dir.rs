@@ -14,15 +14,15 @@ use super::key_args::FileKeyArgs;
 use super::password::PasswordSource;
 use super::postgres_args;
 
-/// The data directory.
+/// The server's data directory.
 #[derive(Args, Clone)]
 pub(crate) struct DataDirArgs {
-    /// The server's data directory.
+    /// Data directory of the server.
     #[arg(long, default_value = "./data", value_name = "DIR")]
     pub(crate) data: PathBuf,
 }
 
-/// The data directory, and where its vaults are.
+/// The data directory and the storage backend of its vaults.
 #[derive(Args)]
 pub(crate) struct StorageArgs {
     #[command(flatten)]
@@ -47,15 +47,15 @@ impl StorageArgs {
     }
 }
 
-/// What is looked at: a synced file; or an account on the data directory, with its password.
+/// What to look at: a synced file, or an account in a data directory.
 #[derive(Args)]
 pub(crate) struct FileOrAccountArgs {
-    /// A file that syncs with the account.
+    /// File that syncs with the account.
     #[arg(required_unless_present = "login")]
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) key: FileKeyArgs,
-    /// The account, on the data directory; its password is asked for.
+    /// Account in the data directory. Prompts for its password.
     #[arg(long, conflicts_with = "file")]
     pub(crate) login: Option<String>,
     #[command(flatten)]

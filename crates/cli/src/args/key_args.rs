@@ -17,13 +17,13 @@ use zeroize::Zeroizing;
 
 use super::password::first_line;
 
-/// What opens an encrypted file.
+/// Key of an encrypted file.
 #[derive(Args)]
 pub(crate) struct FileKeyArgs {
-    /// The file's raw key: 32 bytes, or one line of 64 hex digits.
+    /// Read the raw key from this file: 32 bytes, or 64 hex digits.
     #[arg(long, value_name = "FILE", conflicts_with = "passphrase_file")]
     key_file: Option<PathBuf>,
-    /// The file's passphrase: the first line of this file.
+    /// Read the passphrase from the first line of this file.
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
 }
@@ -49,9 +49,10 @@ impl FileKeyArgs {
     }
 }
 
-/// A tracked file, and what opens it.
+/// A tracked file and its key.
 #[derive(Args)]
 pub(crate) struct TrackedFileArgs {
+    /// Tracked SQLite file.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -77,16 +78,16 @@ impl TrackedFileArgs {
     }
 }
 
-/// What opens a file of any cipher.
+/// Key and cipher of an encrypted file.
 #[derive(Args)]
 pub(crate) struct CipherKeyArgs {
     #[command(flatten)]
     source: FileKeyArgs,
-    /// Prints the file's key, as 64 hex digits, or else its passphrase. A shell runs it,
-    /// for each file anew, with the path in `WARREN_FILE`.
+    /// Run this shell command for each file, with its path in `WARREN_FILE`. It prints the key as
+    /// 64 hex digits, or the passphrase.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["key_file", "passphrase_file"])]
     key_command: Option<String>,
-    /// The file's cipher, if it is neither chacha20 nor aes256cbc: aegis, sqlcipher, ascon128.
+    /// Cipher of the file: aegis, sqlcipher or ascon128. chacha20 and aes256cbc are detected.
     #[arg(long, value_name = "NAME")]
     cipher: Option<Cipher>,
 }

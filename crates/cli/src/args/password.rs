@@ -8,10 +8,10 @@ use zeroize::Zeroizing;
 
 use crate::output::EscapedText;
 
-/// Where a password comes from.
+/// Source of a password.
 #[derive(clap::Args)]
 pub(crate) struct PasswordSource {
-    /// Read the password from the first line of this file instead of asking for it.
+    /// Read the password from the first line of this file instead of prompting.
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
 }

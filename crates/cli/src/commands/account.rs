@@ -16,22 +16,23 @@ use crate::args::data_dir::{DataDir, DataDirArgs, StorageArgs};
 use crate::args::password::{self, PasswordSource};
 use crate::output::{Printer, format_time};
 
-/// Make, list, limit and remove the accounts of a data directory.
+/// Create, list, limit and remove accounts in a data directory.
 #[derive(Subcommand)]
 pub(crate) enum AccountCommand {
     Add(AccountAddArgs),
     List(AccountListArgs),
     Show(show::AccountShowArgs),
-    Limit(quota::AccountQuotaArgs),
+    Quota(quota::AccountQuotaArgs),
     Remove(AccountRemoveArgs),
     Password(AccountPasswordArgs),
 }
 
-/// Make an account, with an empty vault.
+/// Create an account with an empty vault.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren account add ada\n  \
+#[command(after_help = "Examples:\n  warren account add ada\n  \
                         warren account add ada --password-file secret.txt --data /srv/warren")]
 pub(crate) struct AccountAddArgs {
+    /// Login of the new account.
     login: String,
     #[command(flatten)]
     password: PasswordSource,
@@ -47,31 +48,35 @@ pub(crate) struct AccountListArgs {
     data: DataDirArgs,
 }
 
-/// Remove an account with its devices and its vault, for good.
+/// Delete an account, its devices and its vault. Cannot be undone.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren account remove ada --yes")]
 pub(crate) struct AccountRemoveArgs {
+    /// Account to delete.
     login: String,
-    /// Do it: nothing brings the vault back but a backup.
+    /// Confirm the deletion. Only a backup can bring the vault back.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
     place: StorageArgs,
 }
 
-/// Change an account's password. Devices stay signed in, unless they are revoked with it.
+/// Change an account's password.
+///
+/// Devices stay signed in unless you pass --revoke-devices.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren account password ada\n  \
+#[command(after_help = "Examples:\n  warren account password ada\n  \
                         warren account password ada --revoke-devices\n  \
                         warren account password ada --password-file old.txt --new-password-file new.txt")]
 pub(crate) struct AccountPasswordArgs {
+    /// Account to change.
     login: String,
     #[command(flatten)]
     password: PasswordSource,
     /// Read the new password from the first line of this file.
     #[arg(long, value_name = "FILE")]
     new_password_file: Option<PathBuf>,
-    /// Revoke all of the account's devices: whoever holds one has to sign in with the new password.
+    /// Revoke all devices of the account. Each must sign in again with the new password.
     #[arg(long)]
     revoke_devices: bool,
     #[command(flatten)]
@@ -83,7 +88,7 @@ pub(crate) fn run(command: AccountCommand, output: Printer) -> anyhow::Result<()
         AccountCommand::Add(arguments) => add(&arguments, output),
         AccountCommand::List(arguments) => list(&arguments, output),
         AccountCommand::Show(arguments) => show::run(&arguments, output),
-        AccountCommand::Limit(arguments) => quota::run(&arguments, output),
+        AccountCommand::Quota(arguments) => quota::run(&arguments, output),
         AccountCommand::Remove(arguments) => remove(&arguments, output),
         AccountCommand::Password(arguments) => change_password(&arguments, output),
     }

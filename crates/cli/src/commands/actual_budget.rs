@@ -1,4 +1,4 @@
-//! `warren actual`: the operator's side of what Actual Budget's apps keep here.
+//! `warren actual-budget`: the operator's side of what Actual Budget's apps keep here.
 
 mod budget_account;
 mod export;
@@ -10,13 +10,13 @@ use clap::Subcommand;
 
 use crate::output::Printer;
 
-/// Take over what another server has of Actual Budget's apps; list, export and bring back budgets.
+/// Import budgets from an Actual Budget server; list, export and restore budgets.
 #[derive(Subcommand)]
 pub(crate) enum ActualBudgetCommand {
     Import(import::BudgetImportArgs),
     List(list::BudgetListArgs),
     Export(export::BudgetExportArgs),
-    Undelete(restore::BudgetRestoreArgs),
+    Restore(restore::BudgetRestoreArgs),
 }
 
 pub(crate) fn run(command: &ActualBudgetCommand, output: Printer) -> anyhow::Result<()> {
@@ -24,6 +24,6 @@ pub(crate) fn run(command: &ActualBudgetCommand, output: Printer) -> anyhow::Res
         ActualBudgetCommand::Import(arguments) => import::run(arguments, output),
         ActualBudgetCommand::List(arguments) => list::run(arguments, output),
         ActualBudgetCommand::Export(arguments) => export::run(arguments, output),
-        ActualBudgetCommand::Undelete(arguments) => restore::run(arguments, output),
+        ActualBudgetCommand::Restore(arguments) => restore::run(arguments, output),
     }
 }

@@ -33,17 +33,18 @@ use crate::output::Printer;
 /// What a server's log calls the process that copies its files.
 const COMMAND: &str = "warren backup";
 
-/// Copy a server's data directory, also while the server works.
+/// Back up a data directory while the server is running.
 ///
-/// Each database is copied as one of its commits left it, with everything that was acknowledged
-/// before its copy began; encrypted ones stay so, and no key is needed. A manifest lists the files
-/// with their hashes. The copy holds wrapped keys and logins: keep it as you keep the original.
+/// Each database is copied in a committed state and includes everything that was acknowledged
+/// before its copy began. Encrypted databases stay encrypted; no key is needed. A manifest lists
+/// the files with their hashes. The backup contains wrapped keys and logins: protect it like the
+/// original.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren backup /mnt/backup/monday --data /srv/warren\n\n\
-                        Vaults that are in PostgreSQL are not in it: back that database up, too.")]
+                        Vaults stored in PostgreSQL are not included. Back up that database as well.")]
 pub(crate) struct BackupArgs {
-    /// A folder that is not there yet, or empty. One that an interrupted backup has left is begun
-    /// again.
+    /// Backup directory. Must not exist, or be empty, or be what an interrupted backup left.
+    #[arg(value_name = "DIR")]
     folder: PathBuf,
     #[command(flatten)]
     data: DataDirArgs,

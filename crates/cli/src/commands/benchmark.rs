@@ -20,7 +20,7 @@ use clap::Subcommand;
 use crate::output::Printer;
 use crate::signals;
 
-/// Measure Warren beside the bare cost of the work, in one run.
+/// Run benchmarks against baselines and competitors on this machine.
 #[derive(Subcommand)]
 pub(crate) enum BenchCommand {
     Actual(actual::BenchActualArgs),

@@ -6,13 +6,14 @@ use serde_json::json;
 
 use crate::output::Printer;
 
-/// Print a script that lets a shell complete commands and options.
+/// Print a shell completion script.
 #[derive(Args)]
-#[command(after_help = "Example:\n  \
+#[command(after_help = "Examples:\n  \
     warren completions bash > ~/.local/share/bash-completion/completions/warren\n  \
     warren completions zsh > /usr/local/share/zsh/site-functions/_warren\n  \
     warren completions fish > ~/.config/fish/completions/warren.fish")]
 pub(crate) struct CompletionsArgs {
+    /// Shell to generate the script for.
     shell: Shell,
 }
 

@@ -9,32 +9,31 @@ use serde_json::json;
 use crate::args::key_args::TrackedFileArgs;
 use crate::output::{Printer, format_change_time};
 
-/// List edits that were lost to others made without knowing of them, and rows that are held back; and
-/// settle them.
+/// List and resolve conflicts: lost edits and hidden rows.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren conflicts a.db\n  \
+#[command(after_help = "Examples:\n  warren conflicts a.db\n  \
                         warren conflicts a.db --restore 3f9c01ab; warren sync a.db\n  \
                         warren conflicts a.db --dismiss 3f9c01ab; warren sync a.db\n  \
-                        warren conflicts a.db --same 81d0a2f7; warren sync a.db\n  \
-                        warren conflicts a.db --give 81d0a2f7 email=ada@other.org")]
+                        warren conflicts a.db --merge 81d0a2f7; warren sync a.db\n  \
+                        warren conflicts a.db --resolve 81d0a2f7 email=ada@other.org")]
 pub(crate) struct ConflictsArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
-    /// Write this lost edit into its table again; the next sync sends it to the other devices.
+    /// Restore this lost edit. The next sync sends it to the other devices.
     #[arg(long, value_name = "ID")]
     restore: Option<String>,
-    /// Merge this row into the row that is shown in its place: what refers to it refers to that one,
-    /// and it is deleted.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["restore", "dismiss", "give"])]
-    same: Option<String>,
-    /// Let this lost edit be, or delete this row that is held back if no row refers to it; from the
-    /// next sync on no device lists it.
+    /// Merge this hidden row into the row that is shown in its place: references move to that row,
+    /// and the hidden one is deleted.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["restore", "dismiss", "resolve"])]
+    merge: Option<String>,
+    /// Dismiss this lost edit, or delete this hidden row if no row refers to it. Disappears on all
+    /// devices after the next sync.
     #[arg(long, value_name = "ID", conflicts_with = "restore")]
     dismiss: Option<String>,
-    /// Show this row that is held back with another value in one column.
+    /// Resolve a hidden row: set a column to another value, so that the row fits and is shown.
     #[arg(long, num_args = 2, value_names = ["ID", "COLUMN=VALUE"],
         conflicts_with_all = ["restore", "dismiss"])]
-    give: Vec<String>,
+    resolve: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &ConflictsArgs, output: Printer) -> anyhow::Result<()> {
@@ -45,7 +44,7 @@ pub(crate) fn run(arguments: &ConflictsArgs, output: Printer) -> anyhow::Result<
         output.line(format_args!("restored {what}: {}", outcome(&restored.lost)));
         return output.json(&json!({"restored": restored.to_json()}));
     }
-    if let Some(id) = &arguments.same {
+    if let Some(id) = &arguments.merge {
         let joined = replica.join(id, now_ms())?;
         describe_joined(&joined, output);
         return output.json(&json!({"joined": joined.to_json()}));
@@ -63,8 +62,8 @@ pub(crate) fn run(arguments: &ConflictsArgs, output: Printer) -> anyhow::Result<
         output.line(format_args!("dismissed {what}: {}", outcome(&dismissed.lost)));
         return output.json(&json!({"dismissed": dismissed.to_json()}));
     }
-    if let [id, given] = &arguments.give[..] {
-        let (column, value) = given.split_once('=').context("--give takes COLUMN=VALUE")?;
+    if let [id, given] = &arguments.resolve[..] {
+        let (column, value) = given.split_once('=').context("--resolve takes COLUMN=VALUE")?;
         let row = replica.resolve_hidden_row(id, column, value, now_ms())?;
         output.line(format_args!("shown {} ({}) with {column} {value}", row.table, row.key));
         return output.json(&json!({"given": row.to_json()}));
@@ -99,7 +98,7 @@ fn describe_hidden_row(row: &HiddenRow, output: Printer) {
     }
     if let Some(shown) = same_as {
         output.line(format_args!(
-            "    --same {id}  if {table} ({shown}), which is shown, means the same"
+            "    --merge {id}  if {table} ({shown}), which is shown, means the same"
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! `warren client`: the devices of an account, seen from one of them or on the data directory.
+//! `warren device`: the devices of an account, seen from one of them or on the data directory.
 
 use std::path::PathBuf;
 
@@ -25,37 +25,38 @@ pub(crate) enum DeviceCommand {
 
 /// List the devices of an account.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren client list a.db\n  \
-                        warren client list a.db --unseen-for 90d\n  \
-                        warren client list --login ada --data ./data")]
+#[command(after_help = "Examples:\n  warren device list a.db\n  \
+                        warren device list a.db --inactive-for 90d\n  \
+                        warren device list --login ada --data ./data")]
 pub(crate) struct DeviceListArgs {
     #[command(flatten)]
     subject: FileOrAccountArgs,
-    /// Only devices that have not synced for so long: 90d; also s, m, h, w. One that never did
-    /// counts from its registration.
-    #[arg(long, value_name = "SPAN")]
-    unseen_for: Option<TimeSpan>,
+    /// Show only devices that have not synced for this long, such as 90d (units: s, m, h, d, w). A
+    /// device that has never synced counts from its registration.
+    #[arg(long, value_name = "DURATION")]
+    inactive_for: Option<TimeSpan>,
 }
 
-/// Revoke a device: its token is dead at once, and so are those of copies that it enrolled.
+/// Revoke a device and every device it registered. Takes effect immediately.
 ///
-/// With --unseen-for, every device that has not synced for so long, but never the one that asks,
-/// nor one that enrolled a device which is to stay.
+/// With --inactive-for, revokes every device that has not synced for that long, except the device
+/// that runs the command and devices that registered a device which stays.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren client revoke 0f3a5b7c9d1e2f40 a.db\n  \
-                        warren client revoke 0f3a5b7c9d1e2f40 --login ada --data ./data\n  \
-                        warren client revoke --unseen-for 90d a.db --yes")]
+#[command(after_help = "Examples:\n  warren device revoke 0f3a5b7c9d1e2f40 a.db\n  \
+                        warren device revoke 0f3a5b7c9d1e2f40 --login ada --data ./data\n  \
+                        warren device revoke --inactive-for 90d a.db --yes")]
 pub(crate) struct DeviceRevokeArgs {
-    /// The device, as `warren client list` shows it, and a file that syncs with the account.
-    #[arg(value_names = ["CLIENT_ID", "FILE"], num_args = 0..=2, required_unless_present = "unseen_for")]
+    /// Device to revoke (see `warren device list`), and a file that syncs with the account.
+    #[arg(value_names = ["DEVICE_ID", "FILE"], num_args = 0..=2)]
+    #[arg(required_unless_present = "inactive_for")]
     targets: Vec<String>,
-    /// All devices that have not synced for so long: 90d; also s, m, h, w.
-    #[arg(long, value_name = "SPAN")]
-    unseen_for: Option<TimeSpan>,
-    /// Do it, though it may be many.
-    #[arg(long, requires = "unseen_for")]
+    /// Revoke all devices that have not synced for this long, such as 90d (units: s, m, h, d, w).
+    #[arg(long, value_name = "DURATION")]
+    inactive_for: Option<TimeSpan>,
+    /// Skip the confirmation prompt.
+    #[arg(long, requires = "inactive_for")]
     yes: bool,
-    /// The account, on the data directory; its password is asked for.
+    /// Account in the data directory. Prompts for its password.
     #[arg(long)]
     login: Option<String>,
     #[command(flatten)]
@@ -149,7 +150,7 @@ pub(crate) fn run(command: DeviceCommand, output: Printer) -> anyhow::Result<()>
 
 fn list(arguments: &DeviceListArgs, output: Printer) -> anyhow::Result<()> {
     let mut list = DeviceDirectory::open(&arguments.subject)?.list()?;
-    if let Some(span) = arguments.unseen_for {
+    if let Some(span) = arguments.inactive_for {
         list.devices.retain(|device| is_inactive(device, span, list.server_time_ms));
     }
     for device in &list.devices {
@@ -171,13 +172,14 @@ fn is_inactive(device: &DeviceInfo, span: TimeSpan, now_ms: u64) -> bool {
 }
 
 fn revoke(arguments: DeviceRevokeArgs, output: Printer) -> anyhow::Result<()> {
-    let DeviceRevokeArgs { mut targets, unseen_for, yes, login, key, place, password } = arguments;
-    let id = unseen_for.is_none().then(|| targets.remove(0));
+    let DeviceRevokeArgs { mut targets, inactive_for, yes, login, key, place, password } =
+        arguments;
+    let id = inactive_for.is_none().then(|| targets.remove(0));
     let file = targets.pop().map(PathBuf::from);
-    ensure!(targets.is_empty(), "either a device or --unseen-for, and one file");
+    ensure!(targets.is_empty(), "either a device or --inactive-for, and one file");
     ensure!(file.is_some() != login.is_some(), "a file, or --login on the data directory");
     let view = DeviceDirectory::open(&FileOrAccountArgs { file, key, login, place, password })?;
-    if let Some(span) = unseen_for {
+    if let Some(span) = inactive_for {
         return revoke_inactive(&view, span, yes, output);
     }
     let id = id.expect("clap wants a device where no span is given");
@@ -195,7 +197,7 @@ fn revoke_inactive(
     let list = view.list()?;
     let unseen = revocable(&list, span);
     if !yes && !unseen.is_empty() {
-        bail!("this revokes {} devices (`warren client list` shows them): say --yes", unseen.len());
+        bail!("this revokes {} devices (`warren device list` shows them): say --yes", unseen.len());
     }
     for device in &unseen {
         match view.revoke(&device.device_id) {

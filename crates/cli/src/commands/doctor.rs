@@ -76,9 +76,9 @@ pub(crate) fn run(arguments: &DoctorArgs, output: Printer) -> anyhow::Result<()>
 }
 
 fn options(arguments: &DoctorArgs) -> anyhow::Result<ExamineOptions> {
-    let budget = Duration::try_from_secs_f64(arguments.budget);
+    let budget = Duration::try_from_secs_f64(arguments.time_limit);
     let budget = budget.ok().filter(|budget| !budget.is_zero());
-    let budget = budget.context("--budget takes a number of seconds above 0")?;
+    let budget = budget.context("--time-limit takes a number of seconds above 0")?;
     let place = |name| std::env::var_os(name).map(PathBuf::from);
     let workload = load::read(&arguments.queries)?;
     let (sqlite_tmpdir, tmpdir) = (place("SQLITE_TMPDIR"), place("TMPDIR"));

@@ -7,17 +7,17 @@ use serde_json::json;
 use crate::args::key_args::TrackedFileArgs;
 use crate::output::{Printer, format_change_time};
 
-/// Show every change of a row until the last sync: when, on which device, what.
+/// Show every synced change of a row: when, on which device, and what.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren history a.db Track 17\n  \
+#[command(after_help = "Examples:\n  warren history a.db Track 17\n  \
                         warren history a.db PlaylistTrack 1 3402\n\n\
-                        `*` marks what is shown in the table.")]
+                        `*` marks the current values.")]
 pub(crate) struct HistoryArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
-    /// The table.
+    /// Table name.
     table: String,
-    /// The row's primary key, each column by itself: as it is, or as an SQL literal.
+    /// Primary key, one argument per column, as plain text or as a SQL literal.
     #[arg(required = true, allow_negative_numbers = true)]
     key: Vec<String>,
 }

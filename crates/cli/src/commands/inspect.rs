@@ -14,19 +14,19 @@ use crate::args::data_dir::{DataDir, FileOrAccountArgs};
 use crate::args::key_args::FileKeyArgs;
 use crate::output::Printer;
 
-/// Show what is in a tracked file; or in an account's vault, and in those that belong to it.
+/// Show the contents of a tracked file, or of an account's vault and sub-vaults.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren inspect a.db\n  \
+#[command(after_help = "Examples:\n  warren inspect a.db\n  \
                         warren inspect --login ada --data ./data --verify\n  \
                         warren inspect --login ada --data ./data --repair")]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     subject: FileOrAccountArgs,
-    /// Recompute the vaults' fingerprints from their messages; rebuild those that are wrong.
+    /// Recompute the fingerprints from the messages, and rebuild those that are wrong.
     #[arg(long, requires = "login")]
     verify: bool,
-    /// Read all pages of the vaults. One that is damaged is put aside, as NAME.damaged, and made
-    /// anew with what can be read; devices send the rest. Stop the server first.
+    /// Check every page of the vaults. A damaged vault is moved to NAME.damaged and rebuilt from
+    /// what is readable; devices resend the rest. Stop the server first.
     #[arg(long, requires = "login")]
     repair: bool,
 }

@@ -8,13 +8,12 @@ use serde_json::json;
 
 use crate::output::Printer;
 
-/// Write the manual pages, one for each command.
+/// Write the man pages, one per command.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren man /usr/local/share/man/man1\n  \
+#[command(after_help = "Examples:\n  warren man /usr/local/share/man/man1\n  \
                         warren man > warren.1 && man -l warren.1")]
 pub(crate) struct ManArgs {
-    /// The folder for the pages, made if it is not there; without it, the page of `warren` itself
-    /// is printed.
+    /// Directory for the pages. Created if missing. Without it, the page of `warren` is printed.
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }

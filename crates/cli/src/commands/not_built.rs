@@ -4,14 +4,14 @@ use clap::{Args, Subcommand};
 
 use crate::output::Printer;
 
-/// Not part of this build.
+/// Not included in this build.
 #[derive(Args)]
 pub(crate) struct TuneArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     arguments: Vec<String>,
 }
 
-/// Not part of this build.
+/// Not included in this build.
 #[derive(Subcommand)]
 pub(crate) enum BenchCommand {
     #[command(external_subcommand)]

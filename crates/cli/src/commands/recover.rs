@@ -10,30 +10,30 @@ use crate::args::key_args::CipherKeyArgs;
 use crate::output::{NonZeroExit, Printer};
 use crate::signals;
 
-/// Save what can be read of a damaged SQLite file into a new one, encrypted files too.
+/// Recover the readable content of a damaged SQLite file into a new file.
 ///
-/// FILE and its folder stay as they are. A journal or a WAL beside it counts as the next program
-/// would find it. The new file has the key and the cipher of the old one.
+/// Encrypted files are supported; the new file gets the same key and cipher. FILE and its directory
+/// are not changed. A journal or WAL next to FILE is applied as the next program would apply it.
 #[derive(Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   warren recover app.db saved.db
   warren recover mail.db saved.db --key-file mail.key
   warren recover mail.db saved.db --key-file mail.key --decrypt --json
 
-Copy FILE with its -wal and -journal first, if its disk may be failing.
-Exit status: 0 nothing is known to be lost; 3 something is, as told; 4 SQLite finds faults in OUT;
-1 there is no OUT. OUT appears when it is whole and on the disk; Ctrl-C leaves nothing.")]
+If the disk may be failing, first copy FILE with its -wal and -journal files. OUT appears only when
+it is complete and on disk; Ctrl-C leaves nothing behind.
+Exit status: 0 nothing known to be lost, 1 failed, 2 usage, 3 data lost, 4 errors found in OUT.")]
 pub(crate) struct RecoverArgs {
-    /// The damaged file, which no program has open.
+    /// Damaged file, which no program has open.
     file: PathBuf,
-    /// The new file, which must not exist.
+    /// New file. Must not exist.
     out: PathBuf,
     #[command(flatten)]
     key: CipherKeyArgs,
-    /// Leave the new file without a key.
+    /// Write the new file unencrypted.
     #[arg(long)]
     decrypt: bool,
-    /// Take rows from free pages, too. Most of them were deleted.
+    /// Also recover rows from free pages. Most of them were deleted on purpose.
     #[arg(long)]
     free_pages: bool,
 }

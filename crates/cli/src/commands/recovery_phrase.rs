@@ -1,4 +1,4 @@
-//! `warren phrase`, and where the other commands get a recovery phrase from.
+//! `warren recovery-phrase`, and where the other commands get a recovery phrase from.
 
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -12,31 +12,33 @@ use zeroize::Zeroizing;
 use crate::args::key_args::TrackedFileArgs;
 use crate::output::Printer;
 
-/// Show the recovery phrase of a file that encrypts end to end.
+/// Print the recovery phrase of an end-to-end encrypted file.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren phrase a.db\n  warren phrase a.db > phrase.txt\n  \
+#[command(
+    after_help = "Examples:\n  warren recovery-phrase a.db\n  warren recovery-phrase a.db > phrase.txt\n  \
                         warren clone b.db --server http://127.0.0.1:4600 --login ada \
-                        --phrase-file phrase.txt")]
+                        --recovery-phrase-file phrase.txt"
+)]
 pub(crate) struct RecoveryPhraseArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
 }
 
-/// Where the phrase of devices that encrypt end to end comes from.
+/// Recovery phrase of the other devices.
 #[derive(Args)]
 pub(crate) struct RecoveryPhraseSource {
-    /// Join devices that encrypt end to end: their recovery phrase, in this file.
+    /// Read the recovery phrase of your other devices from this file.
     #[arg(long, value_name = "FILE")]
-    pub(crate) phrase_file: Option<PathBuf>,
-    /// The phrase was made for this account, which has no data yet.
-    #[arg(long, requires = "phrase_file")]
+    pub(crate) recovery_phrase_file: Option<PathBuf>,
+    /// The recovery phrase was created for this account, which is still empty.
+    #[arg(long, requires = "recovery_phrase_file")]
     new_account: bool,
 }
 
 impl RecoveryPhraseSource {
     /// Gives the file the phrase; `false` if there is none to give.
     pub(crate) fn apply_to(&self, replica: &Replica) -> anyhow::Result<bool> {
-        let Some(path) = &self.phrase_file else { return Ok(false) };
+        let Some(path) = &self.recovery_phrase_file else { return Ok(false) };
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let phrase = RecoveryPhrase::parse(&Zeroizing::new(text))?;
         replica.set_recovery_phrase(&phrase)?;
@@ -54,8 +56,8 @@ pub(crate) fn prompt_for_phrase(replica: &Replica, output: Printer) -> anyhow::R
     }
     // With echo: nobody types 24 words unseen.
     output.text(format_args!(
-        "This account is encrypted end to end. `warren phrase FILE` shows its recovery phrase on\n\
-         another device. Type it here, on one line:\n"
+        "This account is encrypted end to end. `warren recovery-phrase FILE` shows its recovery\n\
+         phrase on another device. Type it here, on one line:\n"
     ));
     let mut words = Zeroizing::new(String::new());
     std::io::stdin().lock().read_line(&mut words).context("the recovery phrase")?;
@@ -80,7 +82,9 @@ pub(crate) fn create_phrase(
     if !was_there {
         return Ok(Some(phrase));
     }
-    output.line(format_args!("encrypted end to end already (`warren phrase` shows the phrase)"));
+    output.line(format_args!(
+        "encrypted end to end already (`warren recovery-phrase` shows the phrase)"
+    ));
     explain_enabling_e2ee(replica, output)?;
     Ok(None)
 }
@@ -97,7 +101,7 @@ pub(crate) fn print_phrase(phrase: &RecoveryPhrase, output: Printer) {
         let first = row * 4 + 1;
         output.line(format_args!("  {first:>2}  {}", words.join(" ")));
     }
-    output.text(format_args!("\n`warren phrase FILE` shows it again.\n"));
+    output.text(format_args!("\n`warren recovery-phrase FILE` shows it again.\n"));
 }
 
 /// That the file has synced in plain, and what becomes of that.

@@ -67,9 +67,9 @@ fn build_config(
     )?;
     let DefaultLimitArgs { messages, bytes, devices } = arguments.limits;
     let scrub_time = Duration::from_hours(24 * u64::from(arguments.scrub_days));
-    let largest = arguments.body_bytes_max.max(arguments.actual.largest_request());
+    let largest = arguments.request_body_bytes_max.max(arguments.actual_budget.largest_request());
     let memory_bytes_max =
-        memory_bytes_max(arguments.memory_mib, defaults.memory_bytes_max, largest)?;
+        memory_bytes_max(arguments.body_memory_mib, defaults.memory_bytes_max, largest)?;
     let admin_token = arguments.admin_token_file.as_deref().map(admin_token).transpose()?;
     let config = Config {
         listen: arguments.listen,
@@ -85,9 +85,9 @@ fn build_config(
         hosts: arguments.hosts,
         trusted_proxies: arguments.trusted_proxies,
         site: web_assets::SITE,
-        messages_count_max: arguments.messages_max,
-        body_bytes_max: arguments.body_bytes_max,
-        request_timeout: Duration::from_secs(arguments.request_timeout),
+        messages_count_max: arguments.request_messages_max,
+        body_bytes_max: arguments.request_body_bytes_max,
+        request_timeout: Duration::from_secs(arguments.request_timeout_seconds),
         memory_bytes_max,
         connections_max,
         limits: server::DefaultAccountLimits {
@@ -99,7 +99,7 @@ fn build_config(
         repair_gateway_state: ::actual::repair_gateway_state,
         ..defaults
     };
-    Ok((config, arguments.actual))
+    Ok((config, arguments.actual_budget))
 }
 
 fn admin_token(file: &Path) -> anyhow::Result<AdminToken> {
@@ -119,8 +119,8 @@ fn memory_bytes_max(
     let least_mib = least.div_ceil(1 << 20);
     ensure!(
         bytes >= least,
-        "--memory-mib {mib} is too little for requests of {largest} bytes: take {least_mib}, or \
-         lower --body-bytes-max and --actual-sync-bytes-max"
+        "--body-memory-mib {mib} is too little for requests of {largest} bytes: take {least_mib}, or \
+         lower --request-body-bytes-max and --actual-budget-sync-bytes-max"
     );
     Ok(bytes)
 }

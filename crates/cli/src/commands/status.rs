@@ -14,24 +14,24 @@ use super::sync::describe_loss;
 use crate::args::key_args::TrackedFileArgs;
 use crate::output::{NonZeroExit, Printer, format_time};
 
-/// Show how a tracked file stands: tables, unsent changes, what the server and other devices have.
+/// Show the sync status of a tracked file.
 ///
-/// The server is asked for at most 2.5 seconds; if it does not answer, what the last sync saw is
-/// shown.
+/// Shows tables, unsent changes, the server and other devices. Waits at most 2.5 seconds for the
+/// server; without a response, shows the state of the last sync.
 ///
-/// --verify compares every row of every table with what the changes say of it, and fails if rows
-/// differ. A program that wrote past Warren's triggers is found so; `warren sync --compare` sends
+/// With --verify, compares every row of every table with the recorded changes, and fails if rows
+/// differ: a program wrote to the file without Warren's triggers. `warren sync --compare` sends
 /// what it wrote.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren status a.db\n  warren status a.db --offline\n  \
+#[command(after_help = "Examples:\n  warren status a.db\n  warren status a.db --offline\n  \
                         warren status a.db --verify\n  warren status a.db --json")]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
-    /// Do not ask the server.
+    /// Do not contact the server.
     #[arg(long)]
     offline: bool,
-    /// Compare every row with what the changes say of it.
+    /// Compare every row with the recorded changes.
     #[arg(long)]
     verify: bool,
 }
@@ -107,7 +107,8 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
         ));
     }
     if status.e2ee {
-        output.line(format_args!("encrypted end to end (`warren phrase` shows the phrase)"));
+        output
+            .line(format_args!("encrypted end to end (`warren recovery-phrase` shows the phrase)"));
     }
     if status.refused_in_all > 0 {
         let count = status.refused_in_all;
@@ -151,7 +152,7 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
     }
     for unknown in &status.missing_tables {
         output.line(format_args!(
-            "{unknown}: other devices have it, this file has not (`warren sync --adopt` creates it)"
+            "{unknown}: other devices have it, this file has not (`warren sync --create-missing` creates it)"
         ));
     }
     for MissingConstraint { table, constraint } in &status.missing_constraints {

@@ -1,6 +1,6 @@
-//! `warren vault`: where an account's vault is kept, and what is in it.
+//! `warren storage`: where an account's vault is kept.
 
-mod repair;
+mod schema;
 
 use accounts::UnlockedAccount;
 use clap::{Args, Subcommand, ValueEnum};
@@ -11,30 +11,31 @@ use crate::args::data_dir::{DataDir, StorageArgs};
 use crate::args::password::PasswordSource;
 use crate::output::Printer;
 
-/// Move vaults between files and PostgreSQL; erase for good what should not be in one.
+/// Migrate vaults between files and PostgreSQL, or print the database schema.
 #[derive(Subcommand)]
 pub(crate) enum StorageCommand {
-    Move(StorageMigrateArgs),
-    Repair(repair::VaultRepairArgs),
+    Migrate(StorageMigrateArgs),
+    Schema(schema::StorageSchemaArgs),
 }
 
-/// Copy an account's vault to PostgreSQL, or from there into a file, and check that both are equal;
-/// with it the vaults that belong to it, as those of a gateway's budgets.
+/// Migrate an account's vault and sub-vaults between files and PostgreSQL.
 ///
-/// Stop the server first; afterwards start it with the store that the vaults are in. A move that
-/// broke off can be run again, and goes on. The vaults stay where they were, too, unless
-/// --remove-source is given.
+/// Stop the server first, and start it with the new storage afterwards. An interrupted migration
+/// resumes when you run it again. Copies are verified; the originals stay unless you pass
+/// --remove-source.
 #[derive(Args)]
 #[command(after_help = "Example:\n  \
-                        warren vault move ada --to postgres --postgres-file url.txt --data ./data")]
+                        warren storage migrate ada --to postgres --postgres-file url.txt --data ./data")]
 pub(crate) struct StorageMigrateArgs {
+    /// Account to migrate.
     login: String,
-    #[arg(long, value_name = "STORE")]
+    /// Storage to migrate to.
+    #[arg(long, value_name = "STORAGE")]
     to: MigrationTarget,
-    /// Remove what is at the destination first: it is not a copy that broke off.
+    /// Delete what is already at the destination first, instead of resuming.
     #[arg(long)]
-    start_over: bool,
-    /// Remove the vaults from where they were, once all are equal.
+    overwrite_destination: bool,
+    /// Delete the originals after all copies have been verified.
     #[arg(long)]
     remove_source: bool,
     #[command(flatten)]
@@ -51,14 +52,14 @@ enum MigrationTarget {
 
 pub(crate) fn run(command: StorageCommand, output: Printer) -> anyhow::Result<()> {
     match command {
-        StorageCommand::Move(arguments) => migrate(&arguments, output),
-        StorageCommand::Repair(arguments) => repair::repair(&arguments, output),
+        StorageCommand::Migrate(arguments) => migrate(&arguments, output),
+        StorageCommand::Schema(arguments) => schema::print_schema(&arguments, output),
     }
 }
 
 fn migrate(arguments: &StorageMigrateArgs, output: Printer) -> anyhow::Result<()> {
     // A server would go on storing into what is moved away.
-    let _lock = arguments.place.lock("warren vault move")?;
+    let _lock = arguments.place.lock("warren storage migrate")?;
     let data_dir = DataDir::open(&arguments.place)?;
     let in_postgres = data_dir.vaults.clone();
     let is_named = matches!(in_postgres, Vaults::Postgres(_));
@@ -71,12 +72,13 @@ fn migrate(arguments: &StorageMigrateArgs, output: Printer) -> anyhow::Result<()
     };
     let children = data_dir.sub_vaults(&unlocked)?;
     let (copied, moved) = data_dir.wait(async {
-        let copied = copy(&unlocked, &from, &to, arguments.start_over, output).await?;
+        let copied = copy(&unlocked, &from, &to, arguments.overwrite_destination, output).await?;
         let mut moved = Vec::new();
         for child in &children {
             // It was moved by a run that broke off, or nothing was ever in it.
             if !is_empty(&from.open(child)?).await? {
-                let copied = copy(child, &from, &to, arguments.start_over, output).await?;
+                let copied =
+                    copy(child, &from, &to, arguments.overwrite_destination, output).await?;
                 moved.push((child, copied));
             }
         }
@@ -111,11 +113,11 @@ async fn copy(
     unlocked: &UnlockedAccount,
     from: &Vaults,
     to: &Vaults,
-    start_over: bool,
+    overwrite_destination: bool,
     output: Printer,
 ) -> anyhow::Result<VaultSummary> {
     let source = from.open(unlocked)?;
-    if start_over {
+    if overwrite_destination {
         let is_only_copy = is_empty(&source).await? && !is_empty(&to.open(unlocked)?).await?;
         anyhow::ensure!(!is_only_copy, "nothing is where the vault would be moved from");
         to.remove(&unlocked.vault).await?;

@@ -24,35 +24,36 @@ use crate::args::password::PasswordSource;
 use crate::args::permissions_warning;
 use crate::output::Printer;
 
-/// Sync a tracked file. The server, the login and the device's token are remembered in the file.
+/// Sync a tracked file with the server.
+///
+/// Server, login and device token are stored in the file.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  warren sync a.db --server http://127.0.0.1:4600 --login ada   \
-                        the first time\n  warren sync a.db                                              \
-                        from then on\n  warren sync a.db --watch                                      \
-                        stays, and keeps it in step"
+    after_help = "Examples:\n  warren sync a.db --server http://127.0.0.1:4600 --login ada  (first sync)\n  \
+                        warren sync a.db                                             (later syncs)\n  \
+                        warren sync a.db --watch                                     (keep syncing)"
 )]
 pub(crate) struct SyncArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
     #[command(flatten)]
     account: AccountArgs,
-    /// Create the tables and columns that other devices have and this file has not.
+    /// Create tables and columns that exist on other devices but not in this file.
     #[arg(long)]
-    adopt: bool,
-    /// Compare every row with what the changes say of it first, and send what differs: what a program
-    /// wrote past Warren's triggers (`warren status --verify` lists it).
+    create_missing: bool,
+    /// First compare every row with the recorded changes, and send what differs: what a program
+    /// wrote without Warren's triggers (`warren status --verify` lists it).
     #[arg(long)]
     compare: bool,
-    /// Go on until Ctrl-C: sync whenever a program writes to the file, or another device has sent
-    /// something. Prints a line for each sync.
+    /// Keep syncing until Ctrl-C: whenever the file changes or another device sends changes. Prints
+    /// one line per sync.
     #[arg(long)]
     watch: bool,
 }
 
-/// Make a new file with the tables and rows of an account.
+/// Create a file with the tables and rows of an account.
 ///
-/// A clone that broke off goes on where it was when it is run again.
+/// An interrupted clone resumes when you run it again.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren clone b.db --server http://127.0.0.1:4600 --login ada")]
 pub(crate) struct CloneArgs {
@@ -64,39 +65,38 @@ pub(crate) struct CloneArgs {
 
 #[derive(Args)]
 struct AccountArgs {
-    /// The server's address.
+    /// Server URL.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// Trust a server whose certificate comes from the authority in this file (PEM), and no other.
-    /// Remembered for as long as the file syncs with this server; else what the machine trusts
-    /// counts.
+    /// Trust only servers whose certificate was issued by the authority in this PEM file. Stored in
+    /// the file for this server. Default: the authorities that the system trusts.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// The account; its password is asked for.
+    /// Account to sign in to. Prompts for its password.
     #[arg(long)]
     login: Option<String>,
     #[command(flatten)]
     password: PasswordSource,
     #[command(flatten)]
     phrase: RecoveryPhraseSource,
-    /// What to call this device.
+    /// Name of this device, shown in the device list.
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    device_name: Option<String>,
 }
 
 pub(crate) fn sync(arguments: &SyncArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
-    let (account, adopt) = (&arguments.account, arguments.adopt);
+    let (account, create_missing) = (&arguments.account, arguments.create_missing);
     if arguments.compare {
         let spinner = output.spinner(format_args!("comparing"));
         replica.capture_differences(now_ms())?;
         spinner.finish_and_clear();
     }
     if !arguments.watch {
-        return sync_and_report(replica, account, adopt, output);
+        return sync_and_report(replica, account, create_missing, output);
     }
     let server = set_up_sign_in(&replica, account, output)?;
-    watch::watch(WatchOptions { replica, server, adopt, output })
+    watch::watch(WatchOptions { replica, server, create_missing, output })
 }
 
 pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()> {
@@ -123,21 +123,21 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
 fn sync_and_report(
     mut replica: Replica,
     account: &AccountArgs,
-    adopt: bool,
+    create_missing: bool,
     output: Printer,
 ) -> anyhow::Result<()> {
     let server = set_up_sign_in(&replica, account, output)?;
-    let report = match (sync_once(&mut replica, &server, adopt, output), &account.login) {
+    let report = match (sync_once(&mut replica, &server, create_missing, output), &account.login) {
         // Revoked, or the account was made anew: who gives the login signs in again.
         (Err(Error::RejectedByServer { code: ErrorCode::InvalidToken, .. }), Some(login)) => {
             sign_in(&replica, &server, login, account)?;
-            sync_once(&mut replica, &server, adopt, output)?
+            sync_once(&mut replica, &server, create_missing, output)?
         }
         (Err(error @ Error::RecoveryPhrase(RecoveryPhraseError::Required)), _) => {
             if !recovery_phrase::prompt_for_phrase(&replica, output)? {
                 return Err(error.into());
             }
-            sync_once(&mut replica, &server, adopt, output)?
+            sync_once(&mut replica, &server, create_missing, output)?
         }
         (Err(error @ Error::RejectedByServer { code: ErrorCode::QuotaExceeded, .. }), _) => {
             let left = replica.pending_upload_count()?;
@@ -229,7 +229,7 @@ fn sign_in(
 ) -> anyhow::Result<()> {
     let address = &server.address;
     let password = account.password.read(&format!("Password for {login} on {address}: "))?;
-    let name = account.name.clone().unwrap_or_else(|| default_name(replica.path()));
+    let name = account.device_name.clone().unwrap_or_else(|| default_name(replica.path()));
     let mut request =
         RegisterDeviceRequest { login: login.to_owned(), password: password.to_string(), name };
     let result = replica.sign_in(&mut server.http(), address, &request);

@@ -9,36 +9,38 @@ use crate::args::key_args::TrackedFileArgs;
 use crate::args::permissions_warning;
 use crate::output::Printer;
 
-/// Track tables of an SQLite file: from here on their changes sync, whatever program makes them.
+/// Track tables of a SQLite file, so that changes by any program are synced.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren track a.db --all\n  warren track a.db Track Album\n  \
+#[command(after_help = "Examples:\n  warren track a.db --all\n  warren track a.db Track Album\n  \
                         warren track a.db --all --e2ee")]
 pub(crate) struct TrackArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
-    /// The tables.
+    /// Tables to track.
     #[arg(required_unless_present = "all")]
     tables: Vec<String>,
-    /// Every table that can be tracked.
+    /// Track all tables that can be tracked.
     #[arg(long, conflicts_with = "tables")]
     all: bool,
-    /// Encrypt end to end: makes a recovery phrase, shows it, and lets the server see no content. Of
-    /// an account that is in plain, the next sync sends everything again.
-    #[arg(long, conflicts_with = "phrase_file")]
+    /// Encrypt end to end: create and show a recovery phrase, so that the server cannot read any
+    /// content. If the account is not encrypted yet, the next sync sends everything again.
+    #[arg(long, conflicts_with = "recovery_phrase_file")]
     e2ee: bool,
     #[command(flatten)]
     phrase: RecoveryPhraseSource,
 }
 
-/// Stop tracking: takes the triggers away, and without table names everything of Warren's.
+/// Stop tracking tables.
+///
+/// Without table names, removes everything Warren added to the file.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren untrack a.db Track\n  warren untrack a.db")]
+#[command(after_help = "Examples:\n  warren untrack a.db Track\n  warren untrack a.db")]
 pub(crate) struct UntrackArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
-    /// The tables; none means all, and leaves the file as it was before Warren.
+    /// Tables to stop tracking. Default: all.
     tables: Vec<String>,
-    /// Give up changes that no server has.
+    /// Untrack even if changes have not been sent. They are lost.
     #[arg(long)]
     force: bool,
 }

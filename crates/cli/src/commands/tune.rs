@@ -16,43 +16,45 @@ use crate::args::key_args::CipherKeyArgs;
 use crate::output::Printer;
 use crate::signals;
 
-/// Find the settings that help a SQLite file, or a kind of load, on this machine and this disk.
+/// Find the fastest settings for a SQLite file or workload on this machine.
 ///
-/// Measures on a copy, in rounds of random order, and recommends what is faster beyond the noise
-/// and no less durable than what is there. The file itself is only read.
+/// Measures a copy in rounds of random order. Recommends only settings that are significantly
+/// faster and at least as durable as the current ones. The original file is only read.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren tune app.db --minutes 3\n  \
+#[command(after_help = "Examples:\n  warren tune app.db --minutes 3\n  \
                         warren tune app.db --workload read --emit django\n  \
-                        warren tune --workload mail --folder /mnt/disk\n  \
+                        warren tune --workload mail --work-dir /mnt/disk\n  \
                         warren tune --profile server --emit go\n  \
                         warren tune --emit django --check")]
 pub(crate) struct TuneArgs {
-    /// The file whose schema and content shape the load.
+    /// File whose schema and contents define the workload.
     file: Option<PathBuf>,
-    /// What is done: mostly reads, mostly writes, both; a mailbox, pages of changes.
+    /// Workload: read, write, mixed, mail (a mailbox), or sync (pages of changes).
     #[arg(long, default_value = "mixed", value_parser = workloads())]
     workload: String,
     /// How long to measure.
     #[arg(long, default_value_t = 5.0, value_name = "MINUTES")]
     minutes: f64,
-    /// Recommend also what may lose commits, or corrupt the file, when the power fails.
+    /// Also recommend settings that may lose commits or corrupt the file on power loss.
     #[arg(long)]
     allow_unsafe: bool,
-    /// What your program sets today, if that is not SQLite's default: journal_mode=WAL,cache_size=-8000.
+    /// PRAGMAs your program sets today, if not SQLite's defaults:
+    /// journal_mode=WAL,cache_size=-8000.
     #[arg(long, value_name = "PRAGMAS", value_delimiter = ',', value_parser = parse_pragma)]
-    today: Vec<(String, String)>,
-    /// Print the settings as code for a framework, and nothing else.
+    current_pragmas: Vec<(String, String)>,
+    /// Print only the settings, as code for this framework.
     #[arg(long, value_name = "FRAMEWORK", value_parser = frameworks())]
     emit: Option<String>,
-    /// With --emit: print code that prints what a live connection has, for `warren doctor --settings`.
-    #[arg(long, requires = "emit", conflicts_with_all = ["file", "workload", "minutes", "allow_unsafe", "today", "folder", "profile"])]
+    /// With --emit: print code that reports the settings of a live connection, for
+    /// `warren doctor --settings`.
+    #[arg(long, requires = "emit", conflicts_with_all = ["file", "workload", "minutes", "allow_unsafe", "current_pragmas", "work_dir", "profile"])]
     check: bool,
-    /// Measure nothing: take a named profile.
-    #[arg(long, value_name = "NAME", requires = "emit", conflicts_with_all = ["file", "workload", "minutes", "allow_unsafe", "today", "folder"], value_parser = profiles())]
+    /// Skip measuring and use this named profile.
+    #[arg(long, value_name = "NAME", requires = "emit", conflicts_with_all = ["file", "workload", "minutes", "allow_unsafe", "current_pragmas", "work_dir"], value_parser = profiles())]
     profile: Option<String>,
-    /// Where the copy goes: the disk that is measured.
+    /// Directory for the copy; its disk is the one that is measured.
     #[arg(long, default_value = ".", value_name = "DIR")]
-    folder: PathBuf,
+    work_dir: PathBuf,
     #[command(flatten)]
     key: CipherKeyArgs,
 }
@@ -118,8 +120,8 @@ fn plan(arguments: &TuneArgs) -> anyhow::Result<TunePlan> {
         workload,
         time: Duration::try_from_secs_f64(arguments.minutes * 60.0).context("--minutes")?,
         allow_unsafe: arguments.allow_unsafe,
-        today: arguments.today.clone(),
-        folder: arguments.folder.clone(),
+        today: arguments.current_pragmas.clone(),
+        folder: arguments.work_dir.clone(),
         command: command_line(),
     })
 }

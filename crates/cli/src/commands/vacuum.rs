@@ -13,24 +13,25 @@ use crate::args::key_args::CipherKeyArgs;
 use crate::output::Printer;
 use crate::signals;
 
-/// Shrink an SQLite file that no program has open, and check it afterwards.
+/// Compact a SQLite file that no program has open, and verify the result.
 ///
-/// Writes a compact copy beside the file, compares the two, and puts the copy in the file's place.
-/// Settings that live in the file stay; so do its owner and permissions.
+/// Writes a compact copy beside the file, compares the two, and replaces the file. Settings stored
+/// in the file, its owner and its permissions are kept.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren vacuum app.db\n  \
+#[command(after_help = "Examples:\n  warren vacuum app.db\n  \
                         warren vacuum app.db --in-place --temp-store memory\n  \
                         warren vacuum mail.db --key-file key.hex --json")]
 pub(crate) struct VacuumArgs {
+    /// SQLite file to compact.
     file: PathBuf,
     #[command(flatten)]
     key: CipherKeyArgs,
-    /// Use SQLite's own VACUUM, which works in the file itself and takes two to three times as
-    /// long; readers may have the file open.
+    /// Use SQLite's VACUUM on the file itself. Takes two to three times as long, but allows
+    /// readers.
     #[arg(long)]
     in_place: bool,
-    /// Where that keeps its temporary copy: in memory, or in a file, in the directory that the
-    /// variable `SQLITE_TMPDIR` names or where SQLite finds a place.
+    /// Where VACUUM keeps its temporary copy: `memory`, or `file` (in `SQLITE_TMPDIR` or SQLite's
+    /// default location).
     #[arg(long, value_name = "WHERE", requires = "in_place", default_value = "file")]
     temp_store: TempStore,
 }

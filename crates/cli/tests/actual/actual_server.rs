@@ -52,7 +52,7 @@ impl ActualServer {
         Self::start(ActualServerKind::Published, &[])
     }
 
-    /// `warren serve --actual`, with the published web app.
+    /// `warren serve --actual-budget`, with the published web app.
     pub(crate) fn warren() -> Self {
         Self::start(ActualServerKind::Warren, &[])
     }
@@ -139,14 +139,15 @@ impl ActualServer {
 
     fn warren_command(&self) -> Command {
         let mut command = self.serve_command("127.0.0.1:0");
-        command.arg("--actual").arg(format!("127.0.0.1:{}", self.port.number()));
-        command.arg("--actual-web").arg(installed("@actual-app/web/build"));
+        command.arg("--actual-budget").arg(format!("127.0.0.1:{}", self.port.number()));
+        command.arg("--actual-budget-open-registration");
+        command.arg("--actual-budget-web").arg(installed("@actual-app/web/build"));
         command
     }
 
     fn warren_path_command(&self) -> Command {
         let mut command = self.serve_command(&format!("127.0.0.1:{}", self.port.number()));
-        command.args(["--actual", "/actual"]);
+        command.args(["--actual-budget", "/actual", "--actual-budget-open-registration"]);
         command
     }
 

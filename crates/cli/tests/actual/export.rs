@@ -1,4 +1,4 @@
-//! `warren actual export`: what a budget held, another server's app has from the archive.
+//! `warren actual-budget export`: what a budget held, another server's app has from the archive.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,7 @@ fn what_is_exported_an_app_of_another_server_imports() {
     ada.run(&json!({"do": "rename", "name": "Zuhause / Büro"}));
     ada.sync();
     let to = operator.at("out");
-    let export = ["export", "--to", to.to_str().unwrap()];
+    let export = ["export", "--output", to.to_str().unwrap()];
     let exported = operator.json(&export);
     let path = to.join("Zuhause _ Büro.zip");
     assert_eq!(exported[0]["path"], path.to_str().unwrap());
@@ -71,11 +71,11 @@ fn an_encrypted_budget_is_exported_with_its_password_alone() {
     ada.sync();
     let (to, key) = (operator.at("out"), operator.at("key.txt"));
     let [to_text, key_text] = [&to, &key].map(|path| path.to_str().unwrap());
-    let export = ["export", "Secret", "--to", to_text];
+    let export = ["export", "Secret", "--output", to_text];
     let (code, message) = operator.refused(&export);
     assert_eq!(code, "password_required");
-    assert!(message.contains("Secret") && message.contains("--key-password-file"), "{message}");
-    let with_key = [&export[..], &["--key-password-file", key_text]].concat();
+    assert!(message.contains("Secret") && message.contains("--budget-password-file"), "{message}");
+    let with_key = [&export[..], &["--budget-password-file", key_text]].concat();
     fs::write(&key, "wrong\n").unwrap();
     let (code, _) = operator.refused(&with_key);
     assert_eq!((&*code, fs::read_dir(&to).unwrap().count()), ("wrong_password", 0));

@@ -1,4 +1,4 @@
-//! `warren actual import`: what the published server had, Warren has, and its apps cannot tell.
+//! `warren actual-budget import`: what the published server had, Warren has, and its apps cannot tell.
 
 pub(crate) mod published_server;
 
@@ -24,7 +24,7 @@ fn command(old: &Path, data: &Path, password: &str) -> Command {
     let file = data.with_file_name("password.txt");
     fs::write(&file, format!("{password}\n")).unwrap();
     let mut command = Command::new(WARREN);
-    command.args(["actual", "import", "--json"]).arg(old).arg("--data").arg(data);
+    command.args(["actual-budget", "import", "--json"]).arg(old).arg("--data").arg(data);
     command.arg("--password-file").arg(file).stdin(Stdio::null());
     command
 }
@@ -155,10 +155,10 @@ fn apps_go_on_where_the_published_server_stopped() {
     }
 }
 
-/// `warren actual list --verify`; the password is where the import found it.
+/// `warren actual-budget list --verify`; the password is where the import found it.
 fn list(data: &Path, place: &[&str]) -> Value {
     let mut command = Command::new(WARREN);
-    command.args(["actual", "list", "--verify", "--json", "--data"]).arg(data).args(place);
+    command.args(["actual-budget", "list", "--verify", "--json", "--data"]).arg(data).args(place);
     command.arg("--password-file").arg(data.with_file_name("password.txt"));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");

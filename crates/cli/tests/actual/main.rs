@@ -27,9 +27,9 @@ mod proxy;
 mod recorded;
 mod report;
 mod restarted;
+mod restore;
 mod scenario_player;
 #[path = "../faults/spoil.rs"]
 mod spoil;
 mod switch;
-mod undelete;
 mod web;

@@ -35,10 +35,10 @@ impl OperatorFixture {
         BudgetClient::sign_in(BudgetLibrary::Api, server.address(), PASSWORD, &self.at(name))
     }
 
-    /// `warren actual …` beside the running server.
+    /// `warren actual-budget …` beside the running server.
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(WARREN);
-        command.arg("actual").args(arguments).arg("--json").stdin(Stdio::null());
+        command.arg("actual-budget").args(arguments).arg("--json").stdin(Stdio::null());
         command.arg("--data").arg(self.warren.data());
         command.arg("--password-file").arg(self.at("password.txt")).output().unwrap()
     }

@@ -32,7 +32,7 @@ fn warren() -> PathBuf {
 /// Whether its room for bodies and answers can be set.
 pub(crate) fn knows_room() -> bool {
     let help = Command::new(warren()).args(["serve", "--help"]).output().unwrap();
-    String::from_utf8_lossy(&help.stdout).contains("--memory-mib")
+    String::from_utf8_lossy(&help.stdout).contains("--body-memory-mib")
 }
 
 impl AttackedServer {
@@ -45,7 +45,8 @@ impl AttackedServer {
         fs::write(&token, format!("{ADMIN}\n")).unwrap();
         let mut command = Command::new(warren());
         command
-            .args(["serve", "--listen", "127.0.0.1:0", "--actual", "127.0.0.1:0", "--json"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--json"])
+            .args(["--actual-budget", "127.0.0.1:0", "--actual-budget-open-registration"])
             .args(["--open-registration", "--log", "error", "--admin-token-file"])
             .arg(token)
             .arg("--data")

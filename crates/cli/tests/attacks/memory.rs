@@ -15,7 +15,7 @@ const SLOW_TIME_MAX: Duration = Duration::from_mins(2);
 /// for what lies around it, and what it has when nothing happens.
 const MEMORY_MIB_MAX: u64 = 3 * 128 + 128;
 /// The room. The gateway's largest request is lowered to fit.
-const ROOM: &[&str] = &["--memory-mib", "128", "--actual-sync-bytes-max", "16777216"];
+const ROOM: &[&str] = &["--body-memory-mib", "128", "--actual-budget-sync-bytes-max", "16777216"];
 
 fn target() -> AttackedServer {
     AttackedServer::start(if knows_room() { ROOM } else { &[] })
@@ -50,7 +50,7 @@ fn promises_of_one_account_keep_no_other_account_waiting() {
 
 #[test]
 fn slow_bodies_hold_up_nobody_and_end() {
-    let target = AttackedServer::start(&["--request-timeout", "5"]);
+    let target = AttackedServer::start(&["--request-timeout-seconds", "5"]);
     let mut ada = HonestUser::register(&target, "ada", address(2));
     let mallory = HonestUser::register(&target, "mallory", address(9));
     let quiet = ada.measure();

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::fixture::SyncFixture;
-use crate::processes::{ServeProcess, warren};
+use crate::processes::{ServeProcess, json as warren_json, warren};
 
 fn post(url: &str, token: &str, body: &Value) -> (u16, Value) {
     let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
@@ -18,7 +18,8 @@ fn post(url: &str, token: &str, body: &Value) -> (u16, Value) {
 #[test]
 fn apps_come_in_under_a_path_and_the_api_stays_where_it_is() {
     let place = SyncFixture::new();
-    let server = ServeProcess::start(&place.at("data"), &["--actual", "/actual"]);
+    let options = ["--actual-budget", "/actual", "--actual-budget-open-registration"];
+    let server = ServeProcess::start(&place.at("data"), &options);
     let at = |path: &str| format!("{}/actual{path}", server.address);
     assert!(server.get("/actual/account/needs-bootstrap").contains(r#""bootstrapped":false"#));
     let (status, answer) = post(&at("/account/bootstrap"), "", &json!({"password": "a"}));
@@ -38,6 +39,25 @@ fn apps_come_in_under_a_path_and_the_api_stays_where_it_is() {
     assert!(metrics.contains(r#"route="/actual/account/bootstrap""#), "{metrics}");
 }
 
+#[test]
+fn nobody_sets_the_first_password_over_the_network_unless_it_is_allowed() {
+    let place = SyncFixture::new();
+    let data = place.at("actual-data");
+    let server = ServeProcess::start(&data, &["--actual-budget", "/actual"]);
+    let at = |path: &str| format!("{}/actual{path}", server.address);
+    let bootstrap = || post(&at("/account/bootstrap"), "", &json!({"password": "a"}));
+    assert!(server.get("/actual/account/needs-bootstrap").contains(r#""bootstrapped":true"#));
+    assert_eq!(bootstrap().0, 400);
+    let password = fs::read_to_string(&place.password).unwrap();
+    let login = json!({"loginMethod": "password", "password": password.trim_end()});
+    assert_eq!(post(&at("/account/login"), "", &login).0, 400);
+    warren_json(&["account", "add", "actual", "--data", &data, "--password-file", &place.password]);
+    let (status, answer) = post(&at("/account/login"), "", &login);
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer["data"]["token"].is_string(), "{answer}");
+    assert_eq!(bootstrap().0, 400);
+}
+
 fn text(url: &str) -> String {
     ureq::get(url).call().unwrap().body_mut().read_to_string().unwrap()
 }
@@ -45,7 +65,7 @@ fn text(url: &str) -> String {
 #[test]
 fn actualpy_finds_the_files_that_it_asks_for() {
     let place = SyncFixture::new();
-    let server = ServeProcess::start(&place.at("data"), &["--actual", "/actual"]);
+    let server = ServeProcess::start(&place.at("data"), &["--actual-budget", "/actual"]);
     let at = |path: &str| format!("{}/actual/{path}", server.address);
     let names = text(&at("data-file-index.txt"));
     let mut database = ureq::get(at("data/default-db.sqlite")).call().unwrap();
@@ -63,7 +83,14 @@ fn actualpy_finds_the_files_that_it_asks_for() {
 fn a_trusted_proxy_logs_people_in() {
     let place = SyncFixture::new();
     let start = |proxy: &str| {
-        let options = ["--actual", "/actual", "--actual-header-login", "--trusted-proxy", proxy];
+        let options = [
+            "--actual-budget",
+            "/actual",
+            "--actual-budget-header-login",
+            "--actual-budget-open-registration",
+            "--trusted-proxy",
+            proxy,
+        ];
         ServeProcess::start(&place.at("data"), &options)
     };
     let login = |server: &ServeProcess, header: Option<&str>, body: &Value| {
@@ -110,7 +137,7 @@ fn version_with(package: &str) -> String {
     fs::create_dir_all(&web).unwrap();
     place.write("package/build/index.html", "the app");
     place.write("package/package.json", package);
-    let options = ["--actual", "127.0.0.1:0", "--actual-web", &web];
+    let options = ["--actual-budget", "127.0.0.1:0", "--actual-budget-web", &web];
     let server = ServeProcess::start(&place.at("data"), &options);
     let info = text(&format!("{}/info", server.actual.as_ref().unwrap()));
     let info: Value = serde_json::from_str(&info).unwrap();
@@ -132,12 +159,15 @@ fn what_the_options_want_is_said() {
     let place = SyncFixture::new();
     let data = place.at("data");
     for (options, expected) in [
-        (&["--actual", "/elsewhere"][..], "127.0.0.1:5006"),
-        (&["--actual-web", "x"], "--actual"),
-        (&["--actual", "/actual", "--actual-web", "x"], "an address of its own"),
-        (&["--actual", "127.0.0.1:0", "--actual-web", "x"], "index.html is missing"),
-        (&["--actual", "127.0.0.1:0", "--actual-login", "-"], "--actual-login"),
-        (&["--actual", "/actual", "--actual-header-login"], "--trusted-proxy"),
+        (&["--actual-budget", "/elsewhere"][..], "127.0.0.1:5006"),
+        (&["--actual-budget-web", "x"], "--actual-budget"),
+        (&["--actual-budget", "/actual", "--actual-budget-web", "x"], "an address of its own"),
+        (&["--actual-budget", "127.0.0.1:0", "--actual-budget-web", "x"], "index.html is missing"),
+        (
+            &["--actual-budget", "127.0.0.1:0", "--actual-budget-login", "-"],
+            "--actual-budget-login",
+        ),
+        (&["--actual-budget", "/actual", "--actual-budget-header-login"], "--trusted-proxy"),
     ] {
         let serve = ["serve", "--listen", "127.0.0.1:0", "--data", &data];
         let ran = warren(&[&serve, options].concat());

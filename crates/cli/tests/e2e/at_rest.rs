@@ -67,7 +67,7 @@ fn check_nothing_in(place: &SyncFixture, needles: &[Vec<u8>], when: &str) {
 /// Two devices, edits, another password, a revoked device: everything that makes the server write.
 fn session(place: &SyncFixture, a: &str, address: &str) -> Vec<Vec<u8>> {
     track_all(a);
-    json(&[&["sync", a, "--name", DEVICE], &place.first_time(address)[..]].concat());
+    json(&[&["sync", a, "--device-name", DEVICE], &place.first_time(address)[..]].concat());
     let b = place.at("b.db");
     place.sign_in("clone", &b, address);
     let secrets = [token(a), token(&b)];
@@ -75,7 +75,7 @@ fn session(place: &SyncFixture, a: &str, address: &str) -> Vec<Vec<u8>> {
     sync(a);
     sync(&b);
     let id = json(&["status", &b])["remote"]["client_id"].as_str().unwrap().to_owned();
-    json(&["client", "revoke", &id, a]);
+    json(&["device", "revoke", &id, a]);
     let new = place.write("new.txt", "another pass-phrase of ada's");
     place.operator(&["account", "password", "ada", "--new-password-file", &new]);
     fs::copy(&new, &place.password).unwrap();
@@ -163,7 +163,7 @@ fn the_data_directory_alone_opens_no_vault() {
         assert!(opened.stderr.contains("not a database"), "{}", opened.stderr);
     }
     let wrong = place.write("wrong.txt", "a pass-phrase of eve's");
-    for command in [&["inspect"][..], &["client", "list"]] {
+    for command in [&["inspect"][..], &["device", "list"]] {
         let on_data =
             ["--login", "ada", "--data", &place.data, "--json", "--password-file", &wrong];
         warren(&[command, &on_data].concat()).refused("wrong_password");

@@ -19,7 +19,7 @@ pub(crate) fn folder() -> TempDir {
 fn tps(folder: &Path, more: &[&str]) -> Value {
     let folder = folder.to_str().unwrap();
     let common = ["bench", "tps", "--rows", "2000", "--rounds", "2", "--seconds", "0.05"];
-    let folders = ["--folder", folder, "--report", folder];
+    let folders = ["--work-dir", folder, "--report-dir", folder];
     json(&[&common[..], &folders, more].concat())
 }
 
@@ -68,7 +68,7 @@ fn tps_makes_every_table_beside_a_baseline_and_saves_them() {
 #[test]
 fn tps_keeps_a_loaded_table_and_uses_it_again() {
     let folder = folder();
-    let arguments = ["--only", "isolation", "--keep", "--cipher", "chacha20"];
+    let arguments = ["--only", "isolation", "--keep-table", "--cipher", "chacha20"];
     assert_eq!(names(&tps(folder.path(), &arguments)), BTreeSet::from(["isolation"]));
     let table = folder.path().join("accounts-2000-chacha20.db");
     let loaded = fs::metadata(&table).unwrap().created().unwrap();
@@ -81,7 +81,7 @@ fn tps_refuses_a_table_that_does_not_fit_on_the_disk() {
     let folder = folder();
     let path = folder.path().to_str().unwrap();
     let rows = (i64::MAX / 128).to_string();
-    let refused = warren(&["bench", "tps", "--rows", &rows, "--folder", path]);
+    let refused = warren(&["bench", "tps", "--rows", &rows, "--work-dir", path]);
     assert!(!refused.status.success() && refused.stderr.contains("of disk"), "{}", refused.stderr);
     assert!(fs::read_dir(path).unwrap().next().is_none(), "nothing was begun");
 }
@@ -89,7 +89,7 @@ fn tps_refuses_a_table_that_does_not_fit_on_the_disk() {
 /// Runs `warren bench`, small, with its files and results in the folder.
 pub(crate) fn bench(name: &str, folder: &Path, more: &[&str]) -> Value {
     let path = folder.to_str().unwrap();
-    let common = ["bench", name, "--folder", path, "--report", path];
+    let common = ["bench", name, "--work-dir", path, "--report-dir", path];
     let report = json(&[&common[..], more].concat());
     let saved = fs::read_to_string(folder.join(format!("warren-{name}.json"))).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&saved).unwrap(), report);
@@ -118,7 +118,8 @@ pub(crate) fn check_rows(report: &Value, rounds: usize, facts: &[&str], is_reque
 #[test]
 fn sync_measures_every_table_of_ours() {
     let folder = folder();
-    let small = ["--users", "2", "--seeded", "20", "--limit", "10", "--crowd", "3"];
+    let small =
+        ["--users", "2", "--seed-messages", "20", "--pull-limit", "10", "--many-users", "3"];
     let timing = ["--seconds", "0.3", "--rounds", "2"];
     let report = bench("sync", folder.path(), &[&small[..], &timing].concat());
     let expected = ["upload", "download", "cross", "users", "memory", "live"];
@@ -141,10 +142,20 @@ fn sync_measures_every_table_of_ours() {
 #[test]
 fn sync_keeps_a_rate_and_measures_the_plan_service() {
     let folder = folder();
-    let competitors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals");
-    let small =
-        ["--users", "2", "--seeded", "5", "--only", "wal", "--seconds", "0.5", "--rounds", "1"];
-    let more = ["--against", "plan-service", "--rivals", competitors, "--rate", "20"];
+    let competitors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/competitors");
+    let small = [
+        "--users",
+        "2",
+        "--seed-messages",
+        "5",
+        "--only",
+        "wal",
+        "--seconds",
+        "0.5",
+        "--rounds",
+        "1",
+    ];
+    let more = ["--against", "plan-service", "--competitors", competitors, "--rate", "20"];
     let report = bench("sync", folder.path(), &[&small[..], &more].concat());
     let expected = ["wal-upload", "wal-download", "wal-cross"];
     assert_eq!(names(&report), BTreeSet::from(expected));
@@ -162,9 +173,19 @@ fn sync_keeps_a_rate_and_measures_the_plan_service() {
 fn sync_says_who_is_absent() {
     let folder = folder();
     let competitors = folder.path().to_str().unwrap();
-    let small =
-        ["--users", "1", "--seeded", "5", "--only", "upload", "--seconds", "0.1", "--rounds", "1"];
-    let more = ["--against", "actual,plan-service", "--rivals", competitors];
+    let small = [
+        "--users",
+        "1",
+        "--seed-messages",
+        "5",
+        "--only",
+        "upload",
+        "--seconds",
+        "0.1",
+        "--rounds",
+        "1",
+    ];
+    let more = ["--against", "actual,plan-service", "--competitors", competitors];
     let report = bench("sync", folder.path(), &[&small[..], &more].concat());
     let notes: Vec<&str> =
         report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
@@ -193,8 +214,9 @@ fn reconcile_finds_every_difference_and_says_what_it_took() {
 #[test]
 fn bulk_measures_both_parts_and_says_what_it_skips() {
     let folder = folder();
-    let small = ["--counts", "500", "--page", "200", "--rounds", "2", "--latency", "0,1"];
-    let report = bench("bulk", folder.path(), &[&small[..], &["--case-seconds-max", "0"]].concat());
+    let small =
+        ["--messages", "500", "--page-messages", "200", "--rounds", "2", "--latency-ms", "0,1"];
+    let report = bench("bulk", folder.path(), &[&small[..], &["--case-time-limit", "0"]].concat());
     let expected = ["local-500", "postgres-500-0ms", "postgres-500-1ms"];
     assert_eq!(names(&report), BTreeSet::from(expected));
     check_rows(&report, 2, &["seconds"], false);
@@ -202,7 +224,7 @@ fn bulk_measures_both_parts_and_says_what_it_skips() {
     let skipped: Vec<&str> = skipped.filter(|note| note.starts_with("skipped: 500 ")).collect();
     assert_eq!(skipped.len(), 2, "{:?}", report["notes"]);
 
-    let only = ["--only", "postgres", "--latency", "0"];
+    let only = ["--only", "postgres", "--latency-ms", "0"];
     let report = bench("bulk", folder.path(), &[&small[..6], &only].concat());
     let rows = report["tables"][0]["rows"].as_array().unwrap();
     let one = rows.iter().find(|row| row["name"] == "a prepared statement per message");

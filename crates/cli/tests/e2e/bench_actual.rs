@@ -18,7 +18,8 @@ if sys.argv[1:] == ["about"]:
     print(json.dumps({"server": "Actual", "version": "none", "runtime": "Python", "does": "stands in"}))
     sys.exit()
 plan = json.loads(sys.stdin.readline())
-command = ["WARREN", "serve", "--listen", "127.0.0.1:0", "--actual", "127.0.0.1:0", "--json"]
+command = ["WARREN", "serve", "--listen", "127.0.0.1:0", "--actual-budget", "127.0.0.1:0",
+           "--actual-budget-open-registration", "--json"]
 server = subprocess.Popen([*command, "--data", plan["folder"]], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
 try:
     address = json.loads(server.stdout.readline())["actual"]
@@ -29,11 +30,21 @@ finally:
     server.wait()
 "#;
 
-const SMALL: [&str; 10] =
-    ["--messages", "50,120", "--page", "60", "--users", "1,2", "--seconds", "0.2", "--rounds", "2"];
+const SMALL: [&str; 10] = [
+    "--messages",
+    "50,120",
+    "--page-messages",
+    "60",
+    "--users",
+    "1,2",
+    "--seconds",
+    "0.2",
+    "--rounds",
+    "2",
+];
 
-fn rivals(folder: &Path) -> String {
-    let competitors = folder.join("bench/rivals");
+fn competitors(folder: &Path) -> String {
+    let competitors = folder.join("bench/competitors");
     let server = competitors.join("actual-sync");
     fs::create_dir_all(&server).unwrap();
     let stand_in = STAND_IN.replace("WARREN", env!("CARGO_BIN_EXE_warren"));
@@ -44,9 +55,9 @@ fn rivals(folder: &Path) -> String {
 #[test]
 fn actual_asks_both_servers_in_every_table() {
     let folder = folder();
-    let competitors = rivals(folder.path());
+    let competitors = competitors(folder.path());
     let report =
-        bench("actual", folder.path(), &[&SMALL[..], &["--rivals", &competitors]].concat());
+        bench("actual", folder.path(), &[&SMALL[..], &["--competitors", &competitors]].concat());
     let expected = [
         "bulk-50",
         "bulk-120",
@@ -108,14 +119,14 @@ fn actual_asks_both_servers_in_every_table() {
 #[test]
 fn actual_says_how_to_install_the_published_server() {
     let folder = folder();
-    let competitors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals/actual-sync");
-    let own = folder.path().join("bench/rivals/actual-sync");
+    let competitors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/competitors/actual-sync");
+    let own = folder.path().join("bench/competitors/actual-sync");
     fs::create_dir_all(&own).unwrap();
     for file in ["package.json", "package-lock.json", "server.js"] {
         fs::copy(Path::new(competitors).join(file), own.join(file)).unwrap();
     }
     let competitors = own.parent().unwrap().to_str().unwrap();
-    let more = ["--only", "small", "--users", "1", "--rivals", competitors];
+    let more = ["--only", "small", "--users", "1", "--competitors", competitors];
     let report = bench("actual", folder.path(), &[&SMALL[..4], &SMALL[6..], &more].concat());
     let notes: Vec<&str> =
         report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();

@@ -16,7 +16,7 @@ import { spawnSync } from "node:child_process";
 const [library, client, ...about] = process.argv.slice(2);
 if (!client.endsWith("web/client/dist")) throw new Error(client);
 const options = { stdio: ["inherit", "pipe", "inherit"], encoding: "utf8" };
-const python = spawnSync("python3", ["RIVALS/python-sqlite3/lab.py", ...about], options);
+const python = spawnSync("python3", ["COMPETITORS/python-sqlite3/lab.py", ...about], options);
 const answer = JSON.parse(python.stdout);
 const steps = answer.steps?.map((step) => ({ ...step, cpu_seconds: null }));
 console.log(JSON.stringify({ ...answer, steps, driver: library }));
@@ -24,13 +24,13 @@ console.log(JSON.stringify({ ...answer, steps, driver: library }));
 const SMALL: [&str; 8] =
     ["--rows", "50", "--seconds", "0.01", "--rounds-min", "2", "--minutes", "0.001"];
 
-fn rivals(folder: &Path, files: &[(&str, &str)]) -> String {
-    let competitors = folder.join("bench/rivals");
-    let of_the_repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/rivals");
+fn competitors(folder: &Path, files: &[(&str, &str)]) -> String {
+    let competitors = folder.join("bench/competitors");
+    let of_the_repository = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/competitors");
     for (name, content) in files {
         let path = competitors.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content.replace("RIVALS", of_the_repository)).unwrap();
+        fs::write(path, content.replace("COMPETITORS", of_the_repository)).unwrap();
     }
     fs::create_dir_all(competitors.join("node")).unwrap();
     competitors.to_str().unwrap().to_owned()
@@ -42,15 +42,16 @@ const LOCK: (&str, &str) = ("chromium/package-lock.json", r#"{"lockfileVersion":
 #[test]
 fn browser_measures_every_way_on_the_same_items() {
     let folder = folder();
-    let competitors = rivals(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", STAND_IN)]);
-    let setup = warren(&["bench", "browser", "--setup", "--rivals", &competitors]);
+    let competitors =
+        competitors(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", STAND_IN)]);
+    let setup = warren(&["bench", "browser", "--setup", "--competitors", &competitors]);
     assert!(
         setup.status.success() && setup.stdout.contains("present: warren-tab "),
         "{}",
         setup.stdout
     );
     let report =
-        bench("browser", folder.path(), &[&SMALL[..], &["--rivals", &competitors]].concat());
+        bench("browser", folder.path(), &[&SMALL[..], &["--competitors", &competitors]].concat());
     let steps = ["page", "search", "count", "update", "insert", "load"];
     let mut expected = BTreeSet::new();
     for part in ["wal", "rollback", "tab"] {
@@ -82,18 +83,27 @@ fn browser_measures_every_way_on_the_same_items() {
     assert_eq!(rollback, ("delete".into(), "FULL".into()));
     assert_eq!(found(1, "page_size"), "8192");
     let left = fs::read_dir(folder.path()).unwrap().count();
-    assert_eq!(left, 4, "two reports, the rivals, and what was built of them");
+    assert_eq!(left, 4, "two reports, the competitors, and what was built of them");
 }
 
 #[test]
 fn browser_says_what_is_missing() {
     let folder = folder();
     let browser = "console.log(JSON.stringify({ error: 'run `cargo xtask web`' }))";
-    let competitors = rivals(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", browser)]);
+    let competitors =
+        competitors(folder.path(), &[PACKAGE, LOCK, ("chromium/browser.js", browser)]);
     let path = folder.path().to_str().unwrap();
     let run = |more: &[&str]| {
-        let common =
-            ["bench", "browser", "--rivals", &competitors, "--folder", path, "--report", path];
+        let common = [
+            "bench",
+            "browser",
+            "--competitors",
+            &competitors,
+            "--work-dir",
+            path,
+            "--report-dir",
+            path,
+        ];
         warren(&[&common[..], &SMALL, more].concat())
     };
     let refused = run(&[]);

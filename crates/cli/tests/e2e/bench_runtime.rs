@@ -17,7 +17,7 @@ const SMALL: [&str; 12] = [
     "20",
     "--only",
     "production",
-    "--cipher",
+    "--ciphers",
     "none",
     "--seconds",
     "0.01",
@@ -50,7 +50,7 @@ impl<'a> LimitedMachine<'a> {
     fn run(&self, variables: &[(&str, &str)], more: &[&str]) -> CommandOutput {
         let folder = self.folder.to_str().unwrap();
         let variables = [&[("PATH", self.path.as_str())], variables].concat();
-        let common = ["bench", "runtime", "--folder", folder, "--report", folder];
+        let common = ["bench", "runtime", "--work-dir", folder, "--report-dir", folder];
         warren_in(folder, &variables, &[&common[..], &SMALL, more].concat())
     }
 }
@@ -69,7 +69,7 @@ fn runtime_says_what_it_would_set_up_and_what_is_missing_for_it() {
         "`warren bench runtime --setup`",
         "1 GB of disk",
         "minutes",
-        cache.join("warren/rivals/built").to_str().unwrap(),
+        cache.join("warren/competitors/built").to_str().unwrap(),
         "missing here: npm, a C++ compiler, make, Python's ensurepip",
         "[not_set_up]",
     ] {

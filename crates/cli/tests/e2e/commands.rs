@@ -13,9 +13,14 @@ pub(crate) fn commands(above: &[String]) -> Vec<Vec<String>> {
     let mut arguments: Vec<&str> = above.iter().map(String::as_str).collect();
     arguments.push("--help");
     let help = warren(&arguments).succeeded().stdout;
-    let Some((_, list)) = help.split_once("Commands:\n") else { return vec![above.to_vec()] };
-    let names = list.lines().take_while(|line| line.starts_with("  "));
-    let names = names.filter(|line| !line.starts_with("   "));
+    // The top level has groups of commands under headings of their own, up to the options.
+    let list = match help.split_once("Commands:\n") {
+        Some((_, list)) => list,
+        None if above.is_empty() => &help[..help.find("Options:\n").unwrap()],
+        None => return vec![above.to_vec()],
+    };
+    let list = list.split_once("Options:\n").map_or(list, |(list, _)| list);
+    let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = names.filter_map(|line| line.split_whitespace().next());
     let below =
         names.filter(|name| *name != "help").map(|name| [above, &[name.to_owned()]].concat());
@@ -26,14 +31,15 @@ pub(crate) fn commands(above: &[String]) -> Vec<Vec<String>> {
 fn the_help_of_every_command_has_an_example_of_it() {
     let commands = commands(&[]);
     let names: BTreeSet<String> = commands.iter().map(|command| command.join(" ")).collect();
-    for known in ["serve", "account add", "client revoke", "track", "sync", "clone", "inspect"] {
+    for known in ["serve", "account add", "device revoke", "track", "sync", "clone", "inspect"] {
         assert!(names.contains(known), "{known} in {names:?}");
     }
-    assert!(names.len() >= 14, "{names:?}");
+    assert!(names.len() >= 30, "{names:?}");
     for name in names {
         let arguments: Vec<&str> = name.split(' ').chain(["--help"]).collect();
         let help = warren(&arguments).succeeded().stdout;
-        let example = help.split_once("Example:").map(|(_, example)| example);
+        let example = ["Example:\n", "Examples:\n"].iter().find_map(|head| help.split_once(head));
+        let example = example.map(|(_, example)| example);
         let example = example.unwrap_or_else(|| panic!("no example for {name}:\n{help}"));
         assert!(example.contains(&format!("warren {name}")), "{name}:\n{help}");
     }
@@ -70,8 +76,8 @@ fn every_command_prints_one_json_value_when_asked() {
         check_json(&[&["inspect", "--login", "ada", "--verify"], &on_data[..]].concat())["verified"],
         true
     );
-    assert_eq!(check_json(&["client", "list", &a])["devices"].as_array().unwrap().len(), 2);
-    let listed = check_json(&[&["client", "list", "--login", "ada"], &on_data[..]].concat());
+    assert_eq!(check_json(&["device", "list", &a])["devices"].as_array().unwrap().len(), 2);
+    let listed = check_json(&[&["device", "list", "--login", "ada"], &on_data[..]].concat());
     assert_eq!(listed["devices"][0]["device_id"], devices(&a)[0]["device_id"]);
     assert_eq!(check_json(&["account", "list", "--data", data])[0]["clients"], 2);
     check_json(
@@ -79,8 +85,8 @@ fn every_command_prints_one_json_value_when_asked() {
     );
 
     let id = devices(&a)[1]["device_id"].as_str().unwrap().to_owned();
-    assert_eq!(json(&["client", "revoke", &id, &a])["client_id"], id);
-    warren(&["client", "revoke", &id, &a, "--json"]).refused("not_found");
+    assert_eq!(json(&["device", "revoke", &id, &a])["client_id"], id);
+    warren(&["device", "revoke", &id, &a, "--json"]).refused("not_found");
     assert_eq!(json(&["untrack", &a])["untracked"], serde_json::json!([]));
     assert_eq!(json(&["account", "remove", "ada", "--yes", "--data", data])["login"], "ada");
     assert_eq!(json(&["account", "list", "--data", data]), serde_json::json!([]));

@@ -10,7 +10,7 @@ fn report(folder: &Path, name: &str) -> String {
     fs::create_dir(&path).unwrap();
     let folder = path.to_str().unwrap();
     let few = ["--rows", "20", "--seconds", "0.002", "--rounds-min", "2", "--rounds-max", "2"];
-    let places = ["--folder", folder, "--report", folder];
+    let places = ["--work-dir", folder, "--report-dir", folder];
     json(&[&["bench", "pragma"], &few[..], &places].concat());
     path.join("warren-pragma.json").to_str().unwrap().to_owned()
 }

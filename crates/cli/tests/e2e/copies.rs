@@ -17,7 +17,8 @@ fn both_sides_of_a_copy_keep_all_their_edits() {
     let server = place.serve();
     let (a, b) = (place.chinook("a.db"), place.at("b.db"));
     track_all(&a);
-    let first = [&["sync", &a, "--name", "desk"], &place.first_time(&server.address)[..]].concat();
+    let first =
+        [&["sync", &a, "--device-name", "desk"], &place.first_time(&server.address)[..]].concat();
     json(&first);
     // Changes that are noted, not yet sent: they are in both files.
     sql(&a, "UPDATE Artist SET Name = 'before the copy' WHERE ArtistId = 1");
@@ -72,9 +73,9 @@ fn check_devices(a: &str, b: &str) {
 /// Revoking the original revokes what it enrolled; the copy's file stays as it is.
 fn check_revoked(a: &str, b: &str) {
     let id = devices(a)[1]["device_id"].as_str().unwrap().to_owned();
-    json(&["client", "revoke", &id, a]);
+    json(&["device", "revoke", &id, a]);
     check_sync_refused(b, "invalid_token");
     sync(a);
     assert_eq!(devices(a).len(), 1);
-    warren(&["client", "list", b, "--json"]).refused("invalid_token");
+    warren(&["device", "list", b, "--json"]).refused("invalid_token");
 }

@@ -46,7 +46,7 @@ fn the_exit_status_tells_the_gravest_finding() {
     warren(&["doctor", &place.at("none.db"), "--json"]).refused("file_not_found");
     let junk = place.write("junk.db", &"junk ".repeat(1000));
     warren(&["doctor", &junk, "--json"]).refused("not_a_database");
-    let usage = warren(&["doctor", &chinook, "--budget", "x"]);
+    let usage = warren(&["doctor", &chinook, "--time-limit", "x"]);
     assert_eq!(usage.status.code(), Some(2));
 }
 
@@ -55,7 +55,7 @@ fn what_was_not_compared_is_in_the_exit_status() {
     let place = SyncFixture::new();
     let path = place.at("a.db");
     sql(&path, "CREATE TABLE t (x)");
-    let required = [path.as_str(), "--require", "integrity", "--budget", "60"];
+    let required = [path.as_str(), "--require", "integrity", "--time-limit", "60"];
     let (status, report) = doctor(&required);
     assert_eq!((status, &report["integrity"]["is_complete"]), (0, &Value::Bool(true)), "{report}");
 

@@ -43,7 +43,7 @@ fn session(flags: &[&str]) -> E2eeFixture {
     let phrase = tracked["phrase"].as_str().map(|phrase| place.write("phrase.txt", phrase));
     let mut clone = [&["clone", &b], &place.first_time(&proxy.address)[..]].concat();
     if let Some(file) = &phrase {
-        clone.extend(["--phrase-file", file]);
+        clone.extend(["--recovery-phrase-file", file]);
     }
     json(&clone);
     sql(
@@ -80,7 +80,7 @@ fn no_marker_is_on_the_wire_or_on_the_servers_disk() {
         assert_eq!(find_markers(&fs::read(&file).unwrap()), [""; 0], "{}", file.display());
     }
     // Neither does the phrase leave the device.
-    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let phrase = json(&["recovery-phrase", &a])["phrase"].as_str().unwrap().to_owned();
     let words: Vec<_> = phrase.split(' ').collect();
     let pair = words[..2].join(" ");
     assert!(!traffic.windows(pair.len()).any(|window| window == pair.as_bytes()));
@@ -95,7 +95,7 @@ fn without_encryption_the_wire_shows_every_marker() {
     let E2eeFixture { place: _place, a, b, traffic } = session(&[]);
     assert_eq!(find_markers(&traffic), MARKERS);
     assert_eq!(json(&["status", &b])["sealed"], false);
-    warren(&["phrase", &a, "--json"]).refused("recovery_phrase_not_set");
+    warren(&["recovery-phrase", &a, "--json"]).refused("recovery_phrase_not_set");
 }
 
 /// A file that synced in plain, and everything that belongs to it.
@@ -118,14 +118,16 @@ fn an_account_in_plain_turns_to_encryption() {
 
     check_sync_refused(&b, "recovery_phrase_required");
     let wrong = place.write("wrong.txt", &format!("{}art", "abandon ".repeat(23)));
-    warren(&["sync", &b, "--json", "--phrase-file", &wrong]).refused("wrong_recovery_phrase");
-    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    warren(&["sync", &b, "--json", "--recovery-phrase-file", &wrong])
+        .refused("wrong_recovery_phrase");
+    let phrase = json(&["recovery-phrase", &a])["phrase"].as_str().unwrap().to_owned();
     let right = place.write("right.txt", &phrase);
-    assert_eq!(json(&["sync", &b, "--phrase-file", &right])["equal"], true);
+    assert_eq!(json(&["sync", &b, "--recovery-phrase-file", &right])["equal"], true);
     assert_eq!(check_equal(&a, &b).len(), 4);
     // A device that was made in between has nothing to do with the plain messages.
     let c = place.at("c.db");
-    let clone = [&["clone", &c, "--json", "--phrase-file", &right], &first_time[..]].concat();
+    let clone =
+        [&["clone", &c, "--json", "--recovery-phrase-file", &right], &first_time[..]].concat();
     warren(&clone).succeeded();
     assert_eq!(check_equal(&a, &c).len(), 4);
     // Nobody is left who reads those: a sync has removed them.
@@ -157,9 +159,9 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
     let insert = |file: &str, id: &str| sql(file, &format!("INSERT INTO t VALUES ('{id}', 1)"));
     warren(&["track", &a, "--all", "--e2ee"]).succeeded();
     assert_eq!(json(&["sync", &a])["equal"], true);
-    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let phrase = json(&["recovery-phrase", &a])["phrase"].as_str().unwrap().to_owned();
     let phrase = place.write("phrase.txt", &phrase);
-    assert_eq!(json(&["sync", &b, "--phrase-file", &phrase])["equal"], true);
+    assert_eq!(json(&["sync", &b, "--recovery-phrase-file", &phrase])["equal"], true);
     insert(&a, "sealed by a");
     insert(&b, "sealed by b");
     sync(&a);
@@ -184,14 +186,16 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
     // The others follow: the one that is sealed by itself, the other with the phrase.
     assert_eq!(json(&["sync", &b])["equal"], true);
     check_sync_refused(&c, "recovery_phrase_required");
-    assert_eq!(json(&["sync", &c, "--phrase-file", &phrase])["equal"], true);
+    assert_eq!(json(&["sync", &c, "--recovery-phrase-file", &phrase])["equal"], true);
     for file in [&a, &b, &a, &b, &c] {
         let report = json(&["sync", file]);
         let refused = &report["refused"]["timestamps"];
         assert_eq!((&report["equal"], refused), (&json!(true), &json!([])), "{report}");
     }
-    warren(&[&["clone", &d, "--json", "--phrase-file", &phrase], &first_time[..]].concat())
-        .succeeded();
+    warren(
+        &[&["clone", &d, "--json", "--recovery-phrase-file", &phrase], &first_time[..]].concat(),
+    )
+    .succeeded();
     let rows = check_equal(&a, &b);
     assert_eq!(rows.len(), 7, "{rows:?}");
     assert_eq!((check_equal(&a, &c), check_equal(&a, &d)), (rows.clone(), rows));
@@ -206,13 +210,13 @@ fn the_phrase_is_shown_once_and_again_on_request() {
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");
     let CommandOutput { stdout, .. } = warren(&["track", &a, "--all", "--e2ee"]).succeeded();
-    let phrase = warren(&["phrase", &a]).succeeded().stdout;
+    let phrase = warren(&["recovery-phrase", &a]).succeeded().stdout;
     assert_eq!(phrase.split_whitespace().count(), 24);
     let first: Vec<_> = phrase.split_whitespace().take(4).collect();
     assert!(stdout.contains("RECOVERY PHRASE") && stdout.contains(&first.join(" ")), "{stdout}");
     let again = warren(&["track", &a, "--all", "--e2ee"]).succeeded().stdout;
     assert!(!again.contains("RECOVERY PHRASE") && !again.contains(&first.join(" ")), "{again}");
-    assert_eq!(warren(&["phrase", &a]).succeeded().stdout, phrase);
+    assert_eq!(warren(&["recovery-phrase", &a]).succeeded().stdout, phrase);
 }
 
 #[test]
@@ -224,13 +228,15 @@ fn a_device_says_which_phrase_it_lacks() {
     warren(&clone).refused("recovery_phrase_required");
     check_sync_refused(&c, "recovery_phrase_required");
     let mistyped = place.write("mistyped.txt", &"abandon ".repeat(24));
-    warren(&["sync", &c, "--json", "--phrase-file", &mistyped]).refused("invalid_recovery_phrase");
+    warren(&["sync", &c, "--json", "--recovery-phrase-file", &mistyped])
+        .refused("invalid_recovery_phrase");
     let wrong = place.write("wrong.txt", &format!("{}art", "abandon ".repeat(23)));
-    warren(&["sync", &c, "--json", "--phrase-file", &wrong]).refused("wrong_recovery_phrase");
+    warren(&["sync", &c, "--json", "--recovery-phrase-file", &wrong])
+        .refused("wrong_recovery_phrase");
     assert_eq!(sql(&c, "SELECT count(*) FROM sqlite_schema WHERE name = 'MarkerTableQX'"), "0");
-    let phrase = json(&["phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let phrase = json(&["recovery-phrase", &a])["phrase"].as_str().unwrap().to_owned();
     let right = place.write("right.txt", &phrase);
-    let report: Value = json(&["sync", &c, "--phrase-file", &right]);
+    let report: Value = json(&["sync", &c, "--recovery-phrase-file", &right]);
     assert_eq!((&report["equal"], &report["sent"]), (&json!(true), &json!(0)), "{report}");
     assert_eq!(sql(&c, "SELECT count(*) FROM MarkerTableQX"), "3");
     server.stop();

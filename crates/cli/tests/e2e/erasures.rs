@@ -1,4 +1,4 @@
-//! `warren vault repair`, with the shipped binary: a password that was pasted into the wrong field is
+//! `warren erase`, with the shipped binary: a password that was pasted into the wrong field is
 //! gone from the server's vault and from every device's file.
 
 use std::fs;
@@ -56,7 +56,7 @@ fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
     let server = place.serve();
     let [a, b, c] = three_devices(&place, &server);
     let password = ["--password-file", &place.password];
-    let erase = ["vault", "repair", &b, "--erase", "note", "5", "--column", "text"];
+    let erase = ["erase", &b, "note", "5", "--column", "text"];
     let yes = [&erase[..], &["--yes"], &password].concat();
     warren(&[&yes[..], &["--json"]].concat()).refused("still_shown");
     sql(&b, "UPDATE note SET text = 'see the safe' WHERE id = 5");
@@ -108,7 +108,7 @@ fn a_server_that_was_restored_is_erased_again() {
     let backup = place.at("backup");
     json(&["backup", &backup, "--data", &place.data]);
     let password = ["--password-file", &place.password, "--yes"];
-    let erase = ["vault", "repair", &a, "--erase", "note", "5"];
+    let erase = ["erase", &a, "note", "5"];
     assert_eq!(json(&[&erase[..], &password].concat())["erased"], 2);
     json(&["sync", &b]);
     let address = server.host_and_port().to_owned();
@@ -118,8 +118,8 @@ fn a_server_that_was_restored_is_erased_again() {
     let _server = place.serve_at(&address);
     let told = warren(&["sync", &b]);
     assert!(!told.status.success() && told.stderr.contains("differ"), "{}", told.stderr);
-    assert_eq!(json(&["vault", "repair", &b])["again"], 2);
-    assert_eq!(json(&[&["vault", "repair", &b, "--again"], &password[..]].concat())["erased"], 2);
+    assert_eq!(json(&["erase", &b])["again"], 2);
+    assert_eq!(json(&[&["erase", &b, "--again"], &password[..]].concat())["erased"], 2);
     for file in [&a, &b, &c] {
         assert_eq!(json(&["sync", file])["equal"], true);
         assert!(!holds(file), "{file}");

@@ -27,7 +27,7 @@ const WAIT_MAX: Duration = Duration::from_mins(2);
 /// for the address of the server on `data`.
 const COMMANDS: &[&str] = &[
     "account add eve --data data --password-file password",
-    "account limit ada --data data --devices 9",
+    "account quota ada --data data --devices 9",
     "track a.db --all",
     "sync a.db --server SERVER --login ada --password-file password",
     "clone b.db --server SERVER --login ada --password-file password",
@@ -35,13 +35,13 @@ const COMMANDS: &[&str] = &[
     "sync b.db",
     "status b.db",
     "inspect b.db",
-    "client list b.db",
+    "device list b.db",
     "conflicts b.db",
     "history b.db t 1",
     "vacuum b.db",
     "vacuum b.db --in-place",
     "inspect --login ada --data data --password-file password",
-    "client revoke --login ada --unseen-for 1000d --yes --data data --password-file password",
+    "device revoke --login ada --inactive-for 1000d --yes --data data --password-file password",
     "account password ada --data data --password-file password --new-password-file password",
     "backup saved --data data",
     "restore saved --data restored",
@@ -253,10 +253,10 @@ fn a_file_that_others_may_read_is_named_when_secrets_come_into_it() {
         assert!(told(line).is_empty(), "nothing comes into the file: {line}");
     }
     // What is the owner's alone is not worth a word.
-    let phrase = run(path, &["phrase", "a.db"]).succeeded().stdout;
+    let phrase = run(path, &["recovery-phrase", "a.db"]).succeeded().stdout;
     fs::write(path.join("phrase"), phrase).unwrap();
     let clone = "clone b.db --server SERVER --login ada --password-file password \
-                 --phrase-file phrase";
+                 --recovery-phrase-file phrase";
     assert!(told(clone).is_empty());
 }
 

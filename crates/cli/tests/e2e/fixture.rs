@@ -21,7 +21,8 @@ pub(crate) const CHINOOK: &str =
 pub(crate) const CHINOOK_TABLES: usize = 11;
 pub(crate) const CHINOOK_ROWS: usize = 15_607;
 
-/// Where measuring is done: temporary files that stay over a restart, so not in memory (FHS 3.0, 5.15).
+/// Where measuring is done: temporary files that stay over a restart, so not in memory (FHS 3.0,
+/// 5.15).
 pub(crate) const DISK: &str = "/var/tmp";
 
 /// A folder with the account `ada` in its `data`.
@@ -118,8 +119,8 @@ pub(crate) fn sync(file: &str) -> Value {
     report
 }
 
-/// Asserts that both sides are equal, and that they did not have to show each other everything for it: a repair
-/// would hide what was lost on the way.
+/// Asserts that both sides are equal, and that they did not have to show each other everything for
+/// it: a repair would hide what was lost on the way.
 #[track_caller]
 pub(crate) fn check_report(report: &Value) {
     assert_eq!((&report["equal"], &report["repaired"]), (&json!(true), &json!(false)), "{report}");
@@ -174,9 +175,9 @@ pub(crate) fn token(file: &str) -> String {
     sql(file, "SELECT value FROM warren_meta WHERE key = 'token'")
 }
 
-/// `warren client list` of a file.
+/// `warren device list` of a file.
 pub(crate) fn devices(file: &str) -> Vec<Value> {
-    let list = json(&["client", "list", file]);
+    let list = json(&["device", "list", file]);
     list["devices"].as_array().unwrap().clone()
 }
 

@@ -68,12 +68,13 @@ fn many_files_share_the_time() {
     for index in 1..200 {
         fs::copy(&first, format!("{folder}/{index}.db")).unwrap();
     }
-    // The first has more to compare than a file's first share has time for: it gets what the others leave.
+    // The first has more to compare than a file's first share has time for: it gets what the others
+    // leave.
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)";
     sql(&first, &format!("CREATE INDEX by_x ON t (x); {many} INSERT INTO t SELECT i FROM n"));
-    let (status, said) = fleet(&[&folder, "--budget", "100", "--total-budget", "100"]);
+    let (status, said) = fleet(&[&folder, "--time-limit", "100", "--total-time-limit", "100"]);
     assert_eq!((status, &said["summary"]["files_count"]), (0, &Value::from(200)), "{said}");
-    let usage = warren(&["doctor", &folder, "--total-budget", "0"]);
+    let usage = warren(&["doctor", &folder, "--total-time-limit", "0"]);
     assert!(usage.stderr.contains("above 0"), "{}", usage.stderr);
 }
 

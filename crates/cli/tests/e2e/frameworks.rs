@@ -185,12 +185,12 @@ fn check_edits_after_migration(app: &FrameworkApp, tool: &str, book: &str, is_sy
     }
 }
 
-/// One device has deleted a genre and added it again, the other has used it meanwhile: a person says
-/// that both are one.
+/// One device has deleted a genre and added it again, the other has used it meanwhile: a person
+/// says that both are one.
 fn join_genres(files: &[String; 2]) {
     let held = |file: &str| warren_json(&["conflicts", file])["held"].clone();
     while let Some(row) = held(&files[0]).as_array().unwrap().first() {
-        warren_json(&["conflicts", &files[0], "--same", row["id"].as_str().unwrap()]);
+        warren_json(&["conflicts", &files[0], "--merge", row["id"].as_str().unwrap()]);
     }
     for file in files {
         sync(file);
@@ -224,7 +224,8 @@ fn what_railss_migrations_do_to_tables_is_followed() {
     check_migration(&FrameworkApp { script: "sqlalchemy_app.py" }, "rails", "book");
 }
 
-/// Each device's program is updated at another time, and then Django writes the default to every row.
+/// Each device's program is updated at another time, and then Django writes the default to every
+/// row.
 #[test]
 fn a_field_that_django_adds_on_every_device_takes_no_edit_back() {
     let app = FrameworkApp { script: "django_app.py" };

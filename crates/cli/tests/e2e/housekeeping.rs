@@ -8,7 +8,7 @@ use crate::processes::{ServeProcess, json, sql, warren};
 const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, x)";
 
 fn limit(place: &SyncFixture, limits: &[&str]) -> Value {
-    let command = [&["account", "limit", "ada", "--data", &place.data], limits].concat();
+    let command = [&["account", "quota", "ada", "--data", &place.data], limits].concat();
     json(&command)["limits"].clone()
 }
 
@@ -54,7 +54,7 @@ fn a_full_account_takes_nothing_more_until_it_is_given_more() {
     warren(&clone.concat()).refused("quota_exceeded");
     for wrong in [["--devices", "901"], ["--messages", "-1"], ["--bytes", "many"]] {
         let ran =
-            warren(&[&["account", "limit", "ada", "--data", &place.data], &wrong[..]].concat());
+            warren(&[&["account", "quota", "ada", "--data", &place.data], &wrong[..]].concat());
         assert_eq!(ran.status.code(), Some(2), "{wrong:?}");
     }
 }
@@ -66,7 +66,10 @@ fn an_account_is_shown_from_outside_and_with_its_password_from_inside() {
     let a = place.at("a.db");
     sql(&a, SCHEMA);
     track_all(&a);
-    json(&[&["sync", &a, "--name", "laptop"], &place.first_time(&server.address)[..]].concat());
+    json(
+        &[&["sync", &a, "--device-name", "laptop"], &place.first_time(&server.address)[..]]
+            .concat(),
+    );
     limit(&place, &["--devices", "7"]);
     let outside = json(&["account", "show", "ada", "--data", &place.data]);
     assert_eq!((&outside["devices"], &outside["open"]), (&json!(1), &Value::Null), "{outside}");
@@ -101,13 +104,13 @@ fn devices_that_were_not_seen_for_long_are_revoked_together_but_never_the_one_th
         place.sign_in("clone", file, &server.address);
     }
     let unseen =
-        |span: &str| json(&["client", "list", &a, "--unseen-for", span])["devices"].clone();
+        |span: &str| json(&["device", "list", &a, "--inactive-for", span])["devices"].clone();
     assert_eq!(unseen("90d"), json!([]));
     assert_eq!(unseen("0s").as_array().unwrap().len(), 3);
-    let revoke = ["client", "revoke", "--unseen-for", "0s", &a, "--json"];
+    let revoke = ["device", "revoke", "--inactive-for", "0s", &a, "--json"];
     warren(&revoke).refused("failed");
     assert_eq!(devices(&a).len(), 3, "without --yes nothing happens");
-    let long = json(&["client", "revoke", "--unseen-for", "1w", &a, "--yes"]);
+    let long = json(&["device", "revoke", "--inactive-for", "1w", &a, "--yes"]);
     assert_eq!(long["revoked"], json!([]));
     let revoked = warren(&[&revoke[..], &["--yes"]].concat()).succeeded().value();
     assert_eq!(revoked["revoked"].as_array().unwrap().len(), 2);
@@ -116,10 +119,10 @@ fn devices_that_were_not_seen_for_long_are_revoked_together_but_never_the_one_th
         warren(&["sync", file, "--json"]).refused("invalid_token");
     }
     // The operator is no device: all may go.
-    let operator = ["client", "revoke", "--unseen-for", "0s", "--yes", "--login", "ada"];
+    let operator = ["device", "revoke", "--inactive-for", "0s", "--yes", "--login", "ada"];
     assert_eq!(place.operator(&operator)["revoked"].as_array().unwrap().len(), 1);
     warren(&["sync", &a, "--json"]).refused("invalid_token");
-    let wrong = warren(&["client", "list", &a, "--unseen-for", "90"]);
+    let wrong = warren(&["device", "list", &a, "--inactive-for", "90"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", wrong.stdout);
 }
 
@@ -130,7 +133,7 @@ fn a_data_directory_has_one_server_and_no_vault_is_moved_beside_it() {
     let second = ["serve", "--listen", "127.0.0.1:0", "--data", &place.data, "--json"];
     let url = place.write("url.txt", "postgres://nobody@127.0.0.1:1/none");
     let vault_move = [
-        &["vault", "move", "ada", "--to", "postgres", "--postgres-file", &url, "--json"][..],
+        &["storage", "migrate", "ada", "--to", "postgres", "--postgres-file", &url, "--json"][..],
         &["--data", &place.data, "--password-file", &place.password],
     ]
     .concat();

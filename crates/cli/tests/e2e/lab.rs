@@ -93,7 +93,7 @@ fn pragma_is_seen_in_one_look() {
     let folder = folder();
     let path = folder.path().to_str().unwrap();
     let small = ["--rows", "30", "--body-bytes", "500", "--only", "insert,list,update,setup"];
-    let places = ["--folder", path, "--report", path];
+    let places = ["--work-dir", path, "--report-dir", path];
     let run = |more: &[&str]| {
         let arguments = [&["bench", "pragma"][..], &small, &TIMING, &places, more].concat();
         warren(&arguments).succeeded().stdout
@@ -168,17 +168,18 @@ fn pragma_lists_what_can_be_picked_and_refuses_the_rest() {
     );
 
     let nowhere = folder.path().join("nowhere");
-    let nowhere = ["bench", "pragma", "--folder", path, "--report", nowhere.to_str().unwrap()];
+    let nowhere =
+        ["bench", "pragma", "--work-dir", path, "--report-dir", nowhere.to_str().unwrap()];
     let refused = warren(&nowhere);
     assert!(
-        !refused.status.success() && refused.stderr.contains("--report: "),
+        !refused.status.success() && refused.stderr.contains("--report-dir: "),
         "{}",
         refused.stderr
     );
-    let refused = warren(&["bench", "pragma", "--folder", path, "--only", "turbo"]);
+    let refused = warren(&["bench", "pragma", "--work-dir", path, "--only", "turbo"]);
     assert!(!refused.status.success() && refused.stderr.contains("see --list"));
     let rows = (i64::MAX / 128).to_string();
-    let refused = warren(&["bench", "pragma", "--folder", path, "--rows", &rows]);
+    let refused = warren(&["bench", "pragma", "--work-dir", path, "--rows", &rows]);
     assert!(!refused.status.success() && refused.stderr.contains("of disk"), "{}", refused.stderr);
     assert!(fs::read_dir(path).unwrap().next().is_none(), "nothing was begun");
 }

@@ -172,7 +172,7 @@ fn a_table_that_is_rebuilt_and_a_column_that_is_added_are_watched_too() {
     sql(&a, "ALTER TABLE t ADD COLUMN z; UPDATE t SET z = 'tre'");
     watch.until(|value| is_synced(value) && value["sent"] != 0);
     assert_eq!(watch.end("INT"), Some(0));
-    json(&["sync", &b, "--adopt"]);
+    json(&["sync", &b, "--create-missing"]);
     assert_eq!(sql(&b, "SELECT x, y, z FROM t"), "uno|0|tre");
 }
 
@@ -183,7 +183,7 @@ fn a_revoked_device_is_told_so() {
     watch.until(is_synced);
     let listed = devices(&a);
     let other = listed.iter().find(|client| client["current"] == false).unwrap();
-    json(&["client", "revoke", other["device_id"].as_str().unwrap(), &a]);
+    json(&["device", "revoke", other["device_id"].as_str().unwrap(), &a]);
     let (status, said) = watch.ended();
     assert_eq!(status, Some(77), "{said:?}");
     assert_eq!(said.last().unwrap()["error"]["code"], "invalid_token", "{said:?}");
@@ -196,7 +196,8 @@ fn a_watch_without_anything_to_do_does_next_to_nothing() {
     watch.until(is_synced);
     sql(&a, "INSERT INTO t VALUES (2, 'two')");
     watch.until(|value| value["sent"] == 1);
-    // It hears of its own push, too, and makes nothing of it. Whatever else happens on this machine: processor time is the process' own.
+    // It hears of its own push, too, and makes nothing of it. Whatever else happens on this
+    // machine: processor time is the process' own.
     let before = processor_ticks(&watch.child);
     let said = watch.lines.recv_timeout(Duration::from_secs(3));
     assert_eq!(said, Err(RecvTimeoutError::Timeout));

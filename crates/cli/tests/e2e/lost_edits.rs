@@ -15,7 +15,9 @@ fn conflict(place: &SyncFixture) -> (ServeProcess, String, String) {
          INSERT INTO todo VALUES ('home', 1, 'paint', 0), ('home', -2, 'sweep', 0)",
     );
     track_all(&a);
-    json(&[&["sync", &a, "--name", "desk"], &place.first_time(&server.address)[..]].concat());
+    json(
+        &[&["sync", &a, "--device-name", "desk"], &place.first_time(&server.address)[..]].concat(),
+    );
     place.sign_in("clone", &b, &server.address);
     sql(&a, "UPDATE todo SET title = 'paint it red' WHERE n = 1; DELETE FROM todo WHERE n = -2");
     // The clocks' resolution is a millisecond; the shell takes longer to start.
@@ -115,7 +117,7 @@ fn rows_that_are_held_back_are_listed_given_another_value_or_deleted() {
     assert!(said.contains("user ('a1') is held back: a row with a newer write"), "{said}");
     let held = json(&["conflicts", &files[0]])["held"].clone();
     let ids = [0, 1].map(|place| held[place]["id"].as_str().unwrap());
-    let give = |given| ["conflicts", &files[0], "--json", "--give", ids[0], given];
+    let give = |given| ["conflicts", &files[0], "--json", "--resolve", ids[0], given];
     warren(&give("email=bob@x.org")).refused("constraint_violated");
     warren(&give("email=ada@y.org")).succeeded();
     json(&["conflicts", &files[0], "--dismiss", ids[1]]);
@@ -199,10 +201,10 @@ fn a_row_that_is_held_back_is_joined_with_the_one_that_is_shown() {
     let hidden = "both sides are equal (not shown: 1 row held back)";
     assert!(said.contains(hidden), "{said}");
     let listed = warren(&["conflicts", a]).succeeded().stdout;
-    assert!(listed.contains(&format!("--same {id}")), "{listed}");
+    assert!(listed.contains(&format!("--merge {id}")), "{listed}");
     let refused = warren(&["conflicts", a, "--dismiss", id, "--json"]);
     refused.refused("referenced");
-    let joined = json(&["conflicts", a, "--same", id]);
+    let joined = json(&["conflicts", a, "--merge", id]);
     assert_eq!(
         (&joined["joined"]["into"], &joined["joined"]["followed"]),
         (&held["same_as"], &json!(1))

@@ -75,7 +75,7 @@ impl PostgresPair {
 
     #[track_caller]
     fn carry(&self, to: &str, options: &[&str]) -> (Value, Value) {
-        let carry = ["vault", "move", "ada", "--to", to, "--postgres-file", &self.url];
+        let carry = ["storage", "migrate", "ada", "--to", to, "--postgres-file", &self.url];
         let mut moved = self.place.operator(&[&carry, options].concat());
         (moved["count"].take(), moved["digest"].take())
     }
@@ -106,14 +106,15 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
     assert_eq!(pair.carry("postgres", &["--remove-source"]), before);
     assert_eq!(pair.inspect(true), before);
     // Once more would remove the only copy.
-    let again = ["vault", "move", "ada", "--to", "postgres", "--start-over", "--json"];
+    let again =
+        ["storage", "migrate", "ada", "--to", "postgres", "--overwrite-destination", "--json"];
     let place = ["--data", &pair.place.data, "--password-file", &pair.place.password];
     warren(&[&again[..], &place, &["--postgres-file", &pair.url]].concat()).refused("failed");
     assert_eq!(pair.inspect(true), before);
     let server = pair.serve_postgres();
     pair.sync_on(&server);
     let devices =
-        pair.place.operator(&["client", "list", "--login", "ada", "--postgres-file", &pair.url]);
+        pair.place.operator(&["device", "list", "--login", "ada", "--postgres-file", &pair.url]);
     assert_eq!(devices["devices"].as_array().unwrap().len(), 2, "{devices}");
     server.stop();
     assert_eq!(pair.inspect(false).0, 0, "the file was removed, and is made anew");
@@ -174,7 +175,7 @@ fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
         assert!(children.iter().all(|child| child["file_bytes"].is_u64() == is_file));
     };
     let carry = |to: &str, options: &[&str]| {
-        let carry = ["vault", "move", "ada", "--to", to, "--postgres-file", &url];
+        let carry = ["storage", "migrate", "ada", "--to", to, "--postgres-file", &url];
         let moved = place.operator(&[&carry, options].concat());
         let counts = moved["children"].as_array().unwrap().iter().map(|c| c["count"].as_u64());
         let mut counts: Vec<_> = counts.map(Option::unwrap).collect();
@@ -192,7 +193,7 @@ fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
     };
     assert_eq!(digests(&there), digests(&before));
     // What was moved already is left alone, also by who would begin anew.
-    assert_eq!(carry("postgres", &["--remove-source", "--start-over"]), [0; 0]);
+    assert_eq!(carry("postgres", &["--remove-source", "--overwrite-destination"]), [0; 0]);
     check(&inspect(&in_postgres), false);
     assert_eq!(carry("sqlite", &[]), [10, 20]);
     let back = inspect(&[]);
@@ -273,10 +274,10 @@ fn a_copy_that_is_none_is_refused_until_it_is_made_anew() {
     edit(&pair.b, "here");
     json(&["sync", &pair.b, "--server", &server.address]);
     server.stop();
-    let carry = ["vault", "move", "ada", "--to", "sqlite", "--postgres-file", &pair.url];
+    let carry = ["storage", "migrate", "ada", "--to", "sqlite", "--postgres-file", &pair.url];
     let rest = ["--data", &pair.place.data, "--password-file", &pair.place.password, "--json"];
     warren(&[&carry[..], &rest].concat()).refused("failed");
-    let moved = pair.carry("sqlite", &["--start-over"]);
+    let moved = pair.carry("sqlite", &["--overwrite-destination"]);
     assert_eq!((&moved, &moved), (&pair.inspect(true), &pair.inspect(false)));
 }
 
@@ -326,11 +327,11 @@ fn tls_is_used_when_asked_for_and_only_with_a_server_that_proves_its_name() {
 
 #[test]
 fn the_schema_is_printed_for_whoever_may_install_it() {
-    let schema = warren(&["postgres", "schema"]).succeeded().stdout;
+    let schema = warren(&["storage", "schema"]).succeeded().stdout;
     assert!(schema.starts_with("BEGIN;") && schema.trim_end().ends_with("COMMIT;"));
-    let proxy = json(&["postgres", "schema", "--plproxy"]);
+    let proxy = json(&["storage", "schema", "--plproxy"]);
     assert!(proxy["sql"].as_str().unwrap().contains("LANGUAGE plproxy"));
-    assert_eq!(json(&["postgres", "schema"])["sql"], json!(schema.trim_end().to_owned() + "\n"));
+    assert_eq!(json(&["storage", "schema"])["sql"], json!(schema.trim_end().to_owned() + "\n"));
 }
 
 #[test]

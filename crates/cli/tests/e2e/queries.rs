@@ -1,4 +1,4 @@
-//! `warren doctor --queries`: the logs that Django and `SQLAlchemy` write themselves, and what is
+//! `warren doctor --queries`: the logs that Django and SQLAlchemy write themselves, and what is
 //! advised for them.
 
 use std::process::Command;
@@ -70,7 +70,7 @@ fn report(program: &str) -> Value {
     let (file, log) = (place.at("app.db"), place.at("app.log"));
     let ran = Command::new(python()).args(["-c", program, &file, &log]).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    let ran = warren(&["doctor", &file, "--queries", &log, "--budget", "120", "--json"]);
+    let ran = warren(&["doctor", &file, "--queries", &log, "--time-limit", "120", "--json"]);
     assert_eq!(ran.status.code(), Some(3));
     ran.value()
 }

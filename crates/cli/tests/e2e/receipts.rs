@@ -45,7 +45,9 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'one')");
     track_all(&a);
     place.sign_in("sync", &a, &server.address);
-    json(&[&["clone", &b, "--name", "phone"], &place.first_time(&proxy.address)[..]].concat());
+    json(
+        &[&["clone", &b, "--device-name", "phone"], &place.first_time(&proxy.address)[..]].concat(),
+    );
     let (_, other) = listed(&a);
     assert_eq!(
         (&other["unsent_count"], &other["pending_download_count"]),
@@ -94,7 +96,7 @@ fn without_a_server_status_says_what_the_last_sync_saw() {
     assert_eq!(json(&["status", &a, "--offline"])["receipt"], Value::Null);
     assert_eq!(json(&["status", &a])["receipt"]["server_count"], 1);
     let id = listed_one(&a);
-    json(&["client", "revoke", &id, &a]);
+    json(&["device", "revoke", &id, &a]);
     assert_eq!(json(&["status", &a])["receipt_error"]["code"], "invalid_token");
     server.kill();
     let status = json(&["status", &a]);

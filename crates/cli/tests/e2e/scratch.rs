@@ -77,7 +77,7 @@ fn what_a_killed_tune_has_left_the_next_one_removes() {
 fn benchmarks_leave_their_reports_for_everybody_and_nothing_else() {
     let folder = folder();
     let path = folder.path();
-    let measure = "bench pragma --folder . --report . --rows 30 --body-bytes 500 --only \
+    let measure = "bench pragma --work-dir . --report-dir . --rows 30 --body-bytes 500 --only \
                    synchronous-full,insert --rounds-min 2 --minutes";
     let mut process = start(path, &words(&format!("{measure} 5 --seconds 5")));
     wait_until("bench", || !scratch(path).is_empty());

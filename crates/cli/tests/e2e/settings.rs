@@ -69,17 +69,20 @@ fn check(setting: &Value, value: impl Into<Value>, from: &str) {
 #[test]
 fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
     let etc = SettingsFixture::new();
-    let file = "messages-max = 1\nbody-bytes-max = 1_000\nrequest-timeout = 0x10\n\
+    let file = "request-messages-max = 1\nrequest-body-bytes-max = 1_000\nrequest-timeout-seconds = 0x10\n\
                 open-registration = true\n";
-    let variables = [("WARREN_MESSAGES_MAX", "2"), ("WARREN_BODY_BYTES_MAX", "2000")];
-    let settings = etc.settings(file, &variables, &["--messages-max", "3"]);
-    check(&settings["messages-max"], 3, "command line");
-    check(&settings["body-bytes-max"], 2000, "environment");
-    check(&settings["request-timeout"], 16, "file");
+    let variables =
+        [("WARREN_REQUEST_MESSAGES_MAX", "2"), ("WARREN_REQUEST_BODY_BYTES_MAX", "2000")];
+    let settings = etc.settings(file, &variables, &["--request-messages-max", "3"]);
+    check(&settings["request-messages-max"], 3, "command line");
+    check(&settings["request-body-bytes-max"], 2000, "environment");
+    check(&settings["request-timeout-seconds"], 16, "file");
     check(&settings["open-registration"], true, "file");
     check(&settings["listen"], "127.0.0.1:4600", "default");
-    assert!(settings["request-timeout"]["place"].as_str().unwrap().ends_with("warren.toml:3"));
-    assert_eq!(settings["body-bytes-max"]["place"], "WARREN_BODY_BYTES_MAX");
+    assert!(
+        settings["request-timeout-seconds"]["place"].as_str().unwrap().ends_with("warren.toml:3")
+    );
+    assert_eq!(settings["request-body-bytes-max"]["place"], "WARREN_REQUEST_BODY_BYTES_MAX");
 
     let off = etc.settings(file, &[("WARREN_OPEN_REGISTRATION", "no")], &[]);
     check(&off["open-registration"], false, "environment");
@@ -87,13 +90,13 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
     check(&off["open-registration"], false, "command line");
     let on = etc.settings("", &[], &["--open-registration"]);
     check(&on["open-registration"], true, "command line");
-    let unset = etc.settings(file, &[("WARREN_MESSAGES_MAX", "")], &[]);
-    check(&unset["messages-max"], 1, "file");
+    let unset = etc.settings(file, &[("WARREN_REQUEST_MESSAGES_MAX", "")], &[]);
+    check(&unset["request-messages-max"], 1, "file");
 
-    let config = etc.write("messages-max = 7\n");
+    let config = etc.write("request-messages-max = 7\n");
     let named = [("WARREN_CONFIG", config.as_str())];
     let ran = warren_in(&etc.at(""), &named, &["serve", "--print-config", "--json"]).succeeded();
-    check(&ran.value()["settings"]["messages-max"], 7, "file");
+    check(&ran.value()["settings"]["request-messages-max"], 7, "file");
 }
 
 #[test]
@@ -141,15 +144,20 @@ fn a_name_or_a_value_that_is_wrong_is_refused_with_its_line() {
     etc.check_refused("print-config = true", 1, "`print-config`");
     etc.check_refused("\nlisten = 4600", 2, "`listen`");
     etc.check_refused("listen = \"here\"", 1, "\"here\"");
-    etc.check_refused("messages-max = \"1\"", 1, "`messages-max`");
-    etc.check_refused("messages-max = -1", 1, "`messages-max`");
-    etc.check_refused("messages-max = 1.5", 1, "`messages-max`");
+    etc.check_refused("request-messages-max = \"1\"", 1, "`request-messages-max`");
+    etc.check_refused("request-messages-max = -1", 1, "`request-messages-max`");
+    etc.check_refused("request-messages-max = 1.5", 1, "`request-messages-max`");
     etc.check_refused("account-devices-max = 901", 1, "900");
-    for zero in ["messages-max", "body-bytes-max", "request-timeout", "connections-max"] {
+    for zero in [
+        "request-messages-max",
+        "request-body-bytes-max",
+        "request-timeout-seconds",
+        "connections-max",
+    ] {
         etc.check_refused(&format!("{zero} = 0"), 1, zero);
     }
-    etc.check_refused("host = [\"https://a.example\"]", 1, "without https://");
-    etc.check_refused("host = [\"a.example:443\"]", 1, "port");
+    etc.check_refused("allow-host = [\"https://a.example\"]", 1, "without https://");
+    etc.check_refused("allow-host = [\"a.example:443\"]", 1, "port");
     etc.check_refused("trusted-proxy = [\"0.0.0.0/0\"]", 1, "pose as anybody");
     etc.check_refused("log = \"???\"", 1, "a filter is a level");
     etc.check_refused("open-registration = \"true\"", 1, "`open-registration`");
@@ -217,8 +225,8 @@ fn settings_that_exclude_or_need_each_other_are_looked_at_in_all_places_together
     let both = [("WARREN_POSTGRES", "a"), ("WARREN_POSTGRES_FILE", "b")];
     check_usage("", &both, &[], "--postgres-file");
     check_usage("", &[], &["--postgres", "a", "--postgres-file", "b"], "--postgres-file");
-    check_usage("actual-web = \"w\"", &[], &[], "--actual");
-    check_usage("", &[("WARREN_ACTUAL_WEB", "w")], &[], "--actual");
+    check_usage("actual-budget-web = \"w\"", &[], &[], "--actual-budget");
+    check_usage("", &[("WARREN_ACTUAL_BUDGET_WEB", "w")], &[], "--actual-budget");
 
     let higher = etc.settings("postgres = \"a\"", &[], &["--postgres-file", "b"]);
     check(&higher["postgres-file"], "b", "command line");
@@ -226,8 +234,9 @@ fn settings_that_exclude_or_need_each_other_are_looked_at_in_all_places_together
     let higher = etc.settings("postgres-file = \"b\"", &[("WARREN_POSTGRES", "a")], &[]);
     check(&higher["postgres"], Value::Null, "environment");
     check(&higher["postgres-file"], Value::Null, "default");
-    let together = etc.settings("actual = \"127.0.0.1:0\"", &[], &["--actual-web", "w"]);
-    check(&together["actual-web"], "w", "command line");
+    let together =
+        etc.settings("actual-budget = \"127.0.0.1:0\"", &[], &["--actual-budget-web", "w"]);
+    check(&together["actual-budget-web"], "w", "command line");
 }
 
 #[test]

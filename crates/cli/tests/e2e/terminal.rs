@@ -55,7 +55,7 @@ fn hostile_pair(place: &SyncFixture, address: &str) -> (String, String) {
     check_shown(&["track", &a, "--all"]);
     let first = place.first_time(address);
     for (command, file) in [("sync", &a), ("clone", &b)] {
-        json(&[&[command, file.as_str(), "--name", HOSTILE], &first[..]].concat());
+        json(&[&[command, file.as_str(), "--device-name", HOSTILE], &first[..]].concat());
     }
     for (file, value) in [(&a, "of a"), (&b, "of b")] {
         sql(file, &format!("UPDATE \"{HOSTILE}\" SET \"c{HOSTILE}\" = '{value} {HOSTILE}'"));
@@ -77,12 +77,12 @@ fn names_and_cells_of_others_are_shown_and_not_obeyed() {
         }
         // It names only what is wrong, in words that it wraps.
         run_in_terminal(&["doctor", file]);
-        check_shown(&["client", "list", file]);
+        check_shown(&["device", "list", file]);
         check_shown(&["history", file, HOSTILE, "1"]);
     }
     let on_data = ["--login", "ada", "--data", &place.data, "--password-file", &place.password];
-    check_shown(&[&["client", "list"], &on_data[..]].concat());
-    check_shown(&[&["account", "show", "ada", "--open"], &on_data[2..]].concat());
+    check_shown(&[&["device", "list"], &on_data[..]].concat());
+    check_shown(&[&["account", "show", "ada", "--with-vault"], &on_data[2..]].concat());
     check_shown(&["sync", &a]);
     check_shown(&["untrack", &a, HOSTILE]);
     check_shown(&["vacuum", &a]);
@@ -133,7 +133,7 @@ fn a_server_s_message_is_shown_and_not_obeyed() {
     place.sign_in("sync", &a, &proxy.address);
     let refusal = ErrorResponse::new(ErrorCode::RegistrationClosed, HOSTILE).encode_to_vec();
     proxy.set(ProxyRule::Answer(403, "application/x-protobuf", refusal));
-    for command in [&["sync", &a][..], &["status", &a], &["client", "list", &a]] {
+    for command in [&["sync", &a][..], &["status", &a], &["device", "list", &a]] {
         check_shown(command);
     }
 }

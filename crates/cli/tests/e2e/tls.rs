@@ -102,7 +102,7 @@ fn an_authority_of_ones_own_is_named_once() {
     fs::rename(&certificates.authority, place.at("elsewhere.pem")).unwrap();
     run(&sync).succeeded();
     assert_eq!(run(&["status", &file]).succeeded().value()["receipt"]["equal"], true);
-    run(&["client", "list", &file]).succeeded();
+    run(&["device", "list", &file]).succeeded();
     let clone = ["clone", &place.at("b.db"), "--ca-file", &place.at("elsewhere.pem")];
     run(&[&clone[..], &first_time].concat()).succeeded();
 

@@ -19,14 +19,14 @@ fn folder() -> TempDir {
 /// The least of measuring.
 fn tune(arguments: &[&str], folder: &TempDir) -> Value {
     let folder = folder.path().to_str().unwrap();
-    json(&[&["tune", "--minutes", "0.01", "--folder", folder], arguments].concat())
+    json(&[&["tune", "--minutes", "0.01", "--work-dir", folder], arguments].concat())
 }
 
 #[track_caller]
 fn refused(arguments: &[&str], code: &str) -> CommandOutput {
     let folder = folder();
     let path = folder.path().to_str().unwrap();
-    let ran = warren(&[&["tune", "--json", "--folder", path], arguments].concat());
+    let ran = warren(&[&["tune", "--json", "--work-dir", path], arguments].concat());
     ran.refused(code);
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is left behind");
     ran
@@ -120,7 +120,7 @@ fn nothing_unsafe_is_tried_unless_allowed() {
     let all = tried(&report);
     assert!(risky.iter().all(|one| all.contains(one)) && all.contains(&normal), "{all:?}");
     // Who has it today loses nothing by it.
-    let report = tune(&[file, "--today", "synchronous=NORMAL,cache_size=-4000"], &folder);
+    let report = tune(&[file, "--current-pragmas", "synchronous=NORMAL,cache_size=-4000"], &folder);
     assert!(recommended(&report).contains(&normal), "{report}");
     assert!(report["today"].as_array().unwrap().contains(&json!(["cache_size", "-4000"])));
     let before = list(folder.path());
@@ -248,7 +248,7 @@ fn what_was_found_is_written_as_code() {
     let folder = folder();
     let path = folder.path().to_str().unwrap();
     let arguments =
-        ["tune", CHINOOK, "--minutes", "0.01", "--folder", path, "--emit", "better-sqlite3"];
+        ["tune", CHINOOK, "--minutes", "0.01", "--work-dir", path, "--emit", "better-sqlite3"];
     let code = warren(&arguments).succeeded().stdout;
     assert!(code.contains("db.pragma('busy_timeout = 5000');"), "{code}");
     // Chinook's tables refer to each other.

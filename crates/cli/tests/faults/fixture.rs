@@ -55,7 +55,8 @@ impl FaultedServer {
         fs::write(&token, format!("{ADMIN}\n")).unwrap();
         let mut command = Command::new(WARREN);
         command
-            .args(["serve", "--listen", "127.0.0.1:0", "--actual", "127.0.0.1:0", "--json"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--json"])
+            .args(["--actual-budget", "127.0.0.1:0", "--actual-budget-open-registration"])
             .arg("--data")
             .arg(folder.join("data"))
             .arg("--admin-token-file")

@@ -81,8 +81,8 @@ fn unseen(subject: &OpenedFile) -> Vec<String> {
 fn check_whole(subject: &OpenedFile) -> Result<Vec<String>, CheckError> {
     let time = subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);
     let size = to_f64(subject.pages_bytes());
-    // One that cannot end is not begun; and rows that are ordered by rules that we do not have would
-    // look broken.
+    // One that cannot end is not begun; and rows that are ordered by rules that we do not have
+    // would look broken.
     if size > FULL_BYTES_PER_SECOND * time.as_secs_f64() || !subject.stand_ins.is_empty() {
         return Err(interrupted().into());
     }
@@ -180,7 +180,7 @@ fn check_sample(
     faults::report_faults(&look_up(subject, table), Some(table), subject, log);
     let why = match subject.open_mode {
         ReadOnlyMode::Shared => "too large for the time that others may be kept waiting",
-        _ => "too large for the time, raise --budget",
+        _ => "too large for the time, raise --time-limit",
     };
     let (leaves, pages) = (HumanCount(leaves), format_estimate(pages));
     let seen = format!("{why}; {leaves} random pages of about {pages} were looked at");
@@ -220,8 +220,8 @@ fn sampled_faults(
 }
 
 /// Looks sampled rows up in each index of their table. Returns lines as SQLite's check would say
-/// them; what cannot be looked up (an index on an expression, a collation that is not there) is left
-/// out.
+/// them; what cannot be looked up (an index on an expression, a collation that is not there) is
+/// left out.
 fn look_up(subject: &OpenedFile, table: &TableSchema) -> Vec<String> {
     let Some(sample) = subject.sample_of(&table.name).filter(|_| table.has_rowid) else {
         return Vec::new();

@@ -38,7 +38,10 @@ pub(crate) fn why_closed(
     let unread = environment.recovery_bytes();
     let is_long = !environment.may_be_in_use() && unread > readable;
     is_long.then(|| {
-        format!("{} of journal or WAL take too long to read, raise --budget", DecimalBytes(unread))
+        format!(
+            "{} of journal or WAL take too long to read, raise --time-limit",
+            DecimalBytes(unread)
+        )
     })
 }
 

@@ -1,7 +1,7 @@
 //! The statements that a program ran, from a log of it, grouped by shape.
 //!
 //! One file may mix what is understood (`workload/lines.rs`): statements as such, one a line or
-//! ended by `;`, what SQLite's trace writes, and the logs of Django, `SQLAlchemy` and Rails. A log
+//! ended by `;`, what SQLite's trace writes, and the logs of Django, SQLAlchemy and Rails. A log
 //! is data from strangers: nothing in it is run as it stands but what SQLite calls a reading
 //! statement, on an overlay.
 //!

@@ -61,7 +61,7 @@ pub enum ErasureTarget<'a> {
         key: &'a [String],
     },
     /// Messages that are no changes here ([`crate::RejectedMessages`]).
-    Refused,
+    Rejected,
     /// What was erased before, and the server has again: after it was restored from a backup.
     Again,
 }
@@ -81,7 +81,7 @@ impl Replica {
             let log = MessageLog::open(db)?;
             let erasures = match target {
                 ErasureTarget::Again => repeated_erasures(db)?,
-                ErasureTarget::Refused => rejected_erasures(db, &log)?,
+                ErasureTarget::Rejected => rejected_erasures(db, &log)?,
                 ErasureTarget::Cell { table, key, column } => {
                     row_erasures(db, &log, (table, key), Some(column))?
                 }

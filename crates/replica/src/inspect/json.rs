@@ -147,7 +147,7 @@ impl HiddenRow {
 }
 
 impl JoinedRow {
-    /// As in `warren conflicts --same --json`.
+    /// As in `warren conflicts --merge --json`.
     pub fn to_json(&self) -> Value {
         json!({
             "row": self.row.to_json(),

@@ -1,6 +1,6 @@
 //! Adopting: creates the tables and columns that other devices declared and this file lacks.
 //!
-//! `warren clone` and `sync --adopt` do it; otherwise what is not known here is kept and shown when
+//! `warren clone` and `sync --create-missing` do it; otherwise what is not known here is kept and shown when
 //! the program that owns the file creates it.
 //!
 //! # Invariants

@@ -62,7 +62,7 @@ fn replace(server: &mut MemoryServer, request: &EraseRequest) -> bool {
     true
 }
 
-/// Does what `warren vault repair` does; how many messages that changed on the server.
+/// Does what `warren erase` does; how many messages that changed on the server.
 fn erase(device: &TestDevice, server: &mut MemoryServer, target: ErasureTarget<'_>) -> usize {
     let requests = device.replica().erasure_requests(target).unwrap();
     for request in &requests {
@@ -174,7 +174,7 @@ fn what_the_table_shows_is_not_erased() {
     let nothing = [
         cell(&key, "none"),
         ErasureTarget::Row { table: "none", key: &key },
-        ErasureTarget::Refused,
+        ErasureTarget::Rejected,
         ErasureTarget::Again,
     ];
     for target in nothing {
@@ -328,13 +328,13 @@ fn what_was_refused_is_erased() {
     for device in &devices {
         assert_eq!(device.sync(&mut server).rejected.count(), 1);
     }
-    assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Refused), 1);
+    assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Rejected), 1);
     meet(&devices, &mut server);
     for device in &devices {
         assert_eq!(device.replica().status().unwrap().refused_in_all, 0);
         assert!(!file_holds(device, SECRET));
     }
-    assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Refused), 0);
+    assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Rejected), 0);
 }
 
 /// Any devices do anything to a few rows, and erase what they like, with syncs in between.

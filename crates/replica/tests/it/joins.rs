@@ -1,5 +1,5 @@
-//! Two people add the same: of rows with one UNIQUE value one is hidden, and what refers to it is not
-//! left with a reference to nothing.
+//! Two people add the same: of rows with one UNIQUE value one is hidden, and what refers to it is
+//! not left with a reference to nothing.
 
 use proptest::prelude::*;
 
@@ -156,7 +156,7 @@ fn a_held_row_is_joined_with_the_one_that_is_shown() {
         assert_eq!(row.same_as.as_deref(), Some(if row.key == "1" { "2" } else { "1" }));
         let refused = replica.delete_hidden_row(&row.id, now_ms).unwrap_err();
         assert_eq!(refused.code(), "referenced");
-        assert!(refused.to_string().contains(&format!("--same {}", row.id)), "{refused}");
+        assert!(refused.to_string().contains(&format!("--merge {}", row.id)), "{refused}");
         let joined = replica.join(&row.id[..6], now_ms).unwrap();
         assert_eq!(
             (Some(&joined.into), joined.followed, joined.held),
@@ -292,8 +292,8 @@ fn a_row_that_follows_and_collides_is_held_back_and_said() {
     assert_eq!(meaning(&pair), ["p is urgent"]);
 }
 
-/// Two devices that have made the row of `tag`, red and blue, that this schema asks for, and what the
-/// device's own statements say next to it. One tag is hidden.
+/// Two devices that have made the row of `tag`, red and blue, that this schema asks for, and what
+/// the device's own statements say next to it. One tag is hidden.
 fn two_tags_and(schema: &str, statements: &str, server: &mut MemoryServer) -> [TestDevice; 2] {
     let tag = "CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, color TEXT)";
     let mut pair = [(); 2].map(|()| TestDevice::tracked(&format!("{tag}; {schema}"), server));

@@ -86,7 +86,8 @@ impl AllowedHosts {
             return Ok(());
         }
         let host: String = authority.host().chars().take(HOST_CHARACTERS_MAX).collect();
-        let message = format!("this server is not asked as {host}: warren serve --host {host}");
+        let message =
+            format!("this server is not asked as {host}: warren serve --allow-host {host}");
         Err(ApiError::new(ErrorCode::HostNotAllowed, message))
     }
 

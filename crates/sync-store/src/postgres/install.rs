@@ -1,5 +1,5 @@
-//! Connecting to PostgreSQL, and creating the tables and functions there at the first start. A schema
-//! of another version is refused.
+//! Connecting to PostgreSQL, and creating the tables and functions there at the first start. A
+//! schema of another version is refused.
 //!
 //! Whoever may not create tables, or asks through a router, finds them made: by an operator who
 //! has [`schema_sql`] run.
@@ -31,8 +31,8 @@ impl PostgresDatabase {
     }
 }
 
-/// Creates the schema in one transaction, and changes nothing where it has this version already. One
-/// of another version is refused.
+/// Creates the schema in one transaction, and changes nothing where it has this version already.
+/// One of another version is refused.
 pub fn schema_sql() -> String {
     format!(
         "BEGIN;
@@ -110,7 +110,7 @@ async fn create(postgres: &PostgresDatabase) -> Result<()> {
     connection.batch_execute(&schema_sql()).await.map_err(|error| match error.code() {
         Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) => Error::PostgresSchema(
             "it does not exist, and this user may not create it: ask somebody who may to run the \
-             output of `warren postgres schema`"
+             output of `warren storage schema`"
                 .to_owned(),
         ),
         _ => error.into(),

@@ -17,7 +17,7 @@ export interface SyncReport {
   readonly setAside: number;
   /** Tables, and columns as `table.column`, that other devices have and this file has not. */
   readonly unknown: readonly string[];
-  /** Messages of which something was erased for good (`warren vault repair`), on any device. */
+  /** Messages of which something was erased for good (`warren erase`), on any device. */
   readonly erased: number;
   /** Why pages of the file may hold what was erased, if that is so; the next sync tries again. */
   readonly unscrubbed?: string;

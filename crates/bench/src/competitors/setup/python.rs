@@ -1,4 +1,4 @@
-//! Rivals for Python: `pip install` into an environment of their own.
+//! Competitors for Python: `pip install` into an environment of their own.
 
 use std::path::Path;
 use std::process::Command;

@@ -41,7 +41,7 @@ pub(crate) fn run(command: &mut Command, time_max: Duration) -> anyhow::Result<S
     Ok(output.stdout)
 }
 
-/// What is done about a rival that was not built or installed yet.
+/// What is done about a competitor that was not built or installed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MissingPolicy {
     /// It is built or installed, which may take minutes.

@@ -12,8 +12,8 @@ use crate::competitors::{self, shipped};
 use crate::sqlite_bench::driver::LabDrivers;
 use crate::sqlite_bench::runtime::{CompetitorFilter, CompetitorKind, CompetitorSearch, LabDriver};
 
-/// What setting the shipped drivers up takes, measured: four releases of Node, two libraries compiled
-/// for each, and an environment of Python.
+/// What setting the shipped drivers up takes, measured: four releases of Node, two libraries
+/// compiled for each, and an environment of Python.
 const COST: &str = "1 GB of disk and 15 minutes of two cores";
 
 /// What builds the drivers.
@@ -28,14 +28,14 @@ pub struct DriverFolders {
 }
 
 impl DriverFolders {
-    /// `bench/rivals` of a repository, or a folder like it; `target/rivals` is beside it.
+    /// `bench/competitors` of a repository, or a folder like it; `target/competitors` is beside it.
     pub fn in_repository(drivers: PathBuf) -> Self {
         Self { target: competitors::target(&drivers), drivers, is_shipped: false }
     }
 
     /// The drivers that are in this program, written out below a folder for what may be made again.
     pub fn shipped(cache: &Path) -> anyhow::Result<Self> {
-        let competitors = cache.join("rivals");
+        let competitors = cache.join("competitors");
         let drivers = shipped::write_out(&competitors)?;
         Ok(Self { drivers, target: competitors.join("built"), is_shipped: true })
     }
@@ -68,7 +68,7 @@ impl DriverFolders {
 
     fn setup_command(&self) -> String {
         let drivers = self.drivers.display();
-        if self.is_shipped { SETUP.to_owned() } else { format!("{SETUP} --rivals {drivers}") }
+        if self.is_shipped { SETUP.to_owned() } else { format!("{SETUP} --competitors {drivers}") }
     }
 
     fn mark(&self) -> InstallMarker {

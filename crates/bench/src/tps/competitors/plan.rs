@@ -1,4 +1,4 @@
-//! What a driver is asked to do: the plan of `docs/formats/7-rival-drivers.md`.
+//! What a driver is asked to do: the plan of `docs/formats/7-competitor-drivers.md`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -75,7 +75,7 @@ pub(in crate::tps) struct TpsDriverPragmas {
     pub(in crate::tps) cache_size: i64,
 }
 
-/// What the rivals of one table do.
+/// What the competitors of one table do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompetitorWorkload<'a> {
     /// In WAL mode, with the accounts in it.

@@ -129,7 +129,7 @@ fn pairs_are_little_endian_numbers() {
 
 /// A driver of Rust without dependencies, that says what `about` must.
 fn write_rust_driver(folder: &Path, name: &str, main: &str) {
-    let package = format!("name = \"rival-{name}\"\nversion = \"0.1.0\"\n");
+    let package = format!("name = \"competitor-{name}\"\nversion = \"0.1.0\"\n");
     fs::create_dir_all(folder.join(name).join("src")).unwrap();
     let write = |file: &str, text: String| fs::write(folder.join(name).join(file), text).unwrap();
     write("Cargo.toml", format!("[package]\n{package}edition = \"2024\"\n[workspace]\n"));
@@ -140,7 +140,7 @@ fn write_rust_driver(folder: &Path, name: &str, main: &str) {
 #[test]
 fn a_driver_is_built_and_one_that_cannot_be_is_absent_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let competitors = folder.path().join("rivals");
+    let competitors = folder.path().join("competitors");
     let main = format!("fn main() {{ println!(\"{{}}\", r#\"{}\"#); }}", about());
     write_rust_driver(&competitors, "works", &main);
     write_rust_driver(&competitors, "broken", "fn main() { let x: u8 = \"\"; }");
@@ -157,7 +157,7 @@ fn a_driver_is_built_and_one_that_cannot_be_is_absent_with_the_reason() {
 }
 
 #[test]
-fn without_the_folder_the_rivals_are_absent() {
+fn without_the_folder_the_competitors_are_absent() {
     let found = find(Path::new("no/such/folder"), Path::new("target"), &ProgressBar::hidden());
     let [absent] = &found.absent[..] else { panic!("one: {:?}", found.absent) };
     assert!(found.present.is_empty() && absent.reason.contains("no/such/folder"), "{absent:?}");

@@ -1,4 +1,4 @@
-//! For Python's `SQLAlchemy`: a listener for each connection of the pool. An asynchronous engine has
+//! For Python's SQLAlchemy: a listener for each connection of the pool. An asynchronous engine has
 //! it on its `sync_engine`.
 
 use super::python;

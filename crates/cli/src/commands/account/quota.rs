@@ -1,4 +1,4 @@
-//! `warren account limit`: what one account may hold.
+//! `warren account quota`: what one account may hold.
 
 use accounts::{AccountLimits, DEVICES_COUNT_MAX, Login};
 use clap::Args;
@@ -8,25 +8,27 @@ use serde_json::{Value, json};
 use crate::args::data_dir::{DataDir, DataDirArgs};
 use crate::output::Printer;
 
-/// Limit what an account may hold, or give it more than others; without a limit, show them.
+/// Show or change the quota of an account.
 ///
-/// A push past a limit is refused as a whole; the account's devices go on receiving, and keep what
-/// they could not send. A running server follows at the next request.
+/// A push that exceeds the quota is rejected as a whole; the account's devices still receive
+/// changes and keep what they could not send. A running server applies new limits to the next
+/// request.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  warren account limit ada --messages 1000000 --bytes 500000000\n  \
-                        warren account limit ada --devices 20\n  \
-                        warren account limit ada --messages default"
+    after_help = "Examples:\n  warren account quota ada --messages 1000000 --bytes 500000000\n  \
+                        warren account quota ada --devices 20\n  \
+                        warren account quota ada --messages default"
 )]
 pub(crate) struct AccountQuotaArgs {
+    /// Account to show or change.
     login: String,
-    /// Messages at most; `default` is what the server gives to all.
+    /// Maximum number of messages, or `default` for the server's default.
     #[arg(long, value_name = "COUNT", value_parser = parse)]
     messages: Option<QuotaArg>,
-    /// Bytes of the messages' contents at most.
+    /// Maximum size of all message contents in bytes, or `default`.
     #[arg(long, value_name = "BYTES", value_parser = parse)]
     bytes: Option<QuotaArg>,
-    /// Devices at most, up to 900.
+    /// Maximum number of devices (up to 900), or `default`.
     #[arg(long, value_name = "COUNT", value_parser = parse_devices)]
     devices: Option<QuotaArg>,
     #[command(flatten)]

@@ -17,16 +17,19 @@ use crate::commands::device;
 use crate::output::time_span::ago;
 use crate::output::{Printer, format_time};
 
-/// Show an account: limits, devices, size; with its password also what its vault holds.
+/// Show an account: limits, devices and size.
+///
+/// With its password, also shows what its vault contains.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren account show ada\n  \
-                        warren account show ada --open\n  \
+#[command(after_help = "Examples:\n  warren account show ada\n  \
+                        warren account show ada --with-vault\n  \
                         warren account show ada --password-file secret.txt --json")]
 pub(crate) struct AccountShowArgs {
+    /// Account to show.
     login: String,
-    /// Open the vault too; the password is asked for.
+    /// Also show the contents of the vault. Prompts for the password.
     #[arg(long)]
-    open: bool,
+    with_vault: bool,
     #[command(flatten)]
     password: PasswordSource,
     #[command(flatten)]
@@ -55,7 +58,7 @@ pub(crate) fn run(arguments: &AccountShowArgs, output: Printer) -> anyhow::Resul
         "children": children_count,
         "limits": quota::to_json(account.limits),
     });
-    if arguments.open || arguments.password.password_file.is_some() {
+    if arguments.with_vault || arguments.password.password_file.is_some() {
         value["open"] = describe_vault(&data_dir, &login, arguments, output)?;
     }
     output.json(&value)

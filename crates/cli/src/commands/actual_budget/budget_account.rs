@@ -8,10 +8,10 @@ use indicatif::DecimalBytes;
 use crate::args::data_dir::{DataDir, StorageArgs};
 use crate::args::password::PasswordSource;
 
-/// The account whose budgets they are, on the data directory.
+/// The account that owns the budgets, in the data directory.
 #[derive(Args)]
 pub(crate) struct BudgetAccountArgs {
-    /// The account that has the budgets.
+    /// Account that owns the budgets.
     #[arg(long, default_value = "actual", value_name = "LOGIN")]
     login: String,
     #[command(flatten)]

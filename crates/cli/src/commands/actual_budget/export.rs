@@ -1,4 +1,4 @@
-//! `warren actual export`: budgets as files that Actual's apps import.
+//! `warren actual-budget export`: budgets as files that Actual's apps import.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,29 +21,31 @@ use crate::output::Printer;
 /// A file's name has 255 bytes at most; the id and the ending follow.
 const STEM_BYTES_MAX: usize = 180;
 
-/// Write budgets as ZIP archives that Actual's apps take in "Import file".
+/// Export budgets as ZIP archives for "Import file" in Actual Budget.
 ///
-/// Each has everything that its apps have sent, and is not encrypted. It works beside the server,
-/// and overwrites no file.
+/// Each archive contains everything the apps have synced, and is not encrypted. Works while the
+/// server is running and never overwrites a file.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren actual export --to backup --data /srv/warren\n  \
-                        warren actual export Home --to . --key-password-file key.txt")]
+#[command(
+    after_help = "Examples:\n  warren actual-budget export --output backup --data /srv/warren\n  \
+                        warren actual-budget export Home --output . --budget-password-file key.txt"
+)]
 pub(crate) struct BudgetExportArgs {
-    /// The budgets, by name or id; all that are not deleted, if none is given.
+    /// Budgets to export, by name or id. Default: all budgets that are not deleted.
     #[arg(value_name = "BUDGET")]
     budgets: Vec<String>,
-    /// The directory to write into; made if it is not there.
+    /// Directory to write to. Created if missing.
     #[arg(long, value_name = "DIR")]
-    to: PathBuf,
-    /// The password that the apps encrypt budgets with, on the first line of this file.
+    output: PathBuf,
+    /// Read the end-to-end encryption password of the budgets from the first line of this file.
     #[arg(long, value_name = "FILE")]
-    key_password_file: Option<PathBuf>,
+    budget_password_file: Option<PathBuf>,
     #[command(flatten)]
     account: BudgetAccountArgs,
 }
 
 pub(crate) fn run(arguments: &BudgetExportArgs, output: Printer) -> anyhow::Result<()> {
-    let key_password = arguments.key_password_file.as_deref().map(first_line).transpose()?;
+    let key_password = arguments.budget_password_file.as_deref().map(first_line).transpose()?;
     let (data_dir, unlocked) = arguments.account.unlock()?;
     let inventory = inventory(&data_dir, &unlocked);
     let budgets = if arguments.budgets.is_empty() {
@@ -53,8 +55,9 @@ pub(crate) fn run(arguments: &BudgetExportArgs, output: Printer) -> anyhow::Resu
     };
     let budgets = budgets.map_err(with_code)?;
     check_keys(&budgets, key_password.is_some())?;
-    let paths = paths(&budgets, &arguments.to)?;
-    fs::create_dir_all(&arguments.to).with_context(|| arguments.to.display().to_string())?;
+    let paths = paths(&budgets, &arguments.output)?;
+    fs::create_dir_all(&arguments.output)
+        .with_context(|| arguments.output.display().to_string())?;
     let mut values = Vec::new();
     for (stored, path) in budgets.iter().zip(paths) {
         let key_password = key_password.as_ref().map(|password| password.as_str());
@@ -74,7 +77,7 @@ fn check_keys(budgets: &[StoredBudget], has_password: bool) -> anyhow::Result<()
         return Ok(());
     }
     let names = names.join(", ");
-    let context = format!("{names} cannot be exported without --key-password-file");
+    let context = format!("{names} cannot be exported without --budget-password-file");
     Err(anyhow::Error::from(ExportError::Encrypted).context(context))
 }
 

@@ -1,4 +1,4 @@
-//! `warren actual import`: an existing server's data becomes an account.
+//! `warren actual-budget import`: an existing server's data becomes an account.
 
 use std::path::{Path, PathBuf};
 
@@ -18,26 +18,28 @@ use crate::args::password::PasswordSource;
 use crate::output::Printer;
 use crate::signals;
 
-/// Take over the data of a server of Actual Budget: budgets, messages, tokens and the password.
+/// Import an Actual Budget server: budgets, messages, tokens and the password.
 ///
-/// Stop that server first. Nothing in its folders is changed, so it can be started again. Its apps
-/// go on with Warren as they are, if they find it at the same address. All budgets are taken over
-/// or nothing; an import that broke off is run again.
+/// Stop that server first. Its directories are not changed, so you can start it again. Apps keep
+/// working if Warren answers at the same address. Either all budgets are imported or none; an
+/// interrupted import can be run again.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren actual import /srv/actual/data --data /srv/warren\n  \
-                        warren serve --data /srv/warren --actual 127.0.0.1:5006\n  \
-                        warren actual import --server-files sf --user-files uf --password-file p")]
+#[command(
+    after_help = "Examples:\n  warren actual-budget import /srv/actual/data --data /srv/warren\n  \
+                        warren serve --data /srv/warren --actual-budget 127.0.0.1:5006\n  \
+                        warren actual-budget import --server-files sf --user-files uf --password-file p"
+)]
 pub(crate) struct BudgetImportArgs {
-    /// The folder with the old server's server-files and user-files.
+    /// Directory that contains the server's `server-files` and `user-files`.
     #[arg(required_unless_present_all = ["server_files", "user_files"])]
     dir: Option<PathBuf>,
-    /// The folder with account.sqlite, if it is elsewhere.
+    /// Directory that contains `account.sqlite`, if it is elsewhere.
     #[arg(long, value_name = "DIR")]
     server_files: Option<PathBuf>,
-    /// The folder with the budgets' files, if it is elsewhere.
+    /// Directory that contains the budget files, if it is elsewhere.
     #[arg(long, value_name = "DIR")]
     user_files: Option<PathBuf>,
-    /// The account to make, as `warren serve --actual-login` names it.
+    /// Account to create; the same as for `warren serve --actual-budget-login`.
     #[arg(long, default_value = "actual", value_name = "LOGIN")]
     login: String,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `warren actual list`: the budgets of an account.
+//! `warren actual-budget list`: the budgets of an account.
 
 use actual::inventory::BudgetListing;
 use clap::Args;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::budget_account::{BudgetAccountArgs, BudgetLine, inventory, with_code};
 use crate::output::{NonZeroExit, Printer};
 
-/// List the budgets of Actual Budget's apps, deleted ones, too.
+/// List the budgets of an account, including deleted ones.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren actual list --data /srv/warren\n  \
-                        warren actual list --verify --password-file secret.txt --json")]
+#[command(after_help = "Examples:\n  warren actual-budget list --data /srv/warren\n  \
+                        warren actual-budget list --verify --password-file secret.txt --json")]
 pub(crate) struct BudgetListArgs {
-    /// Compare each budget's trie with its messages; exit with 2 if one differs.
+    /// Check each budget's Merkle trie against its messages. Exits with status 4 if one differs.
     #[arg(long)]
     verify: bool,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &BudgetListArgs, output: Printer) -> anyhow::Result
     }
     output.json(&budgets.iter().map(to_json).collect::<Vec<_>>())?;
     let is_wrong = |listed: &BudgetListing| listed.is_verified == Some(false);
-    if budgets.iter().any(is_wrong) { Err(NonZeroExit(2).into()) } else { Ok(()) }
+    if budgets.iter().any(is_wrong) { Err(NonZeroExit(4).into()) } else { Ok(()) }
 }
 
 fn describe(listed: &BudgetListing) -> String {

@@ -1,4 +1,4 @@
-//! `warren actual undelete`: a budget that somebody deleted in an app is back.
+//! `warren actual-budget restore`: a budget that somebody deleted in an app is back.
 
 use clap::Args;
 use serde_json::json;
@@ -6,14 +6,14 @@ use serde_json::json;
 use super::budget_account::{BudgetAccountArgs, inventory, with_code};
 use crate::output::Printer;
 
-/// Bring back a budget that was deleted in an app, with everything that it held.
+/// Restore a budget that was deleted in an app.
 ///
-/// It is in the apps' list of budgets again at once, also while the server works.
+/// The budget reappears in the apps at once, also while the server is running.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren actual undelete Home --data /srv/warren\n  \
-                        warren actual undelete 0d3cb2f4-8b8b-4f3e-a3c9-3d2a7a0f1e55")]
+#[command(after_help = "Examples:\n  warren actual-budget restore Home --data /srv/warren\n  \
+                        warren actual-budget restore 0d3cb2f4-8b8b-4f3e-a3c9-3d2a7a0f1e55")]
 pub(crate) struct BudgetRestoreArgs {
-    /// The budget: its name, or its id if other deleted ones have this name, too.
+    /// Budget to restore, by name, or by id if several deleted budgets have that name.
     budget: String,
     #[command(flatten)]
     account: BudgetAccountArgs,
@@ -21,7 +21,7 @@ pub(crate) struct BudgetRestoreArgs {
 
 pub(crate) fn run(arguments: &BudgetRestoreArgs, output: Printer) -> anyhow::Result<()> {
     let (data_dir, unlocked) = arguments.account.unlock()?;
-    let budget = inventory(&data_dir, &unlocked).undelete(&arguments.budget).map_err(with_code)?;
+    let budget = inventory(&data_dir, &unlocked).restore(&arguments.budget).map_err(with_code)?;
     let name = budget.name.as_deref().unwrap_or(&budget.file_id);
     output.line(format_args!("{name} is back: the apps list it again"));
     output.json(&json!({"file_id": budget.file_id, "name": budget.name}))

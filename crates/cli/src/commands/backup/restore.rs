@@ -16,27 +16,29 @@ use super::target::RestoreTarget;
 use crate::args::data_dir::DataDirArgs;
 use crate::output::Printer;
 
-/// Restore a backup into a new data directory, after checking every file against the manifest.
+/// Restore a backup into a new data directory.
 ///
-/// Tokens and passwords that were revoked or changed after the backup become valid again, unless you
-/// pass --revocations with the list from the lost data directory. No server opens the new directory
-/// before the restore is complete. If it was interrupted, run it again.
+/// Checks every file against the manifest first. Tokens and passwords that were revoked or changed
+/// after the backup become valid again, unless you pass --revocations with the list from the lost
+/// data directory. No server opens the new directory before the restore is complete. If it was
+/// interrupted, run it again.
 #[derive(Args)]
-#[command(after_help = "Example:\n  \
+#[command(after_help = "Examples:\n  \
                         warren restore /mnt/backup/monday --data /srv/warren\n  \
                         warren restore /mnt/backup/monday --data /srv/new \\\n    \
                         --revocations /srv/warren/revocations\n  \
                         warren restore /mnt/backup/monday --check")]
 pub(crate) struct RestoreArgs {
-    /// What `warren backup` wrote.
+    /// Directory written by `warren backup`.
+    #[arg(value_name = "DIR")]
     folder: PathBuf,
     #[command(flatten)]
     data: DataDirArgs,
-    /// Revocation list of the lost data directory (its file `revocations`). Revokes and changes again
-    /// what was revoked or changed after the backup.
+    /// Revocation list of the lost data directory (its file `revocations`). Revokes and changes
+    /// again what was revoked or changed after the backup.
     #[arg(long, value_name = "FILE")]
     revocations: Option<PathBuf>,
-    /// Check the backup, and the list, and restore nothing.
+    /// Check the backup and the revocation list, and restore nothing.
     #[arg(long)]
     check: bool,
 }

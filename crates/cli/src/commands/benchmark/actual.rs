@@ -10,43 +10,41 @@ use clap::{Args, ValueEnum};
 use super::bench_output::{BenchOutputArgs, CompetitorArgs, command_line, print_and_save};
 use crate::output::Printer;
 
-/// Actual Budget's published sync server beside this one, asked as its apps ask.
+/// Compare Warren with Actual Budget's sync server.
 ///
-/// Imports in one request and in pages, small and empty syncs, downloads and memory: the same
-/// requests to both servers, on loopback, in random order, each on fresh files. Prints the tables
-/// and whether Warren's aims are met, and saves them as `warren-actual.json` and, with charts, as
-/// `warren-actual.html`.
+/// Measures imports in one request and in pages, small and empty syncs, downloads, and memory: the
+/// same requests to both servers, over loopback, in random order, each on fresh files. Saves
+/// `warren-actual.json` and `warren-actual.html` (with charts), and reports which goals are met.
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren bench actual --setup\n  warren bench actual\n  \
+#[command(after_help = "Examples:\n  warren bench actual --setup\n  warren bench actual\n  \
                   warren bench actual --only small,empty --users 1,8,32 --seconds 3\n  \
                   warren bench actual --only bulk --messages 40000 --rounds 3")]
 pub(crate) struct BenchActualArgs {
-    /// Install the published server from npm's registry, and say whether it is there; measure
-    /// nothing.
+    /// Install the Actual server from npm, report whether it works, and exit.
     #[arg(long)]
     setup: bool,
-    /// Messages of an import, a table for each size. The published server takes up to some 150,000
-    /// in a request.
+    /// Messages per import, one table per count. The Actual server accepts up to about 150,000 per
+    /// request.
     #[arg(long, default_values_t = [4_000, 40_000, 100_000], value_delimiter = ',', value_name = "COUNTS")]
     messages: Vec<usize>,
-    /// Messages of a page of an import.
+    /// Messages per page of an import.
     #[arg(long, default_value_t = 1_000, value_name = "COUNT")]
-    page: usize,
-    /// How many users make small syncs at the same time, tables for each count.
+    page_messages: usize,
+    /// Users that make small syncs concurrently, one table per count.
     #[arg(long, default_values_t = [1, 8], value_delimiter = ',', value_name = "COUNTS")]
     users: Vec<usize>,
-    /// How long each case works in each round. It ends what it has begun.
+    /// Duration of each benchmark in each round. Work in progress is completed.
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     seconds: f64,
-    /// Rounds of each case, each round in a random order and each on a fresh server. A verdict
-    /// needs seven.
+    /// Rounds per benchmark, each in random order on a fresh server. A significant result needs at
+    /// least seven.
     #[arg(long, default_value_t = 7, value_name = "COUNT")]
     rounds: usize,
-    /// Make only these tables.
+    /// Run only these parts.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     only: Vec<ActualPartArg>,
     #[command(flatten)]
-    rivals: CompetitorArgs,
+    competitors: CompetitorArgs,
     #[command(flatten)]
     places: BenchOutputArgs,
 }
@@ -69,16 +67,14 @@ impl ValueEnum for ActualPartArg {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
-            ActualBenchPart::Bulk => ("bulk", "imports, each in one request"),
+            ActualBenchPart::Bulk => ("bulk", "imports in one request"),
             ActualBenchPart::Pages => ("pages", "imports in pages"),
-            ActualBenchPart::Small => ("small", "a transaction, or ten, in a request"),
+            ActualBenchPart::Small => ("small", "syncs of one or ten transactions"),
             ActualBenchPart::Empty => {
-                ("empty", "nothing new, of a small budget and of one of two years")
+                ("empty", "syncs without changes, small budget and two-year budget")
             }
-            ActualBenchPart::Download => {
-                ("download", "a new device gets everything, up to 40,000 messages")
-            }
-            ActualBenchPart::Memory => ("memory", "one server that does all of it, and its memory"),
+            ActualBenchPart::Download => ("download", "first download, up to 40,000 messages"),
+            ActualBenchPart::Memory => ("memory", "memory of one server under all workloads"),
         };
         Some(PossibleValue::new(name).help(help))
     }
@@ -87,22 +83,22 @@ impl ValueEnum for ActualPartArg {
 pub(crate) fn run(arguments: BenchActualArgs, output: Printer) -> anyhow::Result<()> {
     let progress = output.progress();
     if arguments.setup {
-        let installed = setup(&arguments.rivals.rivals, &progress);
+        let installed = setup(&arguments.competitors.competitors, &progress);
         output.text(format_args!("{installed}"));
         return output.json(&installed);
     }
     let plan = ActualBenchPlan {
         messages: arguments.messages,
-        page: arguments.page,
+        page: arguments.page_messages,
         users: arguments.users,
         duration: Duration::try_from_secs_f64(arguments.seconds).context("--seconds")?,
         rounds: arguments.rounds,
         only: arguments.only.iter().map(|part| part.0).collect(),
-        folder: arguments.places.folder,
-        competitors: arguments.rivals.rivals,
+        folder: arguments.places.work_dir,
+        competitors: arguments.competitors.competitors,
         program: std::env::current_exe()?,
         command: command_line(),
     };
     let report = bench::actual::run(&plan, &progress)?;
-    print_and_save(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report_dir, output)
 }

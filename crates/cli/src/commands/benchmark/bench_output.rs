@@ -8,16 +8,16 @@ use clap::Args;
 
 use crate::output::Printer;
 
-/// Where every benchmark puts things.
+/// Where benchmark files and reports go.
 #[derive(Args)]
 pub(crate) struct BenchOutputArgs {
-    /// Where the files go: the disk that is measured. By default the system's folder for large
-    /// temporary files.
+    /// Directory for benchmark files; its disk is the one that is measured. Default: TMPDIR, or
+    /// /var/tmp.
     #[arg(long, default_value_os_t = temporary_folder(), value_name = "DIR")]
-    pub(crate) folder: PathBuf,
-    /// Where the results go.
+    pub(crate) work_dir: PathBuf,
+    /// Directory for the reports.
     #[arg(long, default_value = ".", value_name = "DIR")]
-    pub(crate) report: PathBuf,
+    pub(crate) report_dir: PathBuf,
 }
 
 /// `TMPDIR`, or the folder for temporary files that stay over a restart (FHS 3.0, 5.15): it is on a
@@ -26,12 +26,12 @@ fn temporary_folder() -> PathBuf {
     std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
-/// Where the programs are that others would pick instead.
+/// Where the competitors are.
 #[derive(Args)]
 pub(crate) struct CompetitorArgs {
-    /// Where the rivals are: `bench/rivals` of Warren's repository.
-    #[arg(long, default_value = "bench/rivals", value_name = "DIR")]
-    pub(crate) rivals: PathBuf,
+    /// Directory with the drivers of the competitors (`bench/competitors` in Warren's repository).
+    #[arg(long, default_value = "bench/competitors", value_name = "DIR")]
+    pub(crate) competitors: PathBuf,
 }
 
 /// For the report.

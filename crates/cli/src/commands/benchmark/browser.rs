@@ -8,30 +8,30 @@ use super::bench_output::{CompetitorArgs, print_and_save};
 use super::measure_args::MeasureArgs;
 use crate::output::Printer;
 
-/// Items in a browser: Warren beside sqlite-wasm, and beside the native replica.
+/// Compare Warren in a browser with sqlite-wasm and with the native replica.
 ///
-/// Queries, updates and inserts of to-do items, in a worker of a headless Chromium and from a tab,
-/// with the same settings on the same file, tracked for the sync and not. Saves the results as
-/// `warren-browser.json` and, with charts, as `warren-browser.html`.
+/// Runs queries, updates and inserts of to-do items in a headless Chromium, in a worker and from a
+/// tab, with and without sync tracking, on the same file with the same settings. Saves
+/// `warren-browser.json` and `warren-browser.html` (with charts).
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  warren bench browser --setup\n  warren bench browser --minutes 15\n  \
+    after_help = "Examples:\n  warren bench browser --setup\n  warren bench browser --minutes 15\n  \
                   warren bench browser --only wal --seconds 0.2 --rounds-min 20\n\n\
-                  `cargo xtask web` builds what is measured of Warren."
+                  Build the browser package first: `cargo xtask web`."
 )]
 pub(crate) struct BenchBrowserArgs {
-    /// Install sqlite-wasm and what drives Chromium from npm's registry, and say which libraries
-    /// there are; measure nothing. Needs a Chromium.
+    /// Install sqlite-wasm and the Chromium driver from npm, list the libraries found, and exit.
+    /// Requires Chromium.
     #[arg(long)]
     setup: bool,
     /// Items in the file.
     #[arg(long, default_value_t = 10_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(10..))]
     rows: i64,
-    /// Make only these tables.
+    /// Run only these parts.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     only: Vec<BrowserPartArg>,
     #[command(flatten)]
-    rivals: CompetitorArgs,
+    competitors: CompetitorArgs,
     #[command(flatten)]
     method: MeasureArgs,
 }
@@ -51,13 +51,11 @@ impl ValueEnum for BrowserPartArg {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
-            BrowserBenchPart::Wal => {
-                ("wal", "in a worker; a WAL that no commit flushes, Warren's default")
-            }
+            BrowserBenchPart::Wal => ("wal", "in a worker, WAL without fsync (Warren's default)"),
             BrowserBenchPart::Rollback => {
-                ("rollback", "in a worker; each commit flushes, sqlite-wasm's default")
+                ("rollback", "in a worker, fsync per commit (sqlite-wasm's default)")
             }
-            BrowserBenchPart::Tab => ("tab", "what a page waits for"),
+            BrowserBenchPart::Tab => ("tab", "latency as seen by a page"),
         };
         Some(PossibleValue::new(name).help(help))
     }
@@ -66,7 +64,7 @@ impl ValueEnum for BrowserPartArg {
 pub(crate) fn run(arguments: BenchBrowserArgs, output: Printer) -> anyhow::Result<()> {
     let progress = output.progress();
     if arguments.setup {
-        let drivers = browser::setup(&arguments.rivals.rivals, &progress);
+        let drivers = browser::setup(&arguments.competitors.competitors, &progress);
         output.text(format_args!("{drivers}"));
         return output.json(&drivers);
     }
@@ -74,8 +72,8 @@ pub(crate) fn run(arguments: BenchBrowserArgs, output: Printer) -> anyhow::Resul
         method: arguments.method.method()?,
         rows: arguments.rows,
         only: arguments.only.iter().map(|part| part.0).collect(),
-        competitors: arguments.rivals.rivals,
+        competitors: arguments.competitors.competitors,
     };
     let report = browser::run(&plan, &progress)?;
-    print_and_save(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report_dir, output)
 }

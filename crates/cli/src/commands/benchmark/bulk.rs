@@ -10,38 +10,38 @@ use clap::{Args, ValueEnum};
 use super::bench_output::{BenchOutputArgs, command_line, print_and_save};
 use crate::output::Printer;
 
-/// Messages a second stored in bulk, beside the bare loop that inserts the same rows.
+/// Measure bulk storage of messages against a bare insert loop.
 ///
-/// The messages of one user, in pages: over HTTP to the server of this binary, beside SQLite called
-/// directly; and on PostgreSQL the published ways, at several distances from the database. Prints
-/// the tables, and saves them as `warren-bulk.json` and, with charts, as `warren-bulk.html`.
+/// Stores the messages of one user in pages: over HTTP to this binary's server, compared with
+/// direct SQLite calls; and in PostgreSQL with the published methods at several network latencies.
+/// Saves `warren-bulk.json` and `warren-bulk.html` (with charts).
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  warren bench bulk\n  warren bench bulk --only local --counts 169000 --page 10000 --rounds 7\n  warren bench bulk --only postgres --counts 4000,40000 --latency 0,1,5 --rounds 3"
+    after_help = "Examples:\n  warren bench bulk\n  warren bench bulk --only local --messages 169000 --page-messages 10000 --rounds 7\n  warren bench bulk --only postgres --messages 4000,40000 --latency-ms 0,1,5 --rounds 3"
 )]
 pub(crate) struct BenchBulkArgs {
-    /// Messages, a table for each count: the largest is what one user of a budget app made in a
-    /// day.
+    /// Messages to store, one table per count. The largest default is what one budget app user
+    /// produced in a day.
     #[arg(long, value_delimiter = ',', default_value = "4000,40000,169000", value_name = "COUNTS")]
-    counts: Vec<usize>,
-    /// Messages of one page: a request, and a transaction.
+    messages: Vec<usize>,
+    /// Messages per page; one page is one request and one transaction.
     #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
-    page: usize,
-    /// Bytes of a message's content.
+    page_messages: usize,
+    /// Size of a message's content.
     #[arg(long, default_value_t = 100, value_name = "BYTES")]
-    content: usize,
-    /// Rounds of each case, each round in a random order and each into fresh files.
+    content_bytes: usize,
+    /// Rounds per benchmark, each in random order into fresh files.
     #[arg(long, default_value_t = 3, value_name = "COUNT")]
     rounds: usize,
-    /// Make only these tables.
+    /// Run only these parts.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     only: Vec<BulkPartArg>,
-    /// Milliseconds to the database and back, tables for each.
+    /// Round-trip times to the database, one table per value.
     #[arg(long, value_delimiter = ',', default_value = "0,1,5", value_name = "MILLISECONDS")]
-    latency: Vec<u64>,
-    /// Leave out what would take longer, and say so.
+    latency_ms: Vec<u64>,
+    /// Skip benchmarks that would take longer, and list them.
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
-    case_seconds_max: u64,
+    case_time_limit: u64,
     #[command(flatten)]
     places: BenchOutputArgs,
 }
@@ -58,27 +58,27 @@ impl ValueEnum for BulkPartArg {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
             BulkBenchPart::Local => {
-                PossibleValue::new("local").help("SQLite: the bare loop, and Warren")
+                PossibleValue::new("local").help("SQLite: bare loop and Warren")
             }
             BulkBenchPart::Postgres => PossibleValue::new("postgres")
-                .help("the published ways, on a server from the distribution's package"),
+                .help("published methods, on the distribution's PostgreSQL"),
         })
     }
 }
 
 pub(crate) fn run(arguments: BenchBulkArgs, output: Printer) -> anyhow::Result<()> {
     let plan = BulkBenchPlan {
-        counts: arguments.counts,
-        page: arguments.page,
-        content_bytes: arguments.content,
+        counts: arguments.messages,
+        page: arguments.page_messages,
+        content_bytes: arguments.content_bytes,
         rounds: arguments.rounds,
         only: arguments.only.iter().map(|part| part.0).collect(),
-        latencies_ms: arguments.latency,
-        case_max: Duration::from_secs(arguments.case_seconds_max),
-        folder: arguments.places.folder,
+        latencies_ms: arguments.latency_ms,
+        case_max: Duration::from_secs(arguments.case_time_limit),
+        folder: arguments.places.work_dir,
         program: std::env::current_exe().context("this program")?,
         command: command_line(),
     };
     let report = bench::bulk::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report_dir, output)
 }

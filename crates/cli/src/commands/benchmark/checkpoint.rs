@@ -8,26 +8,26 @@ use super::bench_output::print_and_save;
 use super::measure_args::MeasureArgs;
 use crate::output::Printer;
 
-/// What checkpoints cost: throughput, the slowest commit, the largest WAL.
+/// Measure what checkpoints cost: throughput, slowest commit, largest WAL.
 ///
-/// Writes continuously with SQLite's `wal_autocheckpoint` at 1,000, 0, 100 and 10,000, and through
-/// Warren's engine, each with and without a reader that holds its snapshot all the time. Saves the
-/// results as `warren-checkpoint.json` and, with charts, as `warren-checkpoint.html`.
+/// Writes continuously with `wal_autocheckpoint` 1000, 0, 100 and 10000 and through Warren's
+/// engine, each with and without a reader that holds its snapshot. Saves `warren-checkpoint.json`
+/// and `warren-checkpoint.html` (with charts).
 #[derive(Args)]
 #[command(
     mut_arg("rounds_min", |arg| arg.default_value("8")),
     mut_arg("seconds", |arg| arg.default_value("3")),
-    after_help = "Example:\n  warren bench checkpoint --folder /mnt/disk\n  \
+    after_help = "Examples:\n  warren bench checkpoint --work-dir /mnt/disk\n  \
                   warren bench checkpoint --batch 1 --seconds 10 --minutes 30"
 )]
 pub(crate) struct BenchCheckpointArgs {
-    /// Rows of the table.
+    /// Rows in the table.
     #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(1_000..))]
     rows: i64,
-    /// Transactions of a commit, and callers of the engine that wait at a time.
+    /// Transactions per commit, and concurrent callers of the engine.
     #[arg(long, default_value_t = 100, value_name = "COUNT")]
     batch: usize,
-    /// Encrypt the table: `chacha20`, `aes256cbc`, `aegis`, `sqlcipher` or `ascon128`.
+    /// Encrypt the table with this cipher: chacha20, aes256cbc, aegis, sqlcipher or ascon128.
     #[arg(long, value_name = "CIPHER")]
     cipher: Option<Cipher>,
     #[command(flatten)]
@@ -42,5 +42,5 @@ pub(crate) fn run(arguments: &BenchCheckpointArgs, output: Printer) -> anyhow::R
         cipher: arguments.cipher,
     };
     let report = checkpoint::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report_dir, output)
 }

@@ -8,25 +8,25 @@ use super::bench_output::print_and_save;
 use super::measure_args::MeasureArgs;
 use crate::output::Printer;
 
-/// What each cipher costs: warm, cold, and when a file is opened.
+/// Measure what each cipher costs: warm, cold, and on open.
 ///
-/// Does the same work with every cipher that this SQLite has and with none. Saves the results as
-/// `warren-cipher.json` and, with charts, as `warren-cipher.html`.
+/// Runs the same workload with every cipher of this SQLite build and without encryption. Saves
+/// `warren-cipher.json` and `warren-cipher.html` (with charts).
 #[derive(Args)]
-#[command(after_help = "Example:\n  warren bench cipher --folder /mnt/disk\n  \
+#[command(after_help = "Examples:\n  warren bench cipher --work-dir /mnt/disk\n  \
                         warren bench cipher --ciphers chacha20,aegis --rows 200000\n  \
                         warren bench cipher --only open --minutes 1")]
 pub(crate) struct BenchCipherArgs {
-    /// Messages in the file. 20,000 of 3,500 bytes are larger than the page cache.
+    /// Messages in the file. 20,000 messages of 3,500 bytes exceed the page cache.
     #[arg(long, default_value_t = 20_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(10..))]
     rows: i64,
-    /// Bytes of a message's body.
+    /// Size of a message body.
     #[arg(long, default_value_t = 3_500, value_name = "BYTES")]
     body_bytes: usize,
-    /// Measure only these, as `PRAGMA cipher` names them.
+    /// Measure only these ciphers, as named by `PRAGMA cipher`.
     #[arg(long, value_delimiter = ',', value_name = "CIPHERS")]
     ciphers: Vec<String>,
-    /// Make only these tables.
+    /// Run only these parts.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     only: Vec<CipherPartArg>,
     #[command(flatten)]
@@ -47,10 +47,10 @@ impl ValueEnum for CipherPartArg {
             CipherBenchPart::Warm => {
                 PossibleValue::new("warm").help("inserts, lists, reads, updates, deletes")
             }
-            CipherBenchPart::Cold => {
-                PossibleValue::new("cold").help("reads that find nothing in memory")
+            CipherBenchPart::Cold => PossibleValue::new("cold").help("reads with a cold cache"),
+            CipherBenchPart::Open => {
+                PossibleValue::new("open").help("opening with raw keys and passphrases")
             }
-            CipherBenchPart::Open => PossibleValue::new("open").help("raw keys and passphrases"),
         })
     }
 }
@@ -64,5 +64,5 @@ pub(crate) fn run(arguments: &BenchCipherArgs, output: Printer) -> anyhow::Resul
         only: arguments.only.iter().map(|part| part.0).collect(),
     };
     let report = cipher::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report_dir, output)
 }

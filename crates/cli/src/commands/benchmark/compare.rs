@@ -8,25 +8,25 @@ use clap::Args;
 
 use crate::output::Printer;
 
-/// Two reports beside each other: what became faster, what slower.
+/// Compare two benchmark reports.
 ///
-/// Takes the JSON files that the benchmarks save. Rates are compared if both were made on the same
-/// kind of machine; multiples of the baseline in any case.
+/// Reads the JSON files that the benchmarks save. Absolute rates are compared only if both reports
+/// come from the same kind of machine; ratios to the baseline always are.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  warren bench compare before/warren-pragma.json warren-pragma.json"
 )]
 pub(crate) struct BenchCompareArgs {
-    /// The report to compare with.
-    #[arg(value_name = "A.json")]
-    a: PathBuf,
-    /// The newer report.
-    #[arg(value_name = "B.json")]
-    b: PathBuf,
+    /// Report to compare with.
+    #[arg(value_name = "OLD.json")]
+    old: PathBuf,
+    /// Newer report.
+    #[arg(value_name = "NEW.json")]
+    new: PathBuf,
 }
 
 pub(crate) fn run(arguments: &BenchCompareArgs, output: Printer) -> anyhow::Result<()> {
-    let comparison = bench::compare(&read(&arguments.a)?, &read(&arguments.b)?)?;
+    let comparison = bench::compare(&read(&arguments.old)?, &read(&arguments.new)?)?;
     output.text(format_args!("{comparison}"));
     output.json(&comparison)
 }

@@ -8,23 +8,25 @@ use clap::Args;
 
 use super::bench_output::{BenchOutputArgs, command_line};
 
-/// How to measure, for all benchmarks that look for differences.
+/// How long and how precisely to measure.
 #[derive(Args)]
 pub(super) struct MeasureArgs {
-    /// Stop when half of every 95 % interval is this part of its median, in per cent.
+    /// Stop when the half-width of every 95 % confidence interval is at most this percentage of its
+    /// median.
     #[arg(long, default_value_t = 2.0, value_name = "PERCENT")]
     precision: f64,
-    /// Stop after so long, precise or not, if there were rounds enough (`--rounds-min`).
+    /// Stop after this time, even if the precision is not reached. Runs at least --rounds-min
+    /// rounds.
     #[arg(long, default_value_t = 10.0, value_name = "MINUTES")]
     minutes: f64,
-    /// At least so many rounds of each case, each round in a random order. A verdict needs about
-    /// ten where twenty cases are compared.
+    /// Minimum rounds per benchmark, each in random order. Comparing twenty cases needs about ten
+    /// rounds for a significant result.
     #[arg(long, default_value_t = 12, value_name = "COUNT")]
     rounds_min: usize,
-    /// At most so many rounds.
+    /// Maximum rounds.
     #[arg(long, default_value_t = 300, value_name = "COUNT")]
     rounds_max: usize,
-    /// How long each operation works in each round.
+    /// Duration of each operation in each round.
     #[arg(long, default_value_t = 0.1, value_name = "SECONDS")]
     seconds: f64,
     #[command(flatten)]
@@ -36,15 +38,15 @@ impl MeasureArgs {
         anyhow::ensure!(self.precision > 0.0, "--precision must be above 0");
         anyhow::ensure!(self.rounds_min > 0, "--rounds-min must be above 0");
         // Else it would be found out when all was measured.
-        let report = &self.places.report;
-        anyhow::ensure!(report.is_dir(), "--report: {} is no folder", report.display());
+        let report = &self.places.report_dir;
+        anyhow::ensure!(report.is_dir(), "--report-dir: {} is not a directory", report.display());
         Ok(MeasureOptions {
             rounds_min: self.rounds_min,
             rounds_max: self.rounds_max.max(self.rounds_min),
             precision: self.precision / 100.0,
             time: Duration::try_from_secs_f64(self.minutes * 60.0).context("--minutes")?,
             duration: Duration::try_from_secs_f64(self.seconds).context("--seconds")?,
-            folder: self.places.folder.clone(),
+            folder: self.places.work_dir.clone(),
             command: command_line(),
         })
     }

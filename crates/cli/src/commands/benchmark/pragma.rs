@@ -7,18 +7,17 @@ use super::bench_output::{finish_in_short, print_and_save};
 use super::measure_args::MeasureArgs;
 use crate::output::Printer;
 
-/// What SQLite's settings do on this disk, in one table with verdicts.
+/// Measure the effect of SQLite settings on this disk, with confidence intervals.
 ///
-/// Compares the published configurations and others with the production set, on this disk: inserts,
-/// lists, reads, updates, deletes and a mix, over a table of messages, and the making of new files;
-/// then the same table with the body first, last, and in a table of its own. Prints one line for
-/// each configuration. Saves all results as `warren-pragma.json` and, with charts, as
-/// `warren-pragma.html`.
+/// Compares published configurations and others with the production settings: inserts, lists,
+/// reads, updates, deletes and a mix on a table of messages, and the creation of files; then the
+/// same table with the body first, last, and in a separate table. Prints one line per
+/// configuration. Saves `warren-pragma.json` and `warren-pragma.html` (with charts).
 #[derive(Args)]
 #[command(
     mut_arg("rounds_min", |arg| arg.default_value(pragma::ROUNDS_MIN)),
     mut_arg("seconds", |arg| arg.default_value("0.06")),
-    after_help = "Example:\n  warren bench pragma --folder /mnt/disk\n  \
+    after_help = "Examples:\n  warren bench pragma --work-dir /mnt/disk\n  \
                   warren bench pragma --rows 1000 --minutes 2 --all\n  \
                   warren bench pragma --only synchronous-full,synchronous-off,insert,update\n  \
                   warren bench pragma --only layouts\n  \
@@ -26,22 +25,24 @@ use crate::output::Printer;
                   warren bench pragma --list"
 )]
 pub(crate) struct BenchPragmaArgs {
-    /// Messages in the file, for each size. 20,000 of 3,500 bytes are larger than every cache.
+    /// Messages in the file, one table per count. 20,000 messages of 3,500 bytes exceed every
+    /// cache.
     #[arg(long, default_values_t = [1_000, 20_000], value_delimiter = ',', value_name = "COUNTS", value_parser = clap::value_parser!(i64).range(10..))]
     rows: Vec<i64>,
-    /// Bytes of a message's body.
+    /// Size of a message body.
     #[arg(long, default_value_t = 3_500, value_name = "BYTES")]
     body_bytes: usize,
-    /// Encrypt every file: `chacha20`, `aegis`, or another that `PRAGMA cipher` takes.
+    /// Encrypt every file with this cipher: chacha20, aegis, or another that `PRAGMA cipher`
+    /// accepts.
     #[arg(long, value_name = "CIPHER")]
     cipher: Option<String>,
-    /// Measure only these: configurations, operations and parts by name; `--list` has all.
+    /// Run only these configurations, operations and parts (see --list).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     only: Vec<String>,
-    /// Print every table, with rates, processor time and waits, and what each configuration sets.
+    /// Print all tables: rates, CPU time, waits, and the settings of each configuration.
     #[arg(long)]
     all: bool,
-    /// List the names that `--only` takes, and measure nothing.
+    /// List the names for --only and exit.
     #[arg(long)]
     list: bool,
     #[command(flatten)]
@@ -61,7 +62,7 @@ pub(crate) fn run(arguments: &BenchPragmaArgs, output: Printer) -> anyhow::Resul
     };
     let report = pragma::run(&plan, &output.progress())?;
     let finish = if arguments.all { print_and_save } else { finish_in_short };
-    finish(&report, &arguments.method.places.report, output)
+    finish(&report, &arguments.method.places.report_dir, output)
 }
 
 fn list(output: Printer) -> anyhow::Result<()> {

@@ -6,20 +6,19 @@ use clap::Args;
 use super::bench_output::{BenchOutputArgs, command_line, print_and_save};
 use crate::output::Printer;
 
-/// Requests, bytes and time until two sets that differ know where.
+/// Measure how fast two differing message sets are reconciled.
 ///
-/// A device and a server hold the same messages but for some; beside it, the whole vault is
-/// fetched. Prints the tables, and saves them as `warren-reconcile.json` and, with charts, as
-/// `warren-reconcile.html`.
+/// Counts requests and bytes, and measures the time. A device and a server hold the same messages except for some; for comparison, the whole vault is
+/// downloaded. Saves `warren-reconcile.json` and `warren-reconcile.html` (with charts).
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  warren bench reconcile\n  warren bench reconcile --messages 169000 --differences 1,1000 --rounds 5"
+    after_help = "Examples:\n  warren bench reconcile\n  warren bench reconcile --messages 169000 --differences 1,1000 --rounds 5"
 )]
 pub(crate) struct BenchReconcileArgs {
     /// Messages that both sides hold.
     #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     messages: u64,
-    /// Messages that only one side holds, a row for each count.
+    /// Messages that only one side holds, one row per count.
     #[arg(
         long,
         value_delimiter = ',',
@@ -27,10 +26,10 @@ pub(crate) struct BenchReconcileArgs {
         value_name = "COUNTS"
     )]
     differences: Vec<u64>,
-    /// Bytes of a message's content.
+    /// Size of a message's content.
     #[arg(long, default_value_t = 100, value_name = "BYTES")]
-    content: usize,
-    /// Rounds of each case, each round in a random order.
+    content_bytes: usize,
+    /// Rounds per benchmark, each in random order.
     #[arg(long, default_value_t = 3, value_name = "COUNT")]
     rounds: usize,
     #[command(flatten)]
@@ -43,12 +42,12 @@ pub(crate) fn run(arguments: BenchReconcileArgs, output: Printer) -> anyhow::Res
     let plan = ReconcileBenchPlan {
         messages: arguments.messages,
         differences: arguments.differences,
-        content_bytes: arguments.content,
+        content_bytes: arguments.content_bytes,
         rounds: arguments.rounds,
-        folder: arguments.places.folder,
+        folder: arguments.places.work_dir,
         program: std::env::current_exe()?,
         command: command_line(),
     };
     let report = bench::reconcile::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report_dir, output)
 }

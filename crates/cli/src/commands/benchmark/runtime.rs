@@ -12,31 +12,30 @@ use super::bench_output::print_and_save;
 use super::measure_args::MeasureArgs;
 use crate::output::Printer;
 
-/// The same work through SQLite libraries of Node and Python.
+/// Run the same workload through SQLite libraries for Node and Python.
 ///
-/// Inserts, lists, reads, updates, deletes and a mix, over a table of messages, with the same
-/// settings through every library that `--setup` could build. The drivers are in this program; what
-/// they need is fetched and built once, and it asks before. Saves the results as
-/// `warren-runtime.json` and, with charts, as `warren-runtime.html`.
+/// Inserts, lists, reads, updates, deletes and a mix on a table of messages, with the same settings
+/// through every library that --setup could build. The drivers are part of this program; what they
+/// need is downloaded and built once, after a question. Saves `warren-runtime.json` and
+/// `warren-runtime.html` (with charts).
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  warren bench runtime --setup\n  warren bench runtime --minutes 30\n  \
-                  warren bench runtime --only production --cipher chacha20 --rows 1000"
+    after_help = "Examples:\n  warren bench runtime --setup\n  warren bench runtime --minutes 30\n  \
+                  warren bench runtime --only production --ciphers chacha20 --rows 1000"
 )]
 pub(crate) struct BenchRuntimeArgs {
-    /// Build and install the drivers, and say which there are; measure nothing.
+    /// Build and install the drivers, list them, and exit.
     ///
-    /// Fetches releases of Node and the libraries from the registries of npm and pip, and compiles
-    /// the native ones for each Node. Needs npm, a C++ compiler, make and Python, 1 GB of disk, and
-    /// some 15 minutes of two cores. A second time it does what is left to do. It goes into `rivals`
-    /// of `WARREN_CACHE`, by default `warren` in `XDG_CACHE_HOME` or `~/.cache`; remove that folder
-    /// when you need it no more.
+    /// Downloads Node releases and libraries from npm and PyPI and compiles native modules for each
+    /// Node. Requires npm, a C++ compiler, make, Python, 1 GB of disk, and about 15 minutes on two
+    /// cores. Run again to resume. Everything goes into the directory `competitors` in
+    /// `WARREN_CACHE` (default: `warren` in `XDG_CACHE_HOME` or `~/.cache`), which you can delete.
     #[arg(long)]
     setup: bool,
-    /// Which sets of PRAGMAs, by the names of `warren bench pragma`.
+    /// PRAGMA configurations to run, by their names in `warren bench pragma`.
     #[arg(long, default_value = "baseline,production", value_delimiter = ',', value_name = "NAMES", value_parser = profile)]
     only: Vec<&'static Profile>,
-    /// Which ciphers; `none` for a file that is not encrypted.
+    /// Ciphers to run; `none` for an unencrypted file.
     #[arg(
         long,
         default_value = "none,chacha20",
@@ -44,16 +43,18 @@ pub(crate) struct BenchRuntimeArgs {
         value_name = "CIPHERS",
         value_parser = cipher
     )]
-    cipher: Vec<CipherOrNone>,
-    /// Messages in the file, for each size. 20,000 of 3,500 bytes are larger than every cache.
+    ciphers: Vec<CipherOrNone>,
+    /// Messages in the file, one table per count. 20,000 messages of 3,500 bytes exceed every
+    /// cache.
     #[arg(long, default_values_t = [1_000, 20_000], value_delimiter = ',', value_name = "COUNTS", value_parser = clap::value_parser!(i64).range(10..))]
     rows: Vec<i64>,
-    /// Bytes of a message's body.
+    /// Size of a message body.
     #[arg(long, default_value_t = 3_500, value_name = "BYTES")]
     body_bytes: usize,
-    /// Drivers of a folder in place of those in this program: `bench/rivals` of Warren's repository.
+    /// Use the drivers in this directory (`bench/competitors` in Warren's repository) instead of
+    /// those in this program.
     #[arg(long, value_name = "DIR")]
-    rivals: Option<PathBuf>,
+    competitors: Option<PathBuf>,
     #[command(flatten)]
     method: MeasureArgs,
 }
@@ -74,7 +75,7 @@ fn profile(name: &str) -> Result<&'static Profile, String> {
 }
 
 pub(crate) fn run(arguments: BenchRuntimeArgs, output: Printer) -> anyhow::Result<()> {
-    let place = match arguments.rivals {
+    let place = match arguments.competitors {
         Some(folder) => DriverFolders::in_repository(folder),
         None => DriverFolders::shipped(&cache_folder()?)?,
     };
@@ -94,11 +95,11 @@ pub(crate) fn run(arguments: BenchRuntimeArgs, output: Printer) -> anyhow::Resul
         rows: arguments.rows,
         body_bytes: arguments.body_bytes,
         configurations: arguments.only,
-        ciphers: arguments.cipher.iter().map(|encryption| encryption.0).collect(),
+        ciphers: arguments.ciphers.iter().map(|encryption| encryption.0).collect(),
         place,
     };
     let report = runtime::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report_dir, output)
 }
 
 /// Asks whoever sits at the terminal; where nobody does, it is an error. Who says no measures with
@@ -129,5 +130,7 @@ fn cache_folder() -> anyhow::Result<PathBuf> {
         Some(folder("XDG_CACHE_HOME").or_else(home)?.join("warren"))
     };
     let found = folder("WARREN_CACHE").or_else(of_system);
-    found.context("no folder for the drivers: set HOME or WARREN_CACHE, or name one with --rivals")
+    found.context(
+        "no folder for the drivers: set HOME or WARREN_CACHE, or name one with --competitors",
+    )
 }

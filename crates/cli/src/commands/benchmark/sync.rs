@@ -11,55 +11,55 @@ use super::bench_output::{BenchOutputArgs, CompetitorArgs, command_line, print_a
 use crate::commands::serve::file_descriptors;
 use crate::output::Printer;
 
-/// Requests a second of a sync service, beside services that others would run.
+/// Measure requests per second of the sync service, compared with other services.
 ///
-/// Makes the published load tests upload, download and cross against the server of this binary, on
-/// loopback: devices of several users push changes, pull them, or both in turn. Prints the tables,
-/// and saves them as `warren-sync.json` and, with charts, as `warren-sync.html`.
+/// Runs the published load tests upload, download and cross against this binary's server over
+/// loopback: the devices of several users push changes, pull them, or both in turn. Saves
+/// `warren-sync.json` and `warren-sync.html` (with charts).
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  warren bench sync\n  warren bench sync --only upload,cross --users 100 --devices 2 --messages 10\n  warren bench sync --against plan-service,actual --rounds 5 --seconds 5\n  warren bench sync --only cross --rate 500 --seconds 30\n  warren bench sync --only memory --crowd 1000"
+    after_help = "Examples:\n  warren bench sync\n  warren bench sync --only upload,cross --users 100 --devices 2 --push-messages 10\n  warren bench sync --against plan-service,actual --rounds 5 --seconds 5\n  warren bench sync --only cross --rate 500 --seconds 30\n  warren bench sync --only memory --many-users 1000"
 )]
 pub(crate) struct BenchSyncArgs {
-    /// Users who sync at the same time.
+    /// Concurrent users.
     #[arg(long, default_value_t = 8, value_name = "COUNT")]
     users: usize,
-    /// Devices of each user. Up to 64 connections are open; more devices take turns.
+    /// Devices per user. At most 64 connections are open; further devices share them.
     #[arg(long, default_value_t = 2, value_name = "COUNT")]
     devices: usize,
-    /// Messages of a push.
+    /// Messages per push.
     #[arg(long, default_value_t = 1, value_name = "COUNT")]
-    messages: usize,
-    /// Messages of a pull at most.
+    push_messages: usize,
+    /// Maximum messages per pull.
     #[arg(long, default_value_t = 100, value_name = "COUNT")]
-    limit: usize,
-    /// Messages that each user has before.
+    pull_limit: usize,
+    /// Messages that each user has at the start.
     #[arg(long, default_value_t = 1_000, value_name = "COUNT")]
-    seeded: u64,
-    /// Bytes of a message's content.
+    seed_messages: u64,
+    /// Size of a message's content.
     #[arg(long, default_value_t = 100, value_name = "BYTES")]
-    content: usize,
-    /// How long each case works in each round.
+    content_bytes: usize,
+    /// Duration of each benchmark in each round.
     #[arg(long, default_value_t = 3.0, value_name = "SECONDS")]
     seconds: f64,
-    /// Rounds of each case, each round in a random order and each on a fresh service.
+    /// Rounds per benchmark, each in random order on a fresh service.
     #[arg(long, default_value_t = 3, value_name = "COUNT")]
     rounds: usize,
-    /// Begin so many requests a second whatever the answers do, and count waits from when a
-    /// request was meant to begin. Without it each device waits for its answer.
+    /// Start this many requests per second regardless of responses (open loop), and measure latency
+    /// from the planned start. Without it, each device waits for its response (closed loop).
     #[arg(long, value_name = "REQUESTS")]
     rate: Option<f64>,
-    /// Users of the tables `users` and `memory`, which has a hundred accounts for each.
+    /// Users in the parts `users` and `memory`; `memory` creates a hundred accounts for each.
     #[arg(long, default_value_t = 1_000, value_name = "COUNT")]
-    crowd: usize,
-    /// Make only these tables.
+    many_users: usize,
+    /// Run only these parts.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     only: Vec<SyncPartArg>,
-    /// Measure others in the same run. They are installed when first wanted.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "RIVALS")]
+    /// Also measure these competitors in the same run. Installed on first use.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "COMPETITORS")]
     against: Vec<SyncCompetitorArg>,
     #[command(flatten)]
-    rivals: CompetitorArgs,
+    competitors: CompetitorArgs,
     #[command(flatten)]
     places: BenchOutputArgs,
 }
@@ -83,17 +83,13 @@ impl ValueEnum for SyncPartArg {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
-            SyncBenchPart::Upload => ("upload", "every device pushes"),
-            SyncBenchPart::Download => ("download", "every device pulls from random cursors"),
-            SyncBenchPart::Cross => {
-                ("cross", "every device pushes, then pulls what the others pushed")
-            }
-            SyncBenchPart::Users => ("users", "one user, and many"),
-            SyncBenchPart::Wal => ("wal", "the plan service with WAL and without"),
-            SyncBenchPart::Memory => ("memory", "the server's memory"),
-            SyncBenchPart::Live => {
-                ("live", "from one device to another that listens, beside thousands")
-            }
+            SyncBenchPart::Upload => ("upload", "all devices push"),
+            SyncBenchPart::Download => ("download", "all devices pull from random cursors"),
+            SyncBenchPart::Cross => ("cross", "all devices push, then pull the others' changes"),
+            SyncBenchPart::Users => ("users", "one user, then many"),
+            SyncBenchPart::Wal => ("wal", "plan service with and without WAL"),
+            SyncBenchPart::Memory => ("memory", "server memory"),
+            SyncBenchPart::Live => ("live", "delivery to a listening device, among thousands"),
         };
         Some(PossibleValue::new(name).help(help))
     }
@@ -111,9 +107,11 @@ impl ValueEnum for SyncCompetitorArg {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self.0 {
             SyncCompetitor::PlanService => {
-                ("plan-service", "FastAPI, SQLAlchemy, SQLite; needs python3")
+                ("plan-service", "FastAPI, SQLAlchemy and SQLite (requires python3)")
             }
-            SyncCompetitor::Actual => ("actual", "Actual Budget's sync server; needs node and npm"),
+            SyncCompetitor::Actual => {
+                ("actual", "Actual Budget sync server (requires node and npm)")
+            }
         };
         Some(PossibleValue::new(name).help(help))
     }
@@ -127,21 +125,21 @@ pub(crate) fn run(arguments: BenchSyncArgs, output: Printer) -> anyhow::Result<(
     let plan = SyncBenchPlan {
         users: arguments.users,
         devices: arguments.devices,
-        messages: arguments.messages,
-        limit: arguments.limit,
-        seeded: arguments.seeded,
-        content_bytes: arguments.content,
+        messages: arguments.push_messages,
+        limit: arguments.pull_limit,
+        seeded: arguments.seed_messages,
+        content_bytes: arguments.content_bytes,
         duration: Duration::try_from_secs_f64(arguments.seconds).context("--seconds")?,
         rounds: arguments.rounds,
         only: arguments.only.iter().map(|part| part.0).collect(),
         against: arguments.against.iter().map(|competitor| competitor.0).collect(),
         rate: arguments.rate,
-        pool: arguments.crowd,
-        folder: arguments.places.folder,
-        competitors: arguments.rivals.rivals,
+        pool: arguments.many_users,
+        folder: arguments.places.work_dir,
+        competitors: arguments.competitors.competitors,
         program: std::env::current_exe()?,
         command: command_line(),
     };
     let report = bench::sync::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report_dir, output)
 }

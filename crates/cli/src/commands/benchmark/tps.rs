@@ -11,42 +11,42 @@ use engine::Cipher;
 use super::bench_output::{BenchOutputArgs, CompetitorArgs, command_line, print_and_save};
 use crate::output::Printer;
 
-/// Isolated transactions a second over a large table, beside the bare loop that calls SQLite.
+/// Measure isolated transactions per second on a large table.
 ///
-/// Makes the published experiment again on this machine: a table of accounts, transactions of two
-/// updates, callers that wait for their answers. Prints the tables, and saves them as
-/// `warren-tps.json` and, with charts, as `warren-tps.html`.
+/// The baseline is a bare loop of SQLite calls. Repeats the published experiment on this machine: a table of accounts, transactions of two
+/// updates, and callers that wait for their results. Saves `warren-tps.json` and `warren-tps.html`
+/// (with charts).
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  warren bench tps\n  warren bench tps --rows 10000000 --only published,isolation --rounds 7\n  warren bench tps --rows 1000000000 --folder /mnt/disk --keep\n  warren bench tps --only published --against postgres,libraries"
+    after_help = "Examples:\n  warren bench tps\n  warren bench tps --rows 10000000 --only published,isolation --rounds 7\n  warren bench tps --rows 1000000000 --work-dir /mnt/disk --keep-table\n  warren bench tps --only published --against postgres,libraries"
 )]
 pub(crate) struct BenchTpsArgs {
-    /// Rows of the table. A billion need 16 GB of disk and about ten minutes to load.
+    /// Rows in the table. A billion rows need 16 GB of disk and about ten minutes to load.
     #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(1_000..))]
     rows: i64,
-    /// How long each case works in each round.
+    /// Duration of each benchmark in each round.
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     seconds: f64,
-    /// Rounds of each case, each round in a random order.
+    /// Rounds per benchmark, each in random order.
     #[arg(long, default_value_t = 5, value_name = "COUNT")]
     rounds: usize,
-    /// Make only these tables.
+    /// Run only these parts.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     only: Vec<TpsPartArg>,
-    /// Measure others in the same run.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "RIVALS")]
+    /// Also measure these competitors in the same run.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "COMPETITORS")]
     against: Vec<TpsCompetitorArg>,
-    /// Encrypt the table: `chacha20`, `aes256cbc`, `aegis`, `sqlcipher` or `ascon128`.
+    /// Encrypt the table with this cipher: chacha20, aes256cbc, aegis, sqlcipher or ascon128.
     #[arg(long, value_name = "CIPHER")]
     cipher: Option<Cipher>,
-    /// Databases of the `vaults` table.
+    /// Number of databases in the part `vaults`.
     #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
     vaults: usize,
-    /// Leave the loaded table in the folder, and use one that is there.
+    /// Keep the loaded table in the work directory, and reuse one that is there.
     #[arg(long)]
-    keep: bool,
+    keep_table: bool,
     #[command(flatten)]
-    rivals: CompetitorArgs,
+    competitors: CompetitorArgs,
     #[command(flatten)]
     places: BenchOutputArgs,
 }
@@ -71,18 +71,19 @@ impl ValueEnum for TpsPartArg {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
             TpsBenchPart::Published => {
-                PossibleValue::new("published").help("the published table, beside ours")
+                PossibleValue::new("published").help("the published experiment")
             }
             TpsBenchPart::Durability => {
-                PossibleValue::new("durability").help("1 to 10,000 callers, committed or fsynced")
+                PossibleValue::new("durability").help("1 to 10,000 callers, with and without fsync")
             }
             TpsBenchPart::Isolation => {
                 PossibleValue::new("isolation").help("0 to 10 % failing transactions")
             }
-            TpsBenchPart::Mixed => PossibleValue::new("mixed").help("reads beside writes"),
-            TpsBenchPart::Pauses => PossibleValue::new("pauses")
-                .help("the longest waits while the WAL is moved into the file"),
-            TpsBenchPart::Cipher => PossibleValue::new("cipher").help("ciphers by size of commit"),
+            TpsBenchPart::Mixed => PossibleValue::new("mixed").help("reads and writes"),
+            TpsBenchPart::Pauses => {
+                PossibleValue::new("pauses").help("longest pauses during checkpoints")
+            }
+            TpsBenchPart::Cipher => PossibleValue::new("cipher").help("ciphers by commit size"),
             TpsBenchPart::Vaults => {
                 PossibleValue::new("vaults").help("thousands of encrypted databases")
             }
@@ -101,8 +102,9 @@ impl ValueEnum for TpsCompetitorArg {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
-            TpsCompetitor::Postgres => PossibleValue::new("postgres")
-                .help("a server of its own, from the distribution's package"),
+            TpsCompetitor::Postgres => {
+                PossibleValue::new("postgres").help("the distribution's PostgreSQL")
+            }
             TpsCompetitor::Libraries => {
                 PossibleValue::new("libraries").help("sqlx, tokio-rusqlite, better-sqlite3")
             }
@@ -120,11 +122,11 @@ pub(crate) fn run(arguments: BenchTpsArgs, output: Printer) -> anyhow::Result<()
         against: arguments.against.iter().map(|competitor| competitor.0).collect(),
         cipher: arguments.cipher,
         vaults: arguments.vaults,
-        folder: arguments.places.folder,
-        keep: arguments.keep,
-        rivals: arguments.rivals.rivals,
+        folder: arguments.places.work_dir,
+        keep: arguments.keep_table,
+        competitors: arguments.competitors.competitors,
         command: command_line(),
     };
     let report = bench::tps::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.places.report, output)
+    print_and_save(&report, &arguments.places.report_dir, output)
 }

@@ -9,31 +9,30 @@ use super::bench_output::print_and_save;
 use super::measure_args::MeasureArgs;
 use crate::output::Printer;
 
-/// What VACUUM takes, by where its temporary files lie, and what `auto_vacuum` does.
+/// Measure VACUUM and the effect of `auto_vacuum`.
 ///
-/// Writes a file anew with VACUUM and VACUUM INTO, encrypted and not: seconds and peak memory; then
-/// lets messages come and go under each `auto_vacuum`: speed, size, fragmentation. Saves the results
-/// as `warren-vacuum.json` and, with charts, as `warren-vacuum.html`.
+/// Compares the locations of VACUUM's temporary files. Rewrites a file with VACUUM and VACUUM INTO, encrypted and not: seconds and peak memory. Then
+/// inserts and deletes messages under each `auto_vacuum` mode: speed, size, fragmentation. Saves
+/// `warren-vacuum.json` and `warren-vacuum.html` (with charts).
 #[derive(Args)]
 #[command(
     mut_arg("rounds_min", |arg| arg.default_value("3")),
     mut_arg("seconds", |arg| arg.default_value("2")),
-    after_help = "Example:\n  warren bench vacuum --folder /mnt/disk\n  \
+    after_help = "Examples:\n  warren bench vacuum --work-dir /mnt/disk\n  \
                   warren bench vacuum --megabytes 100 --cipher aegis --rounds-min 8\n  \
                   warren bench vacuum --only churn --minutes 3"
 )]
 pub(crate) struct BenchVacuumArgs {
-    /// Size of the file before its VACUUM. Five times as much is needed on the disk.
+    /// File size before VACUUM. Needs five times as much free disk space.
     #[arg(long, default_value_t = 1_000, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
     megabytes: u64,
-    /// How the encrypted file is encrypted: `chacha20`, `aes256cbc`, `aegis`, `sqlcipher` or
-    /// `ascon128`.
+    /// Cipher of the encrypted file: chacha20, aes256cbc, aegis, sqlcipher or ascon128.
     #[arg(long, default_value = "chacha20", value_name = "CIPHER")]
     cipher: engine::Cipher,
-    /// Messages in the file that `auto_vacuum` works on.
+    /// Messages in the file used for the `auto_vacuum` part.
     #[arg(long, default_value_t = 2_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(100..))]
     churn_rows: i64,
-    /// Make only these tables.
+    /// Run only these parts.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     only: Vec<VacuumPartArg>,
     #[command(flatten)]
@@ -51,9 +50,9 @@ impl ValueEnum for VacuumPartArg {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
-            VacuumBenchPart::Vacuum => PossibleValue::new("vacuum").help("writing a file anew"),
+            VacuumBenchPart::Vacuum => PossibleValue::new("vacuum").help("rewriting a file"),
             VacuumBenchPart::Churn => {
-                PossibleValue::new("churn").help("auto_vacuum while messages come and go")
+                PossibleValue::new("churn").help("auto_vacuum under inserts and deletes")
             }
         })
     }
@@ -69,5 +68,5 @@ pub(crate) fn run(arguments: &BenchVacuumArgs, output: Printer) -> anyhow::Resul
         only: arguments.only.iter().map(|part| part.0).collect(),
     };
     let report = vacuum::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.method.places.report, output)
+    print_and_save(&report, &arguments.method.places.report_dir, output)
 }

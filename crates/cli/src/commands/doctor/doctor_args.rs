@@ -9,16 +9,18 @@ use crate::args::data_dir::StorageArgs;
 use crate::args::key_args::CipherKeyArgs;
 use crate::args::password::PasswordSource;
 
-/// Find what is wrong with an SQLite file, or slow, and what to do about it. Changes nothing.
+/// Diagnose SQLite files and suggest fixes.
+///
+/// Read-only unless you pass --fix or --undo.
 #[derive(Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   warren doctor app.db
   warren doctor app.db --query 'SELECT * FROM message WHERE sender = ?1 ORDER BY date'
   warren doctor app.db --queries log/development.log
   warren doctor mail.db --key-file mail.key --json
   warren doctor backup.db --require integrity
   warren tune --emit django --check; warren doctor app.db --settings settings.txt
-  warren doctor /srv/app /srv/mail --glob '*.sqlite' --total-budget 600 --fail-on error
+  warren doctor /srv/app /srv/mail --glob '*.sqlite' --total-time-limit 600 --fail-on error
   warren doctor /srv/mail --glob '*.db' --key-command './key-of.sh $WARREN_FILE'
   warren doctor . --format github --baseline doctor.json --ignore doctor-ignore.txt
   warren doctor /srv/app --history /var/lib/doctor
@@ -29,95 +31,109 @@ use crate::args::password::PasswordSource;
   warren doctor --login ada --data ./data
   warren doctor --explain wal_pinned
 
-Safe on a file that is in use: nothing is written, created or deleted, and nobody waits for it.
-Only --fix and --undo change the file, and only while no program has it open.
-Exit status: 0 nothing above info, 3 warnings, 4 errors in the file; 5 nothing above info, but not
-all of the file was compared (too large for the budget, in use, or with what only its own program
-has); 1 it could not be examined.")]
+Safe on files in use: writes nothing and does not block other programs. --fix and --undo change the
+file, and only while no program has it open.
+Exit status: 0 ok, 1 failed, 2 usage, 3 warnings found, 4 errors found, 5 ok so far, but not all of
+the file was checked (out of time, in use, or readable only by its own program).")]
 pub(crate) struct DoctorArgs {
-    /// SQLite files, encrypted or not; of folders, all that are in them.
+    /// SQLite files, encrypted or not, or directories that contain them.
     #[arg(value_name = "FILE", required_unless_present_any = ["login", "explain", "list"])]
     pub(crate) files: Vec<PathBuf>,
-    /// A query that the file is used for, to be looked at for a missing index.
-    #[arg(long, value_name = "SQL")]
+    /// Check this query for missing indexes. May be repeated.
+    #[arg(long, value_name = "SQL", help_heading = QUERIES)]
     pub(crate) query: Vec<String>,
-    /// What a program asked of the file, to find the indexes for all of it: statements, one a line
-    /// or each with a `;`, what SQLite's trace wrote, or a log of Django, `SQLAlchemy` or Rails;
-    /// `-` for the standard input.
-    #[arg(long, value_name = "LOG")]
+    /// Check all queries in this log for missing indexes: statements, one per line or separated by
+    /// `;`, output of SQLite's trace, or a log of Django, SQLAlchemy or Rails; `-` reads standard
+    /// input. May be repeated.
+    #[arg(long, value_name = "LOG", help_heading = QUERIES)]
     pub(crate) queries: Vec<PathBuf>,
-    /// What a connection of a program answered, as the code of `warren tune --check` prints
-    /// it: judged together with the file. `-` reads it from standard input.
+    /// Also check the settings of a program's connection, as printed by the code of
+    /// `warren tune --check`; `-` reads standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["login", "undo"])]
+    #[arg(help_heading = QUERIES)]
     pub(crate) settings: Option<PathBuf>,
-    /// How long it may take; what there was no time for is said.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    pub(crate) budget: f64,
-    /// For all files together: each gets a share of what is left of it, and at most --budget.
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) total_budget: Option<f64>,
-    /// In folders, look at the files of these names only (`*.sqlite`), whatever they begin with;
-    /// otherwise at those that begin as SQLite files do. Encrypted ones do not.
-    #[arg(long, value_name = "PATTERN")]
+    /// Time limit per file. Checks that were skipped are listed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, help_heading = SELECTION)]
+    pub(crate) time_limit: f64,
+    /// Time limit for all files together. Each file gets a share of it, and at most --time-limit.
+    #[arg(long, value_name = "SECONDS", help_heading = SELECTION)]
+    pub(crate) total_time_limit: Option<f64>,
+    /// In directories, check files with these names (`*.sqlite`), encrypted ones included. Default:
+    /// all files that start like a SQLite file. May be repeated.
+    #[arg(long, value_name = "PATTERN", help_heading = SELECTION)]
     pub(crate) glob: Vec<glob::Pattern>,
-    /// How to print.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "fix")]
+    #[arg(help_heading = REPORTING)]
     pub(crate) format: DoctorFormat,
-    /// From which severity on the exit status tells: error, warning, or never.
-    #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+    /// Lowest severity that makes the command fail.
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = REPORTING)]
     pub(crate) fail_on: FailOn,
-    /// What `--json` printed before: what is in it does not count for the exit status any more.
-    #[arg(long, value_name = "FILE", conflicts_with = "fix")]
+    /// Ignore findings that are in this earlier `--json` output, for the exit status.
+    #[arg(long, value_name = "FILE", conflicts_with = "fix", help_heading = REPORTING)]
     pub(crate) baseline: Option<PathBuf>,
-    /// What is to be left as it is, with the reason: a line each, `CODE [FILE [NAME]] # why`.
-    #[arg(long, value_name = "FILE", conflicts_with = "fix")]
+    /// Ignore the findings in this file: one per line, `CODE [FILE [NAME]] # reason`.
+    #[arg(long, value_name = "FILE", conflicts_with = "fix", help_heading = REPORTING)]
     pub(crate) ignore: Option<PathBuf>,
-    /// Keep figures and findings of each run in this folder, and say what has changed since the
-    /// last one and in a week.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "fix")]
+    /// Record the results of each run in this directory, and show what changed since the last run
+    /// and in a week.
+    #[arg(long, value_name = "DIR", conflicts_with = "fix", help_heading = REPORTING)]
     pub(crate) history: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) watch: watch::WatchArguments,
-    /// What must have been done to the end: exit status 5 if it was not, whatever the warnings.
-    #[arg(long, value_name = "WHAT")]
+    /// Fail with status 5 if this check could not be completed.
+    #[arg(long, value_name = "CHECK", help_heading = REPORTING)]
     pub(crate) require: Option<RequiredCheck>,
-    /// Carry out the mends of this code, or of all that need no decision: first in memory, then,
-    /// with a copy of the file in FILE.undo-N, on the file. It is as it was if that fails.
+    #[command(flatten, next_help_heading = "Watching")]
+    pub(crate) watch: watch::WatchArguments,
+    /// Apply the fixes of this code, or all that need no decision. They are tried in memory first;
+    /// the original file is kept as FILE.undo-N and restored if a fix fails.
     #[arg(long, value_name = "CODE|all", conflicts_with_all = ["login", "require"])]
+    #[arg(help_heading = FIXING)]
     pub(crate) fix: Option<String>,
-    /// With --fix: carry them out in memory only, and say what would come of it.
-    #[arg(long, requires = "fix")]
+    /// With --fix: apply the fixes in memory only, and show the result.
+    #[arg(long, requires = "fix", help_heading = FIXING)]
     pub(crate) dry_run: bool,
-    /// Put the file back as it was before the last --fix.
+    /// Undo the last --fix.
     #[arg(long, conflicts_with_all = ["fix", "login", "query", "queries", "require"])]
+    #[arg(help_heading = FIXING)]
     pub(crate) undo: bool,
-    #[command(flatten)]
-    pub(crate) key: CipherKeyArgs,
-    /// Say what a code means, where that is from, how it is found and what mends it.
+    /// Explain a finding code: meaning, source, detection and fix.
     #[arg(long, value_name = "CODE", conflicts_with_all = ["files", "login", "query", "queries"])]
+    #[arg(help_heading = CODES)]
     pub(crate) explain: Option<String>,
-    /// List what can be found.
+    /// List all finding codes and exit.
     #[arg(long, conflicts_with_all = ["files", "login", "query", "queries", "explain"])]
+    #[arg(help_heading = CODES)]
     pub(crate) list: bool,
-    /// An account's vault, on the data directory; its password is asked for.
+    #[command(flatten, next_help_heading = "Encrypted files")]
+    pub(crate) key: CipherKeyArgs,
+    /// Check the vault of this account in the data directory. Prompts for its password.
     #[arg(long, conflicts_with_all = ["files", "key_file", "passphrase_file", "key_command", "cipher"])]
+    #[arg(help_heading = VAULT)]
     pub(crate) login: Option<String>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = VAULT)]
     pub(crate) place: StorageArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = VAULT)]
     pub(crate) password: PasswordSource,
 }
+
+// Headings in `--help`.
+const QUERIES: &str = "Queries and settings of a program";
+const SELECTION: &str = "Files and time";
+const REPORTING: &str = "Reporting";
+const FIXING: &str = "Fixing";
+const CODES: &str = "Finding codes";
+const VAULT: &str = "Vaults of a server";
 
 /// What `--format` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DoctorFormat {
-    /// For people; with --json, one JSON value.
+    /// Text; JSON with --json.
     Text,
-    /// Annotations of a workflow on GitHub.
+    /// Annotations of a GitHub workflow.
     Github,
-    /// XML as `JUnit` writes it: a test for each file.
+    /// JUnit XML, one test per file.
     Junit,
-    /// Metrics for Prometheus' textfile collector.
+    /// Metrics for the Prometheus textfile collector.
     Prometheus,
     /// SARIF 2.1.0.
     Sarif,
@@ -134,6 +150,6 @@ pub(crate) enum FailOn {
 /// What `--require` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum RequiredCheck {
-    /// All that SQLite's own check compares, and full-text indexes with their content.
+    /// SQLite's integrity check, and full-text indexes against their content.
     Integrity,
 }

@@ -175,12 +175,13 @@ fn graver(a: u8, b: u8) -> u8 {
 }
 
 fn total_budget(arguments: &DoctorArgs) -> anyhow::Result<Option<Duration>> {
-    let Some(seconds) = arguments.total_budget else { return Ok(None) };
+    let Some(seconds) = arguments.total_time_limit else { return Ok(None) };
     let total = Duration::try_from_secs_f64(seconds).ok().filter(|total| !total.is_zero());
-    total.map(Some).context("--total-budget takes a number of seconds above 0")
+    total.map(Some).context("--total-time-limit takes a number of seconds above 0")
 }
 
-/// What one of `files_left` files may take of the time that is left; `max` is what any file may take.
+/// What one of `files_left` files may take of the time that is left; `max` is what any file may
+/// take.
 fn share(max: Duration, left: Option<Duration>, files_left: usize) -> Duration {
     let files_left = u32::try_from(files_left).unwrap_or(u32::MAX).max(1);
     left.map_or(max, |left| (left / files_left).max(SHARE_MIN).min(max))
@@ -198,8 +199,8 @@ fn examine(path: &Path, arguments: &DoctorArgs, options: &ExamineOptions) -> Exa
     ExaminedFile { path: path.to_owned(), report, error, known: Vec::new(), trend: None }
 }
 
-/// The files that are meant, each once. What is named is taken as it is; of folders, what looks like
-/// a database.
+/// The files that are meant, each once. What is named is taken as it is; of folders, what looks
+/// like a database.
 fn files(arguments: &DoctorArgs) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in &arguments.files {

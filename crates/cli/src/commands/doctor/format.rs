@@ -1,4 +1,4 @@
-//! What was found, for programs that show it: GitHub's annotations, `JUnit`, Prometheus, SARIF.
+//! What was found, for programs that show it: GitHub's annotations, JUnit, Prometheus, SARIF.
 
 use std::fmt::Write;
 

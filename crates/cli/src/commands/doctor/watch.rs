@@ -19,14 +19,13 @@ const SNAPSHOT_SECONDS: f64 = 1.0;
 /// Whether the file is watched, and how.
 #[derive(Args)]
 pub(crate) struct WatchArguments {
-    /// Watch the file instead: commits, the WAL, who reads and who writes, a line for each interval
-    /// until Ctrl-C.
+    /// Watch the file until Ctrl-C: commits, WAL, readers and writers, one line per interval.
     #[arg(long, conflicts_with_all = ["login", "fix", "query", "queries", "require", "history"])]
     watch: bool,
-    /// With --watch: how long an interval is.
+    /// With --watch: length of an interval.
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, requires = "watch")]
     interval: f64,
-    /// With --watch: end after so many intervals.
+    /// With --watch: stop after this many intervals.
     #[arg(long, value_name = "N", requires = "watch")]
     count: Option<u64>,
 }

@@ -13,34 +13,35 @@ use server::{Gateway, GatewayMount, SyncServer};
 /// The path on the server's own listener.
 const PATH: &str = "/actual";
 
-/// Actual Budget's apps sync with this server.
+/// Actual Budget
 #[derive(Args)]
 #[command(next_help_heading = "Actual Budget")]
 pub(crate) struct ActualGatewayArgs {
-    /// Serve Actual Budget's apps, on an address of its own (127.0.0.1:5006) or under a path of
-    /// this server (/actual).
-    #[arg(long = "actual", value_name = "ADDRESS")]
+    /// Serve Actual Budget apps at this address (127.0.0.1:5006), or at the path /actual of this
+    /// server.
+    #[arg(long = "actual-budget", value_name = "ADDRESS")]
     address: Option<GatewayAddress>,
-    /// Serve the web app, too: the folder `build` of the npm package @actual-app/web.
-    #[arg(long = "actual-web", value_name = "DIR", requires = "address")]
+    /// Also serve the Actual web app from this directory: `build` of the npm package
+    /// @actual-app/web.
+    #[arg(long = "actual-budget-web", value_name = "DIR", requires = "address")]
     web: Option<PathBuf>,
-    /// The account that has the budgets; the apps know only its password.
-    #[arg(long = "actual-login", default_value = "actual", value_name = "LOGIN")]
+    /// Account that stores the budgets. The apps only use its password.
+    #[arg(long = "actual-budget-login", default_value = "actual", value_name = "LOGIN")]
     login: String,
-    /// Let nobody set the first password over the network: `warren account add actual` has made the
-    /// account.
-    #[arg(long = "actual-closed", requires = "address")]
-    is_closed: bool,
-    /// Log in those whom a trusted proxy has let in: it adds the account's password, as
-    /// X-Actual-Password.
-    #[arg(long = "actual-header-login", requires_all = ["address", "trusted_proxies"])]
+    /// Let the first app that connects set the password. Otherwise create the account with `warren
+    /// account add actual`.
+    #[arg(id = "actual_budget_open_registration", long = "actual-budget-open-registration")]
+    #[arg(requires = "address")]
+    open_registration: bool,
+    /// Accept the password from a trusted proxy in the X-Actual-Password header.
+    #[arg(long = "actual-budget-header-login", requires_all = ["address", "trusted_proxies"])]
     has_header_login: bool,
-    /// Bytes of a budget's file at most.
-    #[arg(long = "actual-upload-bytes-max", default_value_t = GatewaySettings::UPLOAD_BYTES_MAX)]
-    #[arg(value_name = "BYTES")]
+    /// Maximum size of a budget file in bytes.
+    #[arg(long = "actual-budget-upload-bytes-max", value_name = "BYTES")]
+    #[arg(default_value_t = GatewaySettings::UPLOAD_BYTES_MAX)]
     upload_bytes_max: u64,
-    /// Bytes of one request's messages at most.
-    #[arg(long = "actual-sync-bytes-max", default_value_t = GatewaySettings::SYNC_BYTES_MAX)]
+    /// Maximum size of a sync request in bytes.
+    #[arg(long = "actual-budget-sync-bytes-max", default_value_t = GatewaySettings::SYNC_BYTES_MAX)]
     #[arg(value_name = "BYTES")]
     sync_bytes_max: usize,
 }
@@ -78,21 +79,42 @@ impl ActualGatewayArgs {
             ensure!(is_listener, "the web app wants an address of its own, not a path");
             let index = web.join("index.html");
             let is_there = index.is_file();
-            ensure!(is_there, "{} is missing: --actual-web wants the web app", index.display());
+            ensure!(
+                is_there,
+                "{} is missing: --actual-budget-web wants the web app",
+                index.display()
+            );
         }
         let settings = GatewaySettings {
-            login: Login::parse(&self.login).context("--actual-login")?,
+            login: Login::parse(&self.login).context("--actual-budget-login")?,
             has_header_login: self.has_header_login,
             data: web_assets::ACTUAL_DATA,
             web: self.web,
-            is_closed: self.is_closed,
+            open_registration: self.open_registration,
             upload_bytes_max: self.upload_bytes_max,
             sync_bytes_max: self.sync_bytes_max,
         };
+        if !settings.open_registration {
+            warn_without_account(server, &settings.login)?;
+        }
         let router = actual::router(server.services(), settings);
         let path = if place == GatewayMount::Path(PATH) { PATH } else { "" };
         let gateway = Gateway { router, mount: place, idle_max: IDLE_MAX };
         let address = server.add_gateway(gateway)?;
         Ok(Some(format!("{}://{address}{path}", server.scheme())))
+    }
+}
+
+/// Says in the log that no app can log in yet, and what to do.
+fn warn_without_account(server: &SyncServer, login: &Login) -> anyhow::Result<()> {
+    match server.services().accounts().find(login) {
+        Err(accounts::Error::NotFound) => {
+            tracing::warn!(
+                "Actual Budget apps cannot log in yet: create their account with \
+                 `warren account add {login}`, or pass --actual-budget-open-registration"
+            );
+            Ok(())
+        }
+        found => Ok(found.map(drop)?),
     }
 }

@@ -12,91 +12,100 @@ use tracing_subscriber::filter::Targets;
 use super::{actual_gateway, log};
 use crate::args::postgres_args::PostgresArgs;
 
-/// Of `--body-bytes-max`: a request that names a device has room.
+/// Of `--request-body-bytes-max`: a request that names a device has room.
 const BODY_BYTES_MAX_LEAST: u64 = 1_000;
 
 /// A day: more would be no limit.
 const REQUEST_TIMEOUT_SECONDS_MAX: u64 = 86_400;
 
-/// Serve accounts and their vaults over HTTP.
+// Headings in `--help`.
+const ACCESS: &str = "Access";
+const LIMITS: &str = "Limits";
+const NETWORK: &str = "Network";
+const STORAGE: &str = "Storage";
+
+/// Run the sync server.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  warren serve --data ./data\n  warren serve --listen 0.0.0.0:4600 \
+    after_help = "Examples:\n  warren serve --data ./data\n  warren serve --listen 0.0.0.0:4600 \
                         --data /srv/warren --admin-token-file token.txt\n  warren serve \
                         --account-messages-max 1000000 --account-devices-max 20\n  \
                         warren serve --data /srv/warren --postgres-file url.txt\n  \
                         warren serve --allow-origin https://app.example\n  \
-                        warren serve --actual 127.0.0.1:5006 --actual-web package/build\n  \
+                        warren serve --actual-budget 127.0.0.1:5006 --actual-budget-web package/build\n  \
                         warren serve --config /etc/warren.toml\n\n\
-                        Where the network is not yours, speak TLS (--tls-cert), or put a proxy in front."
+                        On untrusted networks, use --tls-cert or a reverse proxy with TLS."
 )]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 lets the system choose.
-    #[arg(long, default_value = "127.0.0.1:4600", value_name = "ADDRESS")]
+    /// Address to listen on. Port 0 picks a free port.
+    #[arg(long, default_value = "127.0.0.1:4600", value_name = "ADDRESS", help_heading = NETWORK)]
     pub(crate) listen: SocketAddr,
-    /// Speak TLS with the certificate in this PEM file, followed by those that lead to one that
-    /// clients know; read anew when it changes.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    /// Serve HTTPS with the certificate chain in this PEM file. Reloaded when it changes.
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = NETWORK)]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// The certificate's private key, in PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    /// Private key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = NETWORK)]
     pub(crate) tls_key: Option<PathBuf>,
-    /// The directory of accounts and vaults; made if it is not there.
-    #[arg(long, default_value = "./data", value_name = "DIR")]
+    /// Data directory for accounts and vaults. Created if missing.
+    #[arg(long, default_value = "./data", value_name = "DIR", help_heading = STORAGE)]
     pub(crate) data: PathBuf,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = STORAGE)]
     pub(crate) postgres: PostgresArgs,
-    /// Let anybody make an account.
-    #[arg(long)]
+    /// Let anyone create an account.
+    #[arg(long, help_heading = ACCESS)]
     pub(crate) open_registration: bool,
-    /// Who sends the token on this file's first line may make accounts, and ask `/v1/admin/`, as
-    /// the page `/admin` does. It has 16 characters or more.
-    #[arg(long, value_name = "FILE")]
+    /// Enable the admin API and the page /admin for holders of the token on the first line of this
+    /// file (16 characters or more). The token also allows creating accounts.
+    #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     pub(crate) admin_token_file: Option<PathBuf>,
-    /// Let pages of this origin call the API, or of any origin (*); may be given more than once.
-    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    /// Allow pages of this origin to call the API (CORS); `*` allows any origin. May be repeated.
+    #[arg(long = "allow-origin", value_name = "ORIGIN", help_heading = NETWORK)]
     pub(crate) origins: Vec<AllowedOrigin>,
-    /// Answer to this name, and to no other but addresses and the other names that are given; may
-    /// be given more than once [default: any name; on a loopback address: localhost]
-    #[arg(long = "host", value_name = "NAME")]
+    /// Accept only requests for this host name (and for IP addresses). May be repeated [default:
+    /// any name; on a loopback address: localhost]
+    #[arg(long = "allow-host", value_name = "NAME", help_heading = NETWORK)]
     pub(crate) hosts: Vec<HostName>,
-    /// Believe the X-Forwarded-For of a proxy at this address, or in this network (10.0.0.0/8), so
-    /// that its clients are told apart; may be given more than once.
-    #[arg(long = "trusted-proxy", value_name = "CIDR")]
+    /// Trust X-Forwarded-For from a proxy at this address or network, such as 10.0.0.0/8. May be
+    /// repeated.
+    #[arg(long = "trusted-proxy", value_name = "CIDR", help_heading = NETWORK)]
     pub(crate) trusted_proxies: Vec<TrustedProxy>,
-    /// Messages in one request or answer at most.
+    /// Maximum messages per request or response.
     #[arg(long, default_value_t = protocol::MESSAGES_COUNT_MAX, value_name = "COUNT")]
-    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
-    pub(crate) messages_max: usize,
-    /// Bytes of one request's body at most.
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..), help_heading = LIMITS)]
+    pub(crate) request_messages_max: usize,
+    /// Maximum size of a request body in bytes.
     #[arg(long, default_value_t = protocol::BODY_BYTES_MAX, value_name = "BYTES")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(BODY_BYTES_MAX_LEAST..))]
-    pub(crate) body_bytes_max: usize,
-    /// MiB of all requests' bodies and answers in memory at one time; an account may have an eighth
-    /// of them, and an address half [default: 512, or four times the largest request]
-    #[arg(long, value_name = "MIB")]
-    pub(crate) memory_mib: Option<usize>,
-    /// Seconds for a request's head to arrive, and then for a short body; a long one has a second
-    /// more for each 16 KiB.
+    #[arg(help_heading = LIMITS)]
+    pub(crate) request_body_bytes_max: usize,
+    /// Memory for all request and response bodies together, in MiB. One account may use an eighth,
+    /// one address half [default: 512, or four times the largest request]
+    #[arg(long, value_name = "MIB", help_heading = LIMITS)]
+    pub(crate) body_memory_mib: Option<usize>,
+    /// Time limit for receiving a request head, and again for a short body. Longer bodies get one
+    /// more second per 16 KiB.
     #[arg(long, default_value_t = 30, value_name = "SECONDS")]
     #[arg(value_parser = value_parser!(u64).range(1..=REQUEST_TIMEOUT_SECONDS_MAX))]
-    pub(crate) request_timeout: u64,
-    /// Connections at one time at most; a device that listens holds one [default: 10000, or as
-    /// many as the system's limit on open files leaves room for]
+    #[arg(help_heading = LIMITS)]
+    pub(crate) request_timeout_seconds: u64,
+    /// Maximum number of connections. A listening device holds one [default: 10000, or what the
+    /// open-file limit allows]
     #[arg(long, value_name = "COUNT")]
-    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..), help_heading = LIMITS)]
     pub(crate) connections_max: Option<usize>,
-    /// Days in which all pages of a vault are read once, a part at a time when it is idle, to see
-    /// whether they are damaged; 0: all of them each time.
-    #[arg(long, default_value_t = 30, value_name = "DAYS")]
+    /// Check every page of an idle vault for damage once in this many days; 0 checks all pages each
+    /// time.
+    #[arg(long, default_value_t = 30, value_name = "DAYS", help_heading = STORAGE)]
     pub(crate) scrub_days: u32,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = LIMITS)]
     pub(crate) limits: DefaultLimitArgs,
-    /// What to log: error, warn, info, debug, trace; or by module, as in `warn,server=debug`.
+    /// Log level (error, warn, info, debug, trace), or a filter by module, such as
+    /// warn,server=debug.
     #[arg(long, default_value = "info", value_name = "FILTER", value_parser = log::parse_filter)]
+    #[arg(help_heading = "Log")]
     pub(crate) log: Targets,
     #[command(flatten)]
-    pub(crate) actual: actual_gateway::ActualGatewayArgs,
+    pub(crate) actual_budget: actual_gateway::ActualGatewayArgs,
 }
 
 impl ServeArgs {
@@ -106,16 +115,16 @@ impl ServeArgs {
     }
 }
 
-/// What an account may hold, unless `warren account limit` says otherwise for it.
+/// Default quota of an account; `warren account quota` overrides it.
 #[derive(Args)]
 pub(crate) struct DefaultLimitArgs {
-    /// Messages of one account at most [default: no limit]
+    /// Maximum messages per account [default: no limit]
     #[arg(long = "account-messages-max", value_name = "COUNT")]
     pub(crate) messages: Option<u64>,
-    /// Bytes of one account's messages at most [default: no limit]
+    /// Maximum size of an account's messages in bytes [default: no limit]
     #[arg(long = "account-bytes-max", value_name = "BYTES")]
     pub(crate) bytes: Option<u64>,
-    /// Devices of one account at most, up to 900.
+    /// Maximum devices per account, up to 900.
     #[arg(long = "account-devices-max", value_name = "COUNT")]
     #[arg(default_value_t = DEVICES_COUNT_DEFAULT)]
     #[arg(value_parser = value_parser!(u32).range(1..=i64::from(DEVICES_COUNT_MAX)))]

@@ -37,12 +37,11 @@ use crate::output::Printer;
 #[derive(Args)]
 #[command(next_help_heading = "Configuration")]
 struct ConfigArgs {
-    /// Read settings from this TOML file: the long names of these options, as in
-    /// `listen = "0.0.0.0:4600"`. Options and environment variables come before it.
+    /// Read settings from this TOML file, such as `listen = "0.0.0.0:4600"`. Keys are the long
+    /// option names. Options and environment variables take precedence.
     #[arg(long, value_name = "FILE", env = "WARREN_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
-    /// Print all settings and where each comes from, as a TOML file without secrets; check them, and
-    /// serve nothing.
+    /// Check all settings, print them as TOML with their sources (without secrets), and exit.
     #[arg(long)]
     print_config: bool,
 }

@@ -161,7 +161,7 @@ fn describe_erased(path: &Path, report: &SyncReport, output: Printer) {
     }
     if report.unerased > 0 {
         output.line(format_args!(
-            "  data of {} changes that was erased is back on the server: `warren vault repair \
+            "  data of {} changes that was erased is back on the server: `warren erase \
              {path} --again` erases it again",
             report.unerased
         ));

@@ -28,12 +28,12 @@ impl ServerAddress {
 pub(crate) fn sync_once(
     replica: &mut Replica,
     server: &ServerAddress,
-    adopt: bool,
+    create_missing: bool,
     output: Printer,
 ) -> replica::Result<SyncReport> {
     let bar = output.progress();
     let mut progress = |progress| show_progress(&bar, progress);
-    let options = SyncContext { create_missing: adopt, now_ms: &now_ms, progress: &mut progress };
+    let options = SyncContext { create_missing, now_ms: &now_ms, progress: &mut progress };
     let report = replica.sync(&mut server.http(), options);
     bar.finish_and_clear();
     report

@@ -45,7 +45,7 @@ const STOP_MAX: Duration = Duration::from_secs(5);
 pub(super) struct WatchOptions {
     pub(super) replica: Replica,
     pub(super) server: ServerAddress,
-    pub(super) adopt: bool,
+    pub(super) create_missing: bool,
     pub(super) output: Printer,
 }
 
@@ -187,8 +187,8 @@ impl WatchLoop {
     }
 
     fn sync(&mut self) -> anyhow::Result<()> {
-        let WatchOptions { replica, server, adopt, output } = &mut self.watch;
-        match sync_once(replica, server, *adopt, *output) {
+        let WatchOptions { replica, server, create_missing, output } = &mut self.watch;
+        match sync_once(replica, server, *create_missing, *output) {
             Ok(report) => {
                 self.is_due = false;
                 self.synced(&report)

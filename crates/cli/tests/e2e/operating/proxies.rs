@@ -166,7 +166,7 @@ fn a_refusal_before_the_end_of_a_body_arrives() {
     let place = SyncFixture::new();
     let certificates = TestCertificates::new(&place);
     certificates.issue("0x0A");
-    let server = serve_as_page(&place, &["--body-bytes-max", "65536"]);
+    let server = serve_as_page(&place, &["--request-body-bytes-max", "65536"]);
     for kind in ProxyKind::ALL {
         let proxy = ReverseProxy::as_page(kind, &certificates, server.host_and_port(), &[]);
         let file = place.at(&format!("{kind:?}.db"));

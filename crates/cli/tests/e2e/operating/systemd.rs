@@ -43,7 +43,7 @@ fn the_unit_s_settings_are_those_of_the_command() {
     let of_file = print(&["serve", "--config", file.to_str().unwrap()]);
     let of_command = print(&command_of_page());
     let value = |printed: &Value, name: &str| printed["settings"][name]["value"].clone();
-    for name in ["listen", "host", "trusted-proxy"] {
+    for name in ["listen", "allow-host", "trusted-proxy"] {
         assert_eq!(value(&of_file, name), value(&of_command, name), "{name}");
     }
     assert_eq!(value(&of_file, "data"), "/var/lib/warren");

@@ -20,7 +20,7 @@ pub(crate) struct LeftUploads {
     may_be: BTreeSet<u8>,
 }
 
-/// What `--actual-login` is by default.
+/// What `--actual-budget-login` is by default.
 const ACTUAL_LOGIN: &str = "actual";
 const FILE_ID: &str = "2b0b5c0e-6d1f-4c4e-9c9e-1f2f3a4b5c6d";
 /// Of which a piece has 256 KiB. A former file leaves more than the 256 free pages from which on a

@@ -49,7 +49,7 @@ const OTHERS: [&str; 15] = [
 ];
 /// What one statement is believed to have been called with.
 const LISTS_MAX: u64 = 1_000_000_000;
-/// How `SQLAlchemy` names its logger.
+/// How SQLAlchemy names its logger.
 const SQLALCHEMY: &str = "sqlalchemy.engine";
 
 pub(super) fn read(line: &str) -> LogLine<'_> {
@@ -159,7 +159,7 @@ fn time(text: &str) -> Option<f64> {
     text.parse().ok().filter(|time: &f64| is_number && time.is_finite())
 }
 
-/// How often a statement ran, where `SQLAlchemy` does not show all lists of values: `… displaying
+/// How often a statement ran, where SQLAlchemy does not show all lists of values: `… displaying
 /// 10 of 1000 total bound parameter sets …`
 pub(super) fn lists_count(values: &str) -> Option<u64> {
     let (before, _) = values.split_once(" total bound parameter sets")?;

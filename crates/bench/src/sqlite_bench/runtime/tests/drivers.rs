@@ -1,5 +1,6 @@
 //! Every driver that can be had does what Format 12 says: Python's with the Python of `make test`,
-//! and what `warren bench runtime --rivals bench/rivals --setup` built in this repository.
+//! and what `warren bench runtime --competitors bench/competitors --setup` built in this
+//! repository.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ const LONG: Duration = Duration::from_secs(30);
 
 static DRIVERS: LazyLock<Vec<LabDriver>> = LazyLock::new(|| {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let competitors = root.join("bench/rivals");
+    let competitors = root.join("bench/competitors");
     let built = find(
         &DriverFolders::in_repository(competitors.clone()),
         MissingPolicy::Absent(SETUP),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::sqlite_bench::runtime::*;
 
-const SHARED: &str = include_str!("../../../../../../bench/rivals/python/plan.py");
+const SHARED: &str = include_str!("../../../../../../bench/competitors/python/plan.py");
 
 /// A driver whose library is called `name`, run by `runtime`, that says this after it connected.
 fn driver(name: &str, runtime: &str, sql: &str) -> String {
@@ -51,14 +51,14 @@ fn plan(folder: &Path) -> RuntimeBenchPlan {
         body_bytes: 10,
         configurations: vec![Profile::by_name("production").unwrap()],
         ciphers: vec![None, Some(Cipher::ChaCha20)],
-        place: DriverFolders::in_repository(folder.join("bench/rivals")),
+        place: DriverFolders::in_repository(folder.join("bench/competitors")),
     }
 }
 
 #[test]
 fn a_report_has_who_can_work_as_planned_and_says_why_others_cannot() {
     let folder = tempfile::tempdir().unwrap();
-    let competitors = folder.path().join("bench/rivals");
+    let competitors = folder.path().join("bench/competitors");
     write(&competitors, "python", &[("plan.py", SHARED)]);
     write(&competitors, "one", &[("lab.py", &driver("same", "one", "sql"))]);
     write(&competitors, "two", &[("lab.py", &driver("same", "two", "sql"))]);
@@ -118,7 +118,7 @@ fn without_any_driver_there_is_nothing_to_compare() {
 #[test]
 fn setting_up_says_who_is_there() {
     let folder = tempfile::tempdir().unwrap();
-    let competitors = folder.path().join("bench/rivals");
+    let competitors = folder.path().join("bench/competitors");
     write(&competitors, "python", &[("plan.py", SHARED)]);
     write(&competitors, "one", &[("lab.py", &driver("same", "one", "sql"))]);
     write(&competitors, "broken", &[("lab.py", "import nothing_like_it")]);
@@ -137,7 +137,7 @@ fn setting_up_says_who_is_there() {
 #[test]
 fn what_was_never_set_up_is_told_until_it_was_tried() {
     let folder = tempfile::tempdir().unwrap();
-    let competitors = folder.path().join("bench/rivals");
+    let competitors = folder.path().join("bench/competitors");
     write(&competitors, "python", &[("plan.py", SHARED)]);
     write(&competitors, "one", &[("lab.py", &driver("same", "one", "sql"))]);
     let place = DriverFolders::in_repository(competitors.clone());
@@ -148,7 +148,7 @@ fn what_was_never_set_up_is_told_until_it_was_tried() {
     write(&competitors, "unbuilt", &[("lab.py", ""), requirements]);
     let told = place.not_set_up(&bar).unwrap().expect("one is not built").to_string();
     let command =
-        format!("`warren bench runtime --setup --rivals {}` installs", competitors.display());
+        format!("`warren bench runtime --setup --competitors {}` installs", competitors.display());
     for expected in ["not set up here: unbuilt;", &command] {
         assert!(told.contains(expected), "{expected}: {told}");
     }

@@ -7,9 +7,9 @@ use super::definition;
 use super::definition::{SettingKind, is_list, name, variable};
 use crate::output::Printer;
 
-/// Print the settings of `warren serve` as a table in Markdown.
+/// Print the settings of `warren serve` as a Markdown table.
 #[derive(Args)]
-#[command(hide = true, after_help = "Example:\n  warren settings\n  warren settings --json")]
+#[command(hide = true, after_help = "Examples:\n  warren settings\n  warren settings --json")]
 pub(crate) struct SettingsTableArgs {}
 
 pub(crate) fn run(_: &SettingsTableArgs, output: Printer) -> anyhow::Result<()> {

@@ -1,0 +1,94 @@
+//! The commands in `warren --help`, grouped by what people want to do.
+
+use std::fmt::Write;
+
+use clap::Command;
+use clap::builder::StyledStr;
+
+/// Headings, and the names of the commands below each.
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Sync a SQLite file",
+        &[
+            "track",
+            "untrack",
+            "sync",
+            "clone",
+            "status",
+            "inspect",
+            "conflicts",
+            "history",
+            "erase",
+            "recovery-phrase",
+            "device",
+        ],
+    ),
+    ("Run a server", &["serve", "account", "backup", "restore", "storage", "actual-budget"]),
+    ("Work on any SQLite file", &["doctor", "recover", "vacuum", "tune", "bench"]),
+    ("Set up the shell", &["completions", "man"]),
+];
+
+/// Lists the commands in their groups instead of one list.
+pub(crate) fn group_commands(command: Command) -> Command {
+    let width = GROUPS.iter().flat_map(|group| group.1).map(|name| name.len()).max().unwrap_or(0);
+    let styles = command.get_styles();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let mut text = StyledStr::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    for (heading, names) in GROUPS {
+        writeln!(text, "\n{header}{heading}:{header:#}").expect("a string takes everything");
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            writeln!(text, "  {literal}{name:width$}{literal:#}  {about}")
+                .expect("a string takes everything");
+        }
+    }
+    write!(text, "\n{header}Options:{header:#}\n{{options}}{{after-help}}")
+        .expect("a string takes everything");
+    command.help_template(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::CliArgs;
+
+    /// What fits next to the names of the commands on a usual terminal.
+    const SUMMARY_CHARS_MAX: usize = 80;
+
+    #[test]
+    fn every_command_that_is_not_hidden_is_in_one_group() {
+        let command = CliArgs::command();
+        let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut visible: Vec<&str> = visible.map(Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|group| group.1).copied().collect();
+        visible.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, visible);
+    }
+
+    #[test]
+    fn every_command_has_a_summary_of_one_line() {
+        fn check(command: &Command) {
+            let name = command.get_name();
+            let about = command.get_about().unwrap_or_else(|| panic!("{name} has no summary"));
+            let about = about.to_string();
+            assert!(about.len() <= SUMMARY_CHARS_MAX, "{name}: {about}");
+            command.get_subcommands().for_each(check);
+        }
+        CliArgs::command().get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn every_argument_has_a_help_text() {
+        fn check(command: &Command) {
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                assert!(arg.get_help().is_some(), "{} {arg}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&CliArgs::command());
+    }
+}

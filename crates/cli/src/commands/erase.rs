@@ -1,0 +1,162 @@
+//! `warren erase`: takes out of an account's vault, and of all its devices' files, what should
+//! not be there.
+
+use std::io::{BufRead, IsTerminal};
+
+use anyhow::Context;
+use clap::Args;
+use protocol::{EraseRequest, ErrorCode, PushResponse};
+use replica::{ErasureTarget, Error, Replica};
+use serde_json::json;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::args::key_args::TrackedFileArgs;
+use crate::args::password::PasswordSource;
+use crate::commands::sync;
+use crate::commands::sync::sync_once::{ServerAddress, sync_once};
+use crate::output::Printer;
+
+/// Erase earlier values or deleted rows from the server and all devices.
+///
+/// With --column, erases every earlier value of one column of a row. The current value stays, so
+/// change it first. Without --column, erases everything that was recorded about a deleted row,
+/// including its key. Other devices follow at their next sync. Cannot be undone. Backups of the
+/// server and copies of the devices' files keep their data. Prompts for the account's password.
+///
+/// Without a row or an option, lists what can be erased and changes nothing.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    sqlite3 notes.db \"UPDATE note SET text = '' WHERE id = 5\"   a password was pasted there\n  \
+    warren erase notes.db note 5 --column text                then this\n  \
+    warren erase notes.db --again                             after the server was restored")]
+pub(crate) struct EraseArgs {
+    #[command(flatten)]
+    pub(crate) tracked: TrackedFileArgs,
+    /// Table of the row to erase.
+    #[arg(requires = "key")]
+    table: Option<String>,
+    /// Primary key of the row, one argument per column, as plain text or as a SQL literal.
+    #[arg(allow_negative_numbers = true)]
+    key: Vec<String>,
+    /// Erase only the earlier values of this column.
+    #[arg(long, requires = "key")]
+    column: Option<String>,
+    /// Erase changes that no device can read. `warren status` counts them.
+    #[arg(long, conflicts_with = "table")]
+    rejected: bool,
+    /// Erase again what a restored backup brought back to the server.
+    #[arg(long, conflicts_with_all = ["table", "rejected"])]
+    again: bool,
+    /// Skip the confirmation prompt.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    password: PasswordSource,
+}
+
+/// How often other devices may send something between a look and an erasure.
+const TRIES_MAX: u32 = 5;
+
+pub(crate) fn run(arguments: &EraseArgs, output: Printer) -> anyhow::Result<()> {
+    let mut replica = arguments.tracked.open()?;
+    let Some(target) = target(arguments) else { return print_status(&replica, output) };
+    let server = ServerAddress::of(&replica)?;
+    let mut password: Option<Zeroizing<String>> = None;
+    for _ in 0..TRIES_MAX {
+        sync_once(&mut replica, &server, false, output)?;
+        let requests = replica.erasure_requests(target)?;
+        let count: usize = requests.iter().map(|request| request.erasures.len()).sum();
+        if count == 0 {
+            output.line(format_args!("There is nothing to erase."));
+            return output.json(&json!({"erased": 0}));
+        }
+        let password = match &password {
+            Some(password) => password,
+            None => password.insert(confirm(arguments, &replica, count, output)?),
+        };
+        let token = replica.token()?.ok_or(Error::ServerNotConfigured)?;
+        match send(&server, &token, requests, password) {
+            Err(Error::RejectedByServer { code: ErrorCode::StaleCursor, .. }) => continue,
+            sent => sent?,
+        }
+        let report = sync_once(&mut replica, &server, false, output)?;
+        output.line(format_args!(
+            "Erased data of {count} changes on the server and in this file; the other devices follow \
+             at their next sync. Backups of the server keep what they have."
+        ));
+        sync::describe(replica.path(), &report, output);
+        return output.json(&json!({"erased": count, "sync": report.to_json()}));
+    }
+    anyhow::bail!("other devices send faster than this one receives: try again")
+}
+
+fn target(arguments: &EraseArgs) -> Option<ErasureTarget<'_>> {
+    let column = arguments.column.as_deref();
+    let key = &arguments.key[..];
+    match (arguments.table.as_deref(), column) {
+        (Some(table), Some(column)) => Some(ErasureTarget::Cell { table, key, column }),
+        (Some(table), None) => Some(ErasureTarget::Row { table, key }),
+        _ if arguments.rejected => Some(ErasureTarget::Rejected),
+        _ if arguments.again => Some(ErasureTarget::Again),
+        _ => None,
+    }
+}
+
+/// What the last sync found that can be erased.
+fn print_status(replica: &Replica, output: Printer) -> anyhow::Result<()> {
+    let count = |target| -> anyhow::Result<usize> {
+        let requests = replica.erasure_requests(target)?;
+        Ok(requests.iter().map(|request| request.erasures.len()).sum())
+    };
+    let (refused, again) = (count(ErasureTarget::Rejected)?, count(ErasureTarget::Again)?);
+    output.line(format_args!(
+        "{refused} changes cannot be read by any device: --rejected erases them"
+    ));
+    output.line(format_args!(
+        "{again} erased changes are back on the server, from a backup: --again erases them again"
+    ));
+    output
+        .line(format_args!("`warren erase FILE TABLE KEY --column COLUMN` erases earlier values"));
+    output.json(&json!({"refused": refused, "again": again}))
+}
+
+/// Asks whether it is meant, and for the password.
+fn confirm(
+    arguments: &EraseArgs,
+    replica: &Replica,
+    count: usize,
+    output: Printer,
+) -> anyhow::Result<Zeroizing<String>> {
+    if !arguments.yes {
+        anyhow::ensure!(
+            std::io::stdin().is_terminal(),
+            "this cannot be taken back: say --yes if it is meant"
+        );
+        output.line(format_args!(
+            "This erases data of {count} changes from the server and from all devices. It cannot be \
+             undone. Type \"erase\" to go on:"
+        ));
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).context("standard input")?;
+        anyhow::ensure!(line.trim() == "erase", "nothing was erased");
+    }
+    let login = replica.remote()?.map(|remote| remote.login).unwrap_or_default();
+    arguments.password.read(&format!("Password for {login}: "))
+}
+
+fn send(
+    server: &ServerAddress,
+    token: &str,
+    requests: Vec<EraseRequest>,
+    password: &str,
+) -> replica::Result<()> {
+    let http = server.http();
+    for mut request in requests {
+        password.clone_into(&mut request.password);
+        let sent: replica::Result<PushResponse> =
+            http.post("/v1/sync/erase", Some(token), &request);
+        request.password.zeroize();
+        sent?;
+    }
+    Ok(())
+}

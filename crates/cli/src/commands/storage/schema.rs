@@ -1,0 +1,24 @@
+//! `warren storage schema`: the SQL for whoever looks after the database.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::output::Printer;
+
+/// Print the SQL that creates Warren's tables and functions in PostgreSQL.
+///
+/// Use it where Warren may not change the database schema itself.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  warren storage schema | psql shard0\n  \
+                        warren storage schema --plproxy | psql proxy")]
+pub(crate) struct StorageSchemaArgs {
+    /// Print the functions for a PL/Proxy database that forwards calls to the shards.
+    #[arg(long)]
+    plproxy: bool,
+}
+
+pub(super) fn print_schema(arguments: &StorageSchemaArgs, output: Printer) -> anyhow::Result<()> {
+    let sql = if arguments.plproxy { sync_store::plproxy_sql() } else { sync_store::schema_sql() };
+    output.text(format_args!("{}", sql.trim_end()));
+    output.json(&json!({"sql": sql}))
+}
