@@ -217,7 +217,7 @@ test("what a native device erases is on no page of a browser's file", async () =
   const account = ["--server", here.server.address, "--login", login, "--device-name", "native"];
   const password = ["--password-file", join(here.server.folder, "password.txt")];
   await here.server.warren("clone", native, ...account, ...password);
-  const cell = ["--erase", "item", "1", "--column", "name"];
+  const cell = ["item", "1", "--column", "name"];
   await here.server.warren("erase", native, ...cell, "--yes", ...password);
   await until(page, async () => {
     const { equal } = await db.sync();

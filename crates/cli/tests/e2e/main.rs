@@ -17,6 +17,7 @@ mod compare;
 mod copies;
 mod cutting_proxy;
 mod doctor;
+mod documents;
 mod e2ee;
 mod emit;
 mod encrypted;
