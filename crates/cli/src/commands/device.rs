@@ -42,6 +42,10 @@ pub(crate) struct DeviceListArgs {
 /// With --inactive-for, revokes every device that has not synced for that long, except the device
 /// that runs the command and devices that registered a device which stays.
 #[derive(Args)]
+#[command(override_usage = "warren device revoke [OPTIONS] <DEVICE_ID> <FILE>\n       \
+                            warren device revoke [OPTIONS] <DEVICE_ID> --login <LOGIN>\n       \
+                            warren device revoke [OPTIONS] --inactive-for <DURATION> \
+                            <FILE|--login <LOGIN>>")]
 #[command(after_help = "Examples:\n  warren device revoke 0f3a5b7c9d1e2f40 a.db\n  \
                         warren device revoke 0f3a5b7c9d1e2f40 --login ada --data ./data\n  \
                         warren device revoke --inactive-for 90d a.db --yes")]

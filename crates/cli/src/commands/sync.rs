@@ -55,6 +55,7 @@ pub(crate) struct SyncArgs {
 ///
 /// An interrupted clone resumes when you run it again.
 #[derive(Args)]
+#[command(mut_arg("file", |arg| arg.help("SQLite file to create, or to resume")))]
 #[command(after_help = "Example:\n  warren clone b.db --server http://127.0.0.1:4600 --login ada")]
 pub(crate) struct CloneArgs {
     #[command(flatten)]

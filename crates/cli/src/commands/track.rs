@@ -17,7 +17,7 @@ pub(crate) struct TrackArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
     /// Tables to track.
-    #[arg(required_unless_present = "all")]
+    #[arg(value_name = "TABLE", required_unless_present = "all")]
     tables: Vec<String>,
     /// Track all tables that can be tracked.
     #[arg(long, conflicts_with = "tables")]
@@ -39,6 +39,7 @@ pub(crate) struct UntrackArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
     /// Tables to stop tracking. Default: all.
+    #[arg(value_name = "TABLE")]
     tables: Vec<String>,
     /// Untrack even if changes have not been sent. They are lost.
     #[arg(long)]

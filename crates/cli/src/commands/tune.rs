@@ -32,7 +32,7 @@ pub(crate) struct TuneArgs {
     /// Workload: read, write, mixed, mail (a mailbox), or sync (pages of changes).
     #[arg(long, default_value = "mixed", value_parser = workloads())]
     workload: String,
-    /// How long to measure.
+    /// Measuring time.
     #[arg(long, default_value_t = 5.0, value_name = "MINUTES")]
     minutes: f64,
     /// Also recommend settings that may lose commits or corrupt the file on power loss.
