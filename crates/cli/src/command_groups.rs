@@ -1,9 +1,6 @@
 //! The commands in `warren --help`, grouped by what people want to do.
 
-use std::fmt::Write;
-
 use clap::Command;
-use clap::builder::StyledStr;
 
 /// Headings, and the names of the commands below each.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -33,19 +30,21 @@ pub(crate) fn group_commands(command: Command) -> Command {
     let width = GROUPS.iter().flat_map(|group| group.1).map(|name| name.len()).max().unwrap_or(0);
     let styles = command.get_styles();
     let (header, literal) = (styles.get_header(), styles.get_literal());
-    let mut text = StyledStr::from("{about-with-newline}\n{usage-heading} {usage}\n");
-    for (heading, names) in GROUPS {
-        writeln!(text, "\n{header}{heading}:{header:#}").expect("a string takes everything");
-        for name in *names {
-            let about = command.find_subcommand(name).and_then(Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
-            writeln!(text, "  {literal}{name:width$}{literal:#}  {about}")
-                .expect("a string takes everything");
-        }
-    }
-    write!(text, "\n{header}Options:{header:#}\n{{options}}{{after-help}}")
-        .expect("a string takes everything");
-    command.help_template(text)
+    let line = |name: &&str| {
+        let about = command.find_subcommand(name).and_then(Command::get_about);
+        let about = about.map(ToString::to_string).unwrap_or_default();
+        format!("  {literal}{name:width$}{literal:#}  {about}\n")
+    };
+    let group = |(heading, names): &(&str, &[&str])| {
+        let lines: String = names.iter().map(line).collect();
+        format!("{header}{heading}:{header:#}\n{lines}\n")
+    };
+    let groups: String = GROUPS.iter().map(group).collect();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\
+         {header}Options:{header:#}\n{{options}}{{after-help}}"
+    );
+    command.help_template(template)
 }
 
 #[cfg(test)]

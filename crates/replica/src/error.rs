@@ -296,13 +296,15 @@ pub enum RecoveryPhraseError {
     /// The server's contents are encrypted, and this file has no phrase.
     #[error(
         "the other devices' changes are encrypted end to end: give their recovery phrase with \
-         --recovery-phrase-file FILE (`warren recovery-phrase` shows it there). Nothing has been sent or applied"
+         --recovery-phrase-file FILE (`warren recovery-phrase` shows it there). Nothing has been \
+         sent or applied"
     )]
     Required,
     /// The server's contents were encrypted with another phrase.
     #[error(
-        "the other devices have another recovery phrase: give theirs with --recovery-phrase-file FILE \
-         (`warren recovery-phrase` shows it there). Nothing has been sent or applied"
+        "the other devices have another recovery phrase: give theirs with \
+         --recovery-phrase-file FILE (`warren recovery-phrase` shows it there). Nothing has been \
+         sent or applied"
     )]
     Wrong,
     /// The server says that the account is in plain, and this file has a phrase.

@@ -66,7 +66,7 @@ impl ActualGateway {
     }
 
     async fn is_bootstrapped(&self) -> Result<bool, ActualError> {
-        if !self.settings.open_registration {
+        if !self.settings.is_registration_open {
             return Ok(true);
         }
         let login = self.settings.login.clone();

@@ -16,7 +16,7 @@ pub struct GatewaySettings {
     pub login: Login,
     /// Whether the first app that connects may set the password, where the account does not exist
     /// yet.
-    pub open_registration: bool,
+    pub is_registration_open: bool,
     /// Whether logins may come without a password: a trusted proxy adds it, in a header.
     pub has_header_login: bool,
     /// The files that `actualpy` asks for, where there is no web app, which has them, too.

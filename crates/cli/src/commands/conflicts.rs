@@ -1,4 +1,5 @@
-//! `warren conflicts`: edits that lost to others which had not seen them, and getting them back, or letting them be.
+//! `warren conflicts`: edits that lost to others made without knowing of them, and rows that are
+//! hidden.
 
 use anyhow::Context;
 use clap::Args;

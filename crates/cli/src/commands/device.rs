@@ -57,7 +57,7 @@ pub(crate) struct DeviceRevokeArgs {
     /// Revoke all devices that have not synced for this long, such as 90d (units: s, m, h, d, w).
     #[arg(long, value_name = "DURATION")]
     inactive_for: Option<TimeSpan>,
-    /// Skip the confirmation prompt.
+    /// Confirm that all devices selected by --inactive-for are revoked.
     #[arg(long, requires = "inactive_for")]
     yes: bool,
     /// Account in the data directory. Prompts for its password.
@@ -199,25 +199,26 @@ fn revoke_inactive(
     output: Printer,
 ) -> anyhow::Result<()> {
     let list = view.list()?;
-    let unseen = revocable(&list, span);
-    if !yes && !unseen.is_empty() {
-        bail!("this revokes {} devices (`warren device list` shows them): say --yes", unseen.len());
+    let inactive = revocable(&list, span);
+    if !yes && !inactive.is_empty() {
+        let count = inactive.len();
+        bail!("this revokes {count} devices (`warren device list` shows them): say --yes");
     }
-    for device in &unseen {
+    for device in &inactive {
         match view.revoke(&device.device_id) {
-            // Gone with the device that had enrolled it.
+            // Revoked with the device that had registered it.
             Err(error) if is_not_found(&error) => {}
             result => result?,
         }
         output.line(format_args!("revoked device {}  {}", device.device_id, device.name));
     }
-    output.line(format_args!("revoked {} devices", unseen.len()));
-    let ids: Vec<_> = unseen.iter().map(|device| &device.device_id).collect();
+    output.line(format_args!("revoked {} devices", inactive.len()));
+    let ids: Vec<_> = inactive.iter().map(|device| &device.device_id).collect();
     output.json(&json!({"revoked": ids}))
 }
 
-/// The unseen devices, but for the one that asks, and those that enrolled one which stays: it would
-/// go with them.
+/// The inactive devices, except the one that asks and those that registered a device which stays: it
+/// would be revoked with them.
 fn revocable(list: &DeviceList, span: TimeSpan) -> Vec<&DeviceInfo> {
     let devices = &list.devices;
     let goes =

@@ -108,16 +108,16 @@ fn print_status(replica: &Replica, output: Printer) -> anyhow::Result<()> {
         let requests = replica.erasure_requests(target)?;
         Ok(requests.iter().map(|request| request.erasures.len()).sum())
     };
-    let (refused, again) = (count(ErasureTarget::Rejected)?, count(ErasureTarget::Again)?);
+    let (rejected, again) = (count(ErasureTarget::Rejected)?, count(ErasureTarget::Again)?);
     output.line(format_args!(
-        "{refused} changes cannot be read by any device: --rejected erases them"
+        "{rejected} changes cannot be read by any device: --rejected erases them"
     ));
     output.line(format_args!(
         "{again} erased changes are back on the server, from a backup: --again erases them again"
     ));
     output
         .line(format_args!("`warren erase FILE TABLE KEY --column COLUMN` erases earlier values"));
-    output.json(&json!({"refused": refused, "again": again}))
+    output.json(&json!({"refused": rejected, "again": again}))
 }
 
 /// Asks whether it is meant, and for the password.

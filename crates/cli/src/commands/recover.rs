@@ -33,7 +33,7 @@ pub(crate) struct RecoverArgs {
     /// Write the new file unencrypted.
     #[arg(long)]
     decrypt: bool,
-    /// Also recover rows from free pages. Most of them were deleted on purpose.
+    /// Also recover rows from free pages. Most of them are rows that were deleted.
     #[arg(long)]
     free_pages: bool,
 }

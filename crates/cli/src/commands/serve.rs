@@ -119,8 +119,8 @@ fn memory_bytes_max(
     let least_mib = least.div_ceil(1 << 20);
     ensure!(
         bytes >= least,
-        "--body-memory-mib {mib} is too little for requests of {largest} bytes: take {least_mib}, or \
-         lower --request-body-bytes-max and --actual-budget-sync-bytes-max"
+        "--body-memory-mib {mib} is too little for requests of {largest} bytes: take \
+         {least_mib}, or lower --request-body-bytes-max and --actual-budget-sync-bytes-max"
     );
     Ok(bytes)
 }

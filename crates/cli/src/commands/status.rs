@@ -152,7 +152,8 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
     }
     for unknown in &status.missing_tables {
         output.line(format_args!(
-            "{unknown}: other devices have it, this file has not (`warren sync --create-missing` creates it)"
+            "{unknown}: other devices have it, this file has not (\
+             `warren sync --create-missing` creates it)"
         ));
     }
     for MissingConstraint { table, constraint } in &status.missing_constraints {

@@ -15,7 +15,7 @@ use crate::signals;
 
 /// Compact a SQLite file that no program has open, and verify the result.
 ///
-/// Writes a compact copy beside the file, compares the two, and replaces the file. Settings stored
+/// Writes a compact copy next to the file, compares the two, and replaces the file. Settings stored
 /// in the file, its owner and its permissions are kept.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren vacuum app.db\n  \

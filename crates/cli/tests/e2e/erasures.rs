@@ -62,6 +62,14 @@ fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
     sql(&b, "UPDATE note SET text = 'see the safe' WHERE id = 5");
     sync(&b);
     // Not without being asked, not with another password; and nothing is lost by that.
+    for usage in [
+        &["erase", &b, "note"][..],
+        &["erase", &b, "--column", "text"],
+        &["erase", &b, "note", "5", "--rejected"],
+        &["erase", &b, "--rejected", "--again"],
+    ] {
+        assert_eq!(warren(usage).status.code(), Some(2), "{usage:?}");
+    }
     let unasked = warren(&[&erase[..], &password].concat());
     assert!(!unasked.status.success() && unasked.stderr.contains("--yes"), "{}", unasked.stderr);
     let wrong = place.write("wrong.txt", "not the password");
@@ -73,6 +81,7 @@ fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
     let server = place.serve_at(&address);
     assert_eq!(json(&yes)["erased"], 1);
     assert_eq!(json(&yes)["erased"], 0, "nothing is left");
+    assert_eq!(json(&["erase", &b, "--rejected"])["erased"], 0);
     for file in [&a, &c] {
         let report = json(&["sync", file]);
         assert_eq!((&report["equal"], &report["erased"]), (&json!(true), &json!(1)), "{report}");

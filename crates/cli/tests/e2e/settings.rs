@@ -190,13 +190,18 @@ fn what_is_probably_a_mistake_is_in_the_log() {
     fs::write(&token, "an-operators-token\n").unwrap();
     fs::set_permissions(&token, Permissions::from_mode(0o644)).unwrap();
     let serve = ["serve", "--listen", "127.0.0.1:0", "--data", &data];
-    let serve = [&serve[..], &["--admin-token-file", &token]].concat();
+    let apps = ["--actual-budget", "/actual"];
+    let serve = [&serve[..], &["--admin-token-file", &token], &apps].concat();
     let log = etc.at("log");
     let stderr = fs::File::create(&log).unwrap();
     let variables = [("WARREN_LISTN", "0.0.0.0:1"), ("NO_COLOR", "1")];
     drop(ServeProcess::for_people(start_with(&variables, stderr.into(), &serve)));
     let log = fs::read_to_string(&log).unwrap();
-    for told in ["did you mean WARREN_LISTEN?", "all users of this machine may read this file"] {
+    for told in [
+        "did you mean WARREN_LISTEN?",
+        "all users of this machine may read this file",
+        "create their account with `warren account add actual`",
+    ] {
         assert!(log.contains(told), "{told} in {log}");
     }
 }

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use super::budget_account::{BudgetAccountArgs, BudgetLine, inventory, with_code};
 use crate::output::{NonZeroExit, Printer};
 
+/// Of `--verify`: a budget's trie is not that of its messages.
+const STATUS_MISMATCH: u8 = 4;
+
 /// List the budgets of an account, including deleted ones.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren actual-budget list --data /srv/warren\n  \
@@ -26,8 +29,12 @@ pub(crate) fn run(arguments: &BudgetListArgs, output: Printer) -> anyhow::Result
         output.line(format_args!("{}", describe(listed)));
     }
     output.json(&budgets.iter().map(to_json).collect::<Vec<_>>())?;
+    verdict(&budgets)
+}
+
+fn verdict(budgets: &[BudgetListing]) -> anyhow::Result<()> {
     let is_wrong = |listed: &BudgetListing| listed.is_verified == Some(false);
-    if budgets.iter().any(is_wrong) { Err(NonZeroExit(4).into()) } else { Ok(()) }
+    if budgets.iter().any(is_wrong) { Err(NonZeroExit(STATUS_MISMATCH).into()) } else { Ok(()) }
 }
 
 fn describe(listed: &BudgetListing) -> String {
@@ -62,4 +69,25 @@ fn to_json(listed: &BudgetListing) -> Value {
         "file_bytes": budget.file.map(|file| file.bytes),
         "is_verified": listed.is_verified,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use actual::gateway_state::BudgetState;
+
+    use super::*;
+
+    #[test]
+    fn a_budget_that_differs_ends_with_a_status_of_its_own() {
+        let listed = |is_verified| BudgetListing {
+            budget: BudgetState::default(),
+            messages_count: 0,
+            messages_bytes: 0,
+            is_verified,
+        };
+        assert!(verdict(&[]).is_ok());
+        assert!(verdict(&[listed(None), listed(Some(true))]).is_ok());
+        let error = verdict(&[listed(Some(true)), listed(Some(false))]).unwrap_err();
+        assert_eq!(error.downcast_ref::<NonZeroExit>().unwrap().0, 4);
+    }
 }

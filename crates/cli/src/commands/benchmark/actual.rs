@@ -83,7 +83,7 @@ impl ValueEnum for ActualPartArg {
 pub(crate) fn run(arguments: BenchActualArgs, output: Printer) -> anyhow::Result<()> {
     let progress = output.progress();
     if arguments.setup {
-        let installed = setup(&arguments.competitors.competitors, &progress);
+        let installed = setup(&arguments.competitors.folder, &progress);
         output.text(format_args!("{installed}"));
         return output.json(&installed);
     }
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: BenchActualArgs, output: Printer) -> anyhow::Result
         rounds: arguments.rounds,
         only: arguments.only.iter().map(|part| part.0).collect(),
         folder: arguments.places.work_dir,
-        competitors: arguments.competitors.competitors,
+        competitors: arguments.competitors.folder,
         program: std::env::current_exe()?,
         command: command_line(),
     };

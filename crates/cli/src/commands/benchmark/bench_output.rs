@@ -30,8 +30,8 @@ fn temporary_folder() -> PathBuf {
 #[derive(Args)]
 pub(crate) struct CompetitorArgs {
     /// Directory with the drivers of the competitors (`bench/competitors` in Warren's repository).
-    #[arg(long, default_value = "bench/competitors", value_name = "DIR")]
-    pub(crate) competitors: PathBuf,
+    #[arg(long = "competitors", default_value = "bench/competitors", value_name = "DIR")]
+    pub(crate) folder: PathBuf,
 }
 
 /// For the report.

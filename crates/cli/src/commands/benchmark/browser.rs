@@ -64,7 +64,7 @@ impl ValueEnum for BrowserPartArg {
 pub(crate) fn run(arguments: BenchBrowserArgs, output: Printer) -> anyhow::Result<()> {
     let progress = output.progress();
     if arguments.setup {
-        let drivers = browser::setup(&arguments.competitors.competitors, &progress);
+        let drivers = browser::setup(&arguments.competitors.folder, &progress);
         output.text(format_args!("{drivers}"));
         return output.json(&drivers);
     }
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: BenchBrowserArgs, output: Printer) -> anyhow::Resul
         method: arguments.method.method()?,
         rows: arguments.rows,
         only: arguments.only.iter().map(|part| part.0).collect(),
-        competitors: arguments.competitors.competitors,
+        competitors: arguments.competitors.folder,
     };
     let report = browser::run(&plan, &progress)?;
     print_and_save(&report, &arguments.method.places.report_dir, output)

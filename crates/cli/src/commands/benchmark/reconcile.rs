@@ -8,8 +8,9 @@ use crate::output::Printer;
 
 /// Measure how fast two differing message sets are reconciled.
 ///
-/// Counts requests and bytes, and measures the time. A device and a server hold the same messages except for some; for comparison, the whole vault is
-/// downloaded. Saves `warren-reconcile.json` and `warren-reconcile.html` (with charts).
+/// Counts requests and bytes, and measures the time. A device and a server hold the same messages
+/// except for some; for comparison, the whole vault is downloaded. Saves `warren-reconcile.json` and
+/// `warren-reconcile.html` (with charts).
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  warren bench reconcile\n  warren bench reconcile --messages 169000 --differences 1,1000 --rounds 5"

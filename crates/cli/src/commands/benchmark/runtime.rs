@@ -15,8 +15,8 @@ use crate::output::Printer;
 /// Run the same workload through SQLite libraries for Node and Python.
 ///
 /// Inserts, lists, reads, updates, deletes and a mix on a table of messages, with the same settings
-/// through every library that --setup could build. The drivers are part of this program; what they
-/// need is downloaded and built once, after a question. Saves `warren-runtime.json` and
+/// through every library that --setup could build. The drivers are part of this program. Before the
+/// first run, it asks whether to download and build what they need. Saves `warren-runtime.json` and
 /// `warren-runtime.html` (with charts).
 #[derive(Args)]
 #[command(

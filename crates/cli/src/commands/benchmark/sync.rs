@@ -136,7 +136,7 @@ pub(crate) fn run(arguments: BenchSyncArgs, output: Printer) -> anyhow::Result<(
         rate: arguments.rate,
         pool: arguments.many_users,
         folder: arguments.places.work_dir,
-        competitors: arguments.competitors.competitors,
+        competitors: arguments.competitors.folder,
         program: std::env::current_exe()?,
         command: command_line(),
     };

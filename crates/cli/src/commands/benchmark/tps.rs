@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: BenchTpsArgs, output: Printer) -> anyhow::Result<()
         vaults: arguments.vaults,
         folder: arguments.places.work_dir,
         keep: arguments.keep_table,
-        competitors: arguments.competitors.competitors,
+        competitors: arguments.competitors.folder,
         command: command_line(),
     };
     let report = bench::tps::run(&plan, &output.progress())?;

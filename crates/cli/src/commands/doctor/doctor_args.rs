@@ -9,6 +9,14 @@ use crate::args::data_dir::StorageArgs;
 use crate::args::key_args::CipherKeyArgs;
 use crate::args::password::PasswordSource;
 
+// Headings in `--help`.
+const CODES: &str = "Finding codes";
+const FIXING: &str = "Fixing";
+const QUERIES: &str = "Queries and settings of a program";
+const REPORTING: &str = "Reporting";
+const SELECTION: &str = "Files and time";
+const VAULT: &str = "Vaults of a server";
+
 /// Diagnose SQLite files and suggest fixes.
 ///
 /// Read-only unless you pass --fix or --undo.
@@ -33,8 +41,8 @@ use crate::args::password::PasswordSource;
 
 Safe on files in use: writes nothing and does not block other programs. --fix and --undo change the
 file, and only while no program has it open.
-Exit status: 0 ok, 1 failed, 2 usage, 3 warnings found, 4 errors found, 5 ok so far, but not all of
-the file was checked (out of time, in use, or readable only by its own program).")]
+Exit status: 0 ok, 1 failed, 2 usage, 3 warnings found, 4 errors found, 5 no warnings found, but not
+all of the file was checked (out of time, in use, or readable only by its own program).")]
 pub(crate) struct DoctorArgs {
     /// SQLite files, encrypted or not, or directories that contain them.
     #[arg(value_name = "FILE", required_unless_present_any = ["login", "explain", "list"])]
@@ -58,8 +66,8 @@ pub(crate) struct DoctorArgs {
     /// Time limit for all files together. Each file gets a share of it, and at most --time-limit.
     #[arg(long, value_name = "SECONDS", help_heading = SELECTION)]
     pub(crate) total_time_limit: Option<f64>,
-    /// In directories, check files with these names (`*.sqlite`), encrypted ones included. Default:
-    /// all files that start like a SQLite file. May be repeated.
+    /// In directories, check the files with these names (`*.sqlite`), also encrypted ones. Default:
+    /// all files with the header of SQLite, which encrypted ones lack. May be repeated.
     #[arg(long, value_name = "PATTERN", help_heading = SELECTION)]
     pub(crate) glob: Vec<glob::Pattern>,
     /// Output format.
@@ -69,7 +77,7 @@ pub(crate) struct DoctorArgs {
     /// Lowest severity that makes the command fail.
     #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = REPORTING)]
     pub(crate) fail_on: FailOn,
-    /// Ignore findings that are in this earlier `--json` output, for the exit status.
+    /// Leave the findings of this earlier `--json` output out of the exit status.
     #[arg(long, value_name = "FILE", conflicts_with = "fix", help_heading = REPORTING)]
     pub(crate) baseline: Option<PathBuf>,
     /// Ignore the findings in this file: one per line, `CODE [FILE [NAME]] # reason`.
@@ -115,14 +123,6 @@ pub(crate) struct DoctorArgs {
     #[command(flatten, next_help_heading = VAULT)]
     pub(crate) password: PasswordSource,
 }
-
-// Headings in `--help`.
-const QUERIES: &str = "Queries and settings of a program";
-const SELECTION: &str = "Files and time";
-const REPORTING: &str = "Reporting";
-const FIXING: &str = "Fixing";
-const CODES: &str = "Finding codes";
-const VAULT: &str = "Vaults of a server";
 
 /// What `--format` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

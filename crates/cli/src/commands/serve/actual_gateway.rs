@@ -13,7 +13,7 @@ use server::{Gateway, GatewayMount, SyncServer};
 /// The path on the server's own listener.
 const PATH: &str = "/actual";
 
-/// Actual Budget
+/// Options for the apps of Actual Budget.
 #[derive(Args)]
 #[command(next_help_heading = "Actual Budget")]
 pub(crate) struct ActualGatewayArgs {
@@ -30,9 +30,8 @@ pub(crate) struct ActualGatewayArgs {
     login: String,
     /// Let the first app that connects set the password. Otherwise create the account with `warren
     /// account add actual`.
-    #[arg(id = "actual_budget_open_registration", long = "actual-budget-open-registration")]
-    #[arg(requires = "address")]
-    open_registration: bool,
+    #[arg(long = "actual-budget-open-registration", requires = "address")]
+    is_registration_open: bool,
     /// Accept the password from a trusted proxy in the X-Actual-Password header.
     #[arg(long = "actual-budget-header-login", requires_all = ["address", "trusted_proxies"])]
     has_header_login: bool,
@@ -90,11 +89,11 @@ impl ActualGatewayArgs {
             has_header_login: self.has_header_login,
             data: web_assets::ACTUAL_DATA,
             web: self.web,
-            open_registration: self.open_registration,
+            is_registration_open: self.is_registration_open,
             upload_bytes_max: self.upload_bytes_max,
             sync_bytes_max: self.sync_bytes_max,
         };
-        if !settings.open_registration {
+        if !settings.is_registration_open {
             warn_without_account(server, &settings.login)?;
         }
         let router = actual::router(server.services(), settings);
