@@ -110,7 +110,7 @@ test("what SQLite refuses is told with its code, and leaves nothing", async () =
     "constraint_violated",
     "constraint_violated",
     "sqlite_error",
-    "invalid_parameter",
+    "invalid_argument",
     "untrackable",
     "invalid_recovery_phrase",
     "server_not_configured",
@@ -124,9 +124,10 @@ test("a file goes out to the native program, and a native one comes in", async (
   await page.evaluate(() => db.sql`INSERT INTO item VALUES (${"a"}, ${"from the browser"})`);
   await writeFile(file, Uint8Array.from(await exported(page)));
   const inspected = JSON.parse(await here.server.warren("inspect", file, "--json")) as {
-    readonly tables: readonly { readonly table: string; readonly rows: number }[];
+    readonly tables: readonly { readonly table: string; readonly rows_count: number }[];
   };
-  assert.deepEqual(inspected.tables.map(({ table, rows }) => [table, rows]), [["item", 1]]);
+  const counts = inspected.tables.map(({ table, rows_count: count }) => [table, count]);
+  assert.deepEqual(counts, [["item", 1]]);
 
   const native = new DatabaseSync(file);
   native.exec("INSERT INTO item VALUES ('b', 'from the native program')");
@@ -225,8 +226,8 @@ test("a full disk refuses the write, and nothing but it", async () => {
     codes.push(await code(() => inTransaction));
     return codes;
   });
-  assert.equal(codes.at(-1), "storage_full", codes.join());
-  assert.deepEqual([...new Set(codes)].sort(), ["done", "storage_full"]);
+  assert.equal(codes.at(-1), "disk_full", codes.join());
+  assert.deepEqual([...new Set(codes)].sort(), ["disk_full", "done"]);
   await cdp.send("Storage.overrideQuotaForOrigin", { origin });
   const done = codes.slice(0, 20).filter((code) => code === "done").length;
   const rows = await page.evaluate(async () => {

@@ -34,7 +34,7 @@ pub enum Error {
     /// A row of the accounts file holds what this program never writes there.
     #[error("the accounts file is damaged: {what}")]
     Damaged { what: &'static str },
-    #[error("a restore into {} has not finished: run `warren restore` again", path.display())]
+    #[error("a restore into {} has not finished", path.display())]
     UnfinishedRestore { path: PathBuf },
     #[error(transparent)]
     Engine(#[from] engine::Error),

@@ -50,8 +50,8 @@ pub struct ExportedBudget {
     pub archive: Vec<u8>,
     /// What the apps call it.
     pub name: Option<String>,
-    /// Messages that the uploaded file did not have.
-    pub messages_count: u64,
+    /// Messages that the uploaded file did not have, and that were applied to it.
+    pub applied_messages_count: u64,
 }
 
 impl StoredBudget {
@@ -84,9 +84,9 @@ impl StoredBudget {
         metadata.extend(replayed.preferences);
         make_portable(&mut metadata);
         let name = metadata.get("budgetName").and_then(Value::as_str).map(str::to_owned);
-        let messages_count = replayed.messages_count;
+        let applied_messages_count = replayed.messages_count;
         let archive = BudgetArchive { database: replayed.database, metadata }.write()?;
-        Ok(ExportedBudget { archive, name, messages_count })
+        Ok(ExportedBudget { archive, name, applied_messages_count })
     }
 
     async fn read_file(&self, file: BudgetFile) -> Result<Vec<u8>, ExportError> {

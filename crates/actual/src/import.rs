@@ -71,13 +71,13 @@ pub fn import(
         Err(error) => return Err(error.into()),
     }
     let unfinished = Login::parse(&format!("{}{UNFINISHED}", to.login))?;
-    let is_again = discard(to, &unfinished)?;
+    let resumed = discard(to, &unfinished)?;
     let unlocked = to.accounts.add(&unfinished, password, now_ms)?;
     let filling = AccountImport { published, to, unlocked: &unlocked, now_ms };
     let filled = filling.run(&mut progress);
     let finished = filled.and_then(|report| {
         to.accounts.rename(&unlocked, to.login)?;
-        Ok(ImportReport { is_again, ..report })
+        Ok(ImportReport { resumed, ..report })
     });
     if finished.is_err()
         && let Err(error) = discard(to, &unfinished)
@@ -128,17 +128,17 @@ impl AccountImport<'_> {
         let owner = published.owner.encode_record();
         let update = Arc::new(move |_: &[u8], _: &[_]| Ok(owner.clone()));
         self.to.runtime.block_on(vault.exchange(MessageBatch::default(), update))?;
-        let mut left_out = published.skipped.clone();
+        let mut skipped = published.skipped.clone();
         let mut tokens_count = 0;
         for token in &published.tokens {
             match DeviceToken::from_foreign_text(token) {
                 Ok(token) => self.register(&vault, &token)?,
-                Err(_) => left_out.tokens_too_short += 1,
+                Err(_) => skipped.invalid_tokens_count += 1,
             }
             tokens_count += 1;
         }
-        tokens_count -= left_out.tokens_too_short;
-        Ok(ImportReport { budgets, tokens_count, left_out, is_again: false })
+        tokens_count -= skipped.invalid_tokens_count;
+        Ok(ImportReport { budgets, tokens_count, skipped, resumed: false })
     }
 
     fn register(&self, vault: &Vault, token: &DeviceToken) -> Result<(), ImportError> {

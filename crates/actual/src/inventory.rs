@@ -24,7 +24,7 @@ const PAGE_BYTES_MAX: usize = 1 << 20;
 #[non_exhaustive]
 pub enum InventoryError {
     /// No budget has this id or name.
-    #[error("there is no {what} {named}: `warren actual-budget list` shows them")]
+    #[error("there is no {what} {named}")]
     NotFound {
         /// What kind was looked for.
         what: &'static str,
@@ -59,19 +59,6 @@ pub enum InventoryError {
     Trie(#[from] DamagedTrie),
 }
 
-impl InventoryError {
-    /// The code for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NotFound { .. } => "budget_not_found",
-            Self::Ambiguous { .. } => "ambiguous_name",
-            Self::NotDeleted { .. } => "budget_not_deleted",
-            Self::Accounts(_) | Self::Store(_) => "failed",
-            Self::Record(_) | Self::Trie(_) => "corrupt_budget",
-        }
-    }
-}
-
 /// An account's budgets on its data directory. Its calls block.
 pub struct BudgetInventory<'a> {
     /// Of the data directory.
@@ -92,7 +79,7 @@ pub struct BudgetListing {
     /// Since the last reset.
     pub messages_count: u64,
     /// Of the messages' contents.
-    pub messages_bytes: u64,
+    pub content_bytes: u64,
     /// Whether the trie is that of the messages, by its root; `None` if that was not asked.
     pub is_verified: Option<bool>,
 }
@@ -187,7 +174,7 @@ impl StoredBudget {
         Ok(BudgetListing {
             budget: self.budget.clone(),
             messages_count: state.fingerprint.count,
-            messages_bytes: state.bytes,
+            content_bytes: state.bytes,
             is_verified,
         })
     }

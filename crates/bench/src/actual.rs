@@ -21,6 +21,7 @@ use anyhow::Context;
 use engine::ScratchFolder;
 use indicatif::ProgressBar;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use self::bench_run::ActualBenchRun;
 pub use self::bench_run::{ActualBenchPart, ActualBenchPlan};
@@ -32,14 +33,17 @@ use crate::format::format_threshold;
 use crate::goals::{GoalResult, GoalThreshold};
 use crate::machine::MachineInfo;
 use crate::message_generator::ContentKind;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
+use crate::report_setting::ReportSetting;
 use crate::service::systems_under_test::{MEMORY_IDLE, MEMORY_PEAK, ServiceFixture};
 use crate::suite::{self, ResultTable, StopRule};
 
 /// Whether the published server can be measured here.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CompetitorInstallation {
+    /// The published server, if it works here.
     present: Vec<CompetitorServerInfo>,
+    /// The published server, if it does not work here.
     absent: Vec<UnavailableCompetitor>,
 }
 
@@ -62,7 +66,7 @@ const UNCOMPRESSED: &str = "requests do not offer to take compressed answers, wh
     server does not have: answers are equally long";
 
 /// What is wanted of the table of memory: of its idle memory and of its peak.
-const MEMORY_AIMS: usize = 2;
+const MEMORY_GOALS: usize = 2;
 
 /// Builds and installs the published server.
 pub fn setup(competitors: &Path, bar: &ProgressBar) -> CompetitorInstallation {
@@ -109,13 +113,14 @@ pub fn run(plan: &ActualBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     notes.extend(failures.map(|failure| format!("a failure, {failure}")));
     bar.finish_and_clear();
     Ok(BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "actual".into(),
         machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
         settings: settings(plan),
         configurations: Vec::new(),
         matrices: Vec::new(),
-        aims: aims(&tables),
+        goals: goals(&tables),
         tables,
         notes,
         title: TITLE.into(),
@@ -123,18 +128,18 @@ pub fn run(plan: &ActualBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     })
 }
 
-fn settings(plan: &ActualBenchPlan) -> Vec<(String, String)> {
+fn settings(plan: &ActualBenchPlan) -> Vec<ReportSetting> {
     let settings = [
         ("messages a page", plan.page.to_string()),
         ("messages of a small budget", sections::SMALL_BUDGET.to_string()),
         ("rounds", plan.rounds.to_string()),
         ("seconds a case", format_threshold(plan.duration.as_secs_f64())),
     ];
-    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    settings.into_iter().map(|(name, value)| ReportSetting::new(name, value)).collect()
 }
 
 /// What issue 6 wants to see, in the tables that there are.
-fn aims(tables: &[ResultTable]) -> Vec<GoalResult> {
+fn goals(tables: &[ResultTable]) -> Vec<GoalResult> {
     let rate = |name: &'static str, least: f64, parts: &'static [&str]| {
         let is_of = |table: &&ResultTable| parts.iter().any(|part| table.name.starts_with(part));
         let tables = tables.iter().filter(is_of);
@@ -142,10 +147,10 @@ fn aims(tables: &[ResultTable]) -> Vec<GoalResult> {
             GoalResult::for_rate(name, GoalThreshold::AtLeast(least), table)
         })
     };
-    let memory = |fact: &'static str| {
+    let memory = |metric: &'static str| {
         let tables = tables.iter().filter(|table| table.name == sections::MEMORY);
         tables.filter_map(move |table| {
-            GoalResult::for_metric(fact, GoalThreshold::AtMost(0.1), table, MEMORY_AIMS)
+            GoalResult::for_metric(metric, GoalThreshold::AtMost(0.1), table, MEMORY_GOALS)
         })
     };
     rate("messages a second", 10.0, &["bulk-", "pages-"])

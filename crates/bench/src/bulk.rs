@@ -22,7 +22,8 @@ use indicatif::ProgressBar;
 use self::bench_run::BulkBenchRun;
 pub use self::bench_run::{BulkBenchPart, BulkBenchPlan};
 use crate::machine::MachineInfo;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
+use crate::report_setting::ReportSetting;
 
 const TITLE: &str = "Warren: messages in bulk";
 const LEAD: &str = "One user's messages, all new, stored in pages. The bare loop is one thread that \
@@ -40,6 +41,7 @@ pub fn run(plan: &BulkBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
     let folder = folder.and_then(ScratchFolder::let_others_enter);
     let folder = folder.context("the folder to measure in")?;
     let mut report = BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "bulk".into(),
         machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
@@ -47,7 +49,7 @@ pub fn run(plan: &BulkBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
         configurations: Vec::new(),
         tables: Vec::new(),
         matrices: Vec::new(),
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),
         lead: LEAD.into(),
@@ -75,11 +77,11 @@ impl BulkBenchPlan {
     }
 }
 
-fn settings(plan: &BulkBenchPlan) -> Vec<(String, String)> {
+fn settings(plan: &BulkBenchPlan) -> Vec<ReportSetting> {
     let settings = [
         ("messages of a page", plan.page.to_string()),
         ("bytes a message", plan.content_bytes.to_string()),
         ("rounds", plan.rounds.to_string()),
     ];
-    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    settings.into_iter().map(|(name, value)| ReportSetting::new(name, value)).collect()
 }

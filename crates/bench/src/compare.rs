@@ -10,6 +10,7 @@ use std::fmt;
 
 use anyhow::ensure;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
 use crate::format::{self, MetricColumn};
@@ -20,57 +21,57 @@ use crate::suite::{ResultRow, ResultTable};
 use crate::text_report;
 
 /// What differs between two reports.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ReportComparison {
-    /// `pragma`, `sync`, `tps` …
+    /// The name of the benchmark: `pragma`, `sync`, `tps` …
     pub benchmark: String,
-    /// The first.
+    /// Where the first report comes from.
     pub a: ReportSource,
-    /// The second, which is compared with it.
+    /// Where the second report comes from, which is compared with the first.
     pub b: ReportSource,
     /// Whether both were made on the same kind of machine, so that rates may be compared.
-    pub is_same_machine: bool,
-    /// Tables that are in both.
+    pub same_machine: bool,
+    /// Tables that are in both reports.
     pub tables: Vec<TableComparison>,
-    /// `table: row` of the first that is not in the second.
+    /// Rows of the first report that are not in the second, as `table: row`.
     pub only_in_a: Vec<String>,
-    /// And the other way round.
+    /// Rows of the second report that are not in the first, as `table: row`.
     pub only_in_b: Vec<String>,
 }
 
 /// Where figures come from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ReportSource {
-    /// On what.
+    /// The machine and the program that it ran on.
     pub machine: MachineInfo,
     /// The command line.
     pub command: String,
 }
 
 /// A table of both reports.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TableComparison {
-    /// What `--only` calls it.
+    /// What `--only` calls the table.
     pub name: String,
-    /// What its rates count.
+    /// What its rates count: `transactions`.
     pub unit: String,
-    /// Those that are in both.
+    /// Rows that are in both reports.
     pub rows: Vec<RowComparison>,
 }
 
 /// A row of both reports.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RowComparison {
     /// What was measured.
     pub name: String,
-    /// The first's rate.
+    /// The rate in the first report.
     pub a: Distribution,
-    /// The second's rate.
+    /// The rate in the second report.
     pub b: Distribution,
-    /// Of the rates; on one machine.
+    /// How the second rate differs from the first; null unless the machines are the same.
     pub rate: Option<MedianDifference>,
-    /// Of what each is of its own baseline; not of the baseline itself.
-    pub of_baseline: Option<MedianDifference>,
+    /// The same of the rates divided by their own report's baseline; null for the baseline itself.
+    pub relative: Option<MedianDifference>,
 }
 
 /// Compares `b` with `a`.
@@ -89,7 +90,7 @@ pub fn compare(a: &BenchReport, b: &BenchReport) -> anyhow::Result<ReportCompari
         benchmark: a.benchmark.to_string(),
         a: source(a),
         b: source(b),
-        is_same_machine,
+        same_machine: is_same_machine,
         tables: tables.collect(),
         only_in_a: in_a.difference(&in_b).cloned().collect(),
         only_in_b: in_b.difference(&in_a).cloned().collect(),
@@ -127,7 +128,7 @@ fn compared(a: &ResultTable, b: &ResultTable, is_same_machine: bool) -> TableCom
         RowComparison {
             name: a.name.clone(),
             rate: is_same_machine.then(|| difference(&a.rate, &b.rate)),
-            of_baseline: is_compared.then(|| difference(&a.of_baseline, &b.of_baseline)),
+            relative: is_compared.then(|| difference(&a.relative, &b.relative)),
             a: a.rate.clone(),
             b: b.rate.clone(),
         }
@@ -140,7 +141,7 @@ impl fmt::Display for ReportComparison {
         for (name, ReportSource { machine, command }) in [("A", &self.a), ("B", &self.b)] {
             writeln!(f, "{name}: {command}\n{machine}\n")?;
         }
-        if !self.is_same_machine {
+        if !self.same_machine {
             writeln!(f, "The machines differ: only multiples of the baseline are compared.\n")?;
         }
         let tables: Vec<String> = self.tables.iter().map(TableComparison::text).collect();
@@ -170,7 +171,7 @@ impl TableComparison {
             column("A", "median", cells(&|row| Some(format::median(&row.a)))),
             column("B", "median", cells(&|row| Some(format::median(&row.b)))),
             column("B against A", "", cells(&|row| told(&row.rate))),
-            column("multiples of the baseline", "", cells(&|row| told(&row.of_baseline))),
+            column("multiples of the baseline", "", cells(&|row| told(&row.relative))),
         ];
         let columns: Vec<MetricColumn> =
             columns.into_iter().filter(MetricColumn::says_something).collect();
@@ -183,7 +184,7 @@ impl TableComparison {
             let verdict = difference.as_ref().map(|difference| difference.verdict);
             matches!(verdict, Some(DifferenceVerdict::Faster | DifferenceVerdict::Slower))
         };
-        self.rows.iter().any(|row| is_one(&row.rate) || is_one(&row.of_baseline))
+        self.rows.iter().any(|row| is_one(&row.rate) || is_one(&row.relative))
     }
 }
 
@@ -191,6 +192,7 @@ impl TableComparison {
 mod tests {
     use super::*;
     use crate::html_report::sample;
+    use crate::report::REPORT_FORMAT;
 
     fn report(factor: f64, rounds: i32) -> BenchReport {
         let spread = |median: f64| {
@@ -198,12 +200,12 @@ mod tests {
                 (0..rounds).map(|round| median * (1.0 + 0.001 * f64::from(round))).collect(),
             )
         };
-        let row = |name: &str, rate: f64, of_baseline: f64| {
+        let row = |name: &str, rate: f64, relative: f64| {
             let difference =
-                (of_baseline < 1.0).then(|| MedianDifference::from_ratios(&[of_baseline], 1));
+                (relative < 1.0).then(|| MedianDifference::from_ratios(&[relative], 1));
             ResultRow {
                 rate: spread(rate),
-                of_baseline: spread(of_baseline),
+                relative: spread(relative),
                 difference,
                 ..sample::row(name, rate)
             }
@@ -215,6 +217,7 @@ mod tests {
             rows: vec![row("bare", 1_000.0, 1.0), row("ours", 500.0 * factor, 0.5 * factor)],
         };
         BenchReport {
+            format: REPORT_FORMAT,
             benchmark: "pragma".into(),
             machine: sample::machine(),
             command: "warren bench pragma".to_owned(),
@@ -222,7 +225,7 @@ mod tests {
             configurations: Vec::new(),
             tables: vec![table],
             matrices: Vec::new(),
-            aims: Vec::new(),
+            goals: Vec::new(),
             notes: Vec::new(),
             title: "".into(),
             lead: "".into(),
@@ -232,7 +235,7 @@ mod tests {
     fn texts(comparison: &ReportComparison) -> Vec<(Option<&str>, Option<&str>)> {
         let text = |of: &'_ Option<MedianDifference>| of.as_ref().map(|one| one.text.clone());
         let rows = comparison.tables[0].rows.iter();
-        rows.map(|row| (text(&row.rate), text(&row.of_baseline)))
+        rows.map(|row| (text(&row.rate), text(&row.relative)))
             .map(|(a, b)| (a.map(leak), b.map(leak)))
             .collect()
     }
@@ -285,10 +288,10 @@ mod tests {
     #[test]
     fn a_report_reads_back_as_it_was_written() {
         let mut report = report(1.0, 6);
-        report.tables[0].rows[1].of_baseline =
-            Distribution::from_samples(vec![f64::NAN, 1.0 / 3.0]);
+        report.tables[0].rows[1].relative = Distribution::from_samples(vec![f64::NAN, 1.0 / 3.0]);
         let written = serde_json::to_string(&report).unwrap();
-        let read: BenchReport = serde_json::from_str(&written).unwrap();
+        assert!(written.starts_with(r#"{"format":11,"benchmark":"pragma","#), "{written}");
+        let read = BenchReport::from_json(&written).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), written);
     }
 }

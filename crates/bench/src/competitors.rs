@@ -16,6 +16,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use self::process::{DriverProgram, ProgramOutput};
 use self::setup::CompetitorKind;
@@ -37,9 +38,11 @@ pub(crate) struct CompetitorSearch<T> {
 }
 
 /// A competitor that cannot be measured here.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct UnavailableCompetitor {
+    /// Its name, which is that of its folder.
     pub(crate) name: String,
+    /// Why it cannot be measured here, for people.
     pub(crate) reason: String,
 }
 

@@ -10,18 +10,21 @@
 //!   nothing differs, 95 % show no difference.
 
 use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
 
 /// How often an interval holds the true median.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// Bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// The bounds of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConfidenceInterval {
-    /// The lower.
+    /// The lower bound; null if it is not a number.
     #[serde(deserialize_with = "number")]
+    #[schema(value_type = Option<f64>)]
     pub low: f64,
-    /// The upper.
+    /// The upper bound; null if it is not a number.
     #[serde(deserialize_with = "number")]
+    #[schema(value_type = Option<f64>)]
     pub high: f64,
 }
 
@@ -123,18 +126,18 @@ fn to_f64(count: usize) -> f64 {
 }
 
 /// How a case differs from its baseline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MedianDifference {
-    /// Of the ratio, as wide as it must be for all comparisons of the table together.
+    /// The interval of the ratio, as wide as it must be for all comparisons of the table together.
     pub interval: ConfidenceInterval,
-    /// What follows.
+    /// What follows from the interval.
     pub verdict: DifferenceVerdict,
     /// The same for people: `faster by 8–11 %`.
     pub text: String,
 }
 
 /// Whether two things differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceVerdict {
     /// More rounds are needed before anything may be said.

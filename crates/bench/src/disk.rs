@@ -1,24 +1,28 @@
 //! Whether a disk has room for what is to be measured: asked before anything is made, not found out
 //! when the disk is full.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use indicatif::DecimalBytes;
 
-/// Refuses if less than `needed` bytes are free in `folder`; `what` needs them.
+/// An I/O error ([`io::ErrorKind::StorageFull`]) if less than `needed` bytes are free in `folder`;
+/// `what` needs them.
 pub(crate) fn check(folder: &Path, needed: u64, what: &str) -> anyhow::Result<()> {
     let free = rustix::fs::statvfs(folder).context("the folder to measure in")?;
     let free = free.f_bavail * free.f_frsize;
-    ensure!(
-        free >= needed,
+    if free >= needed {
+        return Ok(());
+    }
+    let message = format!(
         "{what} need {} of disk in {}, and {} are free",
         DecimalBytes(needed),
         folder.display(),
         DecimalBytes(free)
     );
-    Ok(())
+    Err(io::Error::new(io::ErrorKind::StorageFull, message).into())
 }
 
 /// Bytes that may be written while something is measured for so long: what a fast disk takes, with

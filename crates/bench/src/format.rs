@@ -69,7 +69,7 @@ pub(crate) fn columns(table: &ResultTable) -> Vec<MetricColumn> {
     };
     let mut columns = vec![
         of_rows(&format!("{}/s", table.unit), spread_of, &|row| Some(spread(&row.rate))),
-        of_rows("of baseline", spread_of, &|row| Some(ratio(&row.of_baseline))),
+        of_rows("of baseline", spread_of, &|row| Some(ratio(&row.relative))),
         of_rows("verdict", "", &|row| row.difference.as_ref().and_then(verdict)),
         of_rows("verdict", "processor time", &|row| row.by_cpu.as_ref().and_then(verdict)),
         of_rows("published", "on its own machine", &|row| row.published.map(single)),
@@ -84,12 +84,12 @@ pub(crate) fn columns(table: &ResultTable) -> Vec<MetricColumn> {
             latency.map(|latency| wait(latency.max_us))
         }),
     ];
-    let facts: BTreeSet<&str> =
-        rows.iter().flat_map(|row| row.facts.keys().map(AsRef::as_ref)).collect();
+    let metrics: BTreeSet<&str> =
+        rows.iter().flat_map(|row| row.metrics.keys().map(AsRef::as_ref)).collect();
     columns.extend(
-        facts
+        metrics
             .into_iter()
-            .map(|name| of_rows(name, spread_of, &|row| row.facts.get(name).map(spread))),
+            .map(|name| of_rows(name, spread_of, &|row| row.metrics.get(name).map(spread))),
     );
     columns.retain(MetricColumn::says_something);
     columns
@@ -147,12 +147,12 @@ pub(crate) fn whole(count: impl fmt::Display) -> String {
     grouped_digits(&digits, digits.len())
 }
 
-/// A PRAGMA: what was asked for, what is wrong with that, whether it is what SQLite does anyway.
+/// A PRAGMA: what was requested, what is wrong with that, whether it is what SQLite does anyway.
 pub(crate) fn setting(setting: &EffectivePragma) -> String {
-    let EffectivePragma { name, asked, is_default, fault, .. } = setting;
+    let EffectivePragma { name, requested, default, fault, .. } = setting;
     let fault = fault.as_ref().map(|fault| format!(", {fault}")).unwrap_or_default();
-    let default = if *is_default { " (the default)" } else { "" };
-    format!("{name} {asked}{default}{fault}")
+    let default = if *default { " (the default)" } else { "" };
+    format!("{name} {requested}{default}{fault}")
 }
 
 /// On an axis: short, `150k`.

@@ -5,45 +5,46 @@
 //!   as decision 10 wants it; with too few rounds it is open.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
 use crate::format;
 use crate::measure::Distribution;
 use crate::suite::{ResultRow, ResultTable, ratios};
 
-/// One, in one table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// One goal in one table, and whether it was reached.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct GoalResult {
     /// What is compared: `messages a second`.
     pub name: String,
-    /// How far it should get.
-    #[serde(flatten)]
-    pub goal: GoalThreshold,
-    /// In which table.
+    /// The least wanted multiple of the baseline; null if the goal is a largest one.
+    pub at_least: Option<f64>,
+    /// The largest wanted multiple of the baseline; null if the goal is a least one.
+    pub at_most: Option<f64>,
+    /// The name of the table that the goal is about.
     pub table: String,
-    /// Its row divided by the table's baseline, in each round.
-    pub found: Distribution,
-    /// What follows.
+    /// The table's second row divided by its baseline, in each round.
+    pub measured: Distribution,
+    /// What follows from the measurement.
     pub verdict: GoalStatus,
 }
 
 /// Times the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GoalThreshold {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum GoalThreshold {
     /// Or more.
     AtLeast(f64),
     /// Or less.
     AtMost(f64),
 }
 
-/// Whether it was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Whether a goal was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GoalStatus {
     /// All of the interval is on the right side.
     Met,
-    /// All of it is on the wrong one.
+    /// All of the interval is on the wrong side.
     Missed,
     /// There are too few rounds, or the interval holds the goal.
     Open,
@@ -54,28 +55,28 @@ impl GoalResult {
     pub(crate) fn for_rate(name: &str, goal: GoalThreshold, table: &ResultTable) -> Option<Self> {
         let row = table.rows.get(1)?;
         let difference = row.difference.as_ref()?;
-        Some(Self::new(name, goal, table, row.of_baseline.clone(), difference))
+        Some(Self::new(name, goal, table, row.relative.clone(), difference))
     }
 
-    /// About a fact of it, one of `comparisons`; `None` if it has no such fact.
+    /// About a metric of it, one of `comparisons`; `None` if it has no such metric.
     pub(crate) fn for_metric(
-        fact: &str,
+        metric: &str,
         goal: GoalThreshold,
         table: &ResultTable,
         comparisons: usize,
     ) -> Option<Self> {
-        let samples = |row: &ResultRow| Some(row.facts.get(fact)?.samples.clone());
+        let samples = |row: &ResultRow| Some(row.metrics.get(metric)?.samples.clone());
         let (baseline, own) = (samples(table.rows.first()?)?, samples(table.rows.get(1)?)?);
         let ratios = ratios(&own, &baseline);
         let difference = MedianDifference::from_ratios(&ratios, comparisons);
-        Some(Self::new(fact, goal, table, Distribution::from_samples(ratios), &difference))
+        Some(Self::new(metric, goal, table, Distribution::from_samples(ratios), &difference))
     }
 
     fn new(
         name: &str,
         goal: GoalThreshold,
         table: &ResultTable,
-        found: Distribution,
+        measured: Distribution,
         difference: &MedianDifference,
     ) -> Self {
         let (low, high) = (difference.interval.low, difference.interval.high);
@@ -87,33 +88,42 @@ impl GoalResult {
             GoalThreshold::AtMost(most) if low > most => GoalStatus::Missed,
             _ => GoalStatus::Open,
         };
-        Self { name: name.to_owned(), goal, table: table.name.clone(), found, verdict }
+        let (at_least, at_most) = match goal {
+            GoalThreshold::AtLeast(least) => (Some(least), None),
+            GoalThreshold::AtMost(most) => (None, Some(most)),
+        };
+        let (name, table) = (name.to_owned(), table.name.clone());
+        Self { name, at_least, at_most, table, measured, verdict }
+    }
+
+    /// `messages a second, at least 10 times the baseline`.
+    fn text(&self) -> String {
+        let bound = |which: &str, times: f64| format!(", {which} {times} times the baseline");
+        let least = self.at_least.map(|times| bound("at least", times));
+        let most = self.at_most.map(|times| bound("at most", times));
+        [Some(self.name.clone()), least, most].into_iter().flatten().collect()
     }
 }
 
 /// What all goals of one name and goal come to.
 #[derive(Debug)]
 pub(crate) struct GoalSummary<'a> {
-    /// `messages a second, at least 10 times as many`.
-    pub(crate) aim: String,
+    /// `messages a second, at least 10 times the baseline`.
+    pub(crate) goal: String,
     /// What was reached, and the tables, each with its ratio: `met: bulk-4000 14.2`.
     pub(crate) reached: Vec<(GoalStatus, Vec<&'a GoalResult>)>,
 }
 
 /// In the order in which they were given.
 pub(crate) fn summaries(goals: &[GoalResult]) -> Vec<GoalSummary<'_>> {
-    let is_same = |a: &GoalResult, b: &GoalResult| a.name == b.name && a.goal == b.goal;
+    let is_same = |a: &GoalResult, b: &GoalResult| a.text() == b.text();
     let groups = goals.chunk_by(is_same).map(|group| {
-        let goal = match group[0].goal {
-            GoalThreshold::AtLeast(least) => format!("at least {least} times the baseline"),
-            GoalThreshold::AtMost(most) => format!("at most {most} times the baseline"),
-        };
         let reached =
             [GoalStatus::Met, GoalStatus::Missed, GoalStatus::Open].into_iter().map(|verdict| {
-                (verdict, group.iter().filter(|aim| aim.verdict == verdict).collect::<Vec<_>>())
+                (verdict, group.iter().filter(|goal| goal.verdict == verdict).collect::<Vec<_>>())
             });
         GoalSummary {
-            aim: format!("{}, {goal}", group[0].name),
+            goal: group[0].text(),
             reached: reached.filter(|(_, goals)| !goals.is_empty()).collect(),
         }
     });
@@ -122,7 +132,7 @@ pub(crate) fn summaries(goals: &[GoalResult]) -> Vec<GoalSummary<'_>> {
 
 /// `bulk-4000 14.2 (13.1–15.0)`.
 pub(crate) fn describe(goal: &GoalResult) -> String {
-    format!("{} {}", goal.table, format::ratio(&goal.found))
+    format!("{} {}", goal.table, format::ratio(&goal.measured))
 }
 
 impl GoalStatus {
@@ -144,11 +154,11 @@ mod tests {
         let ratios = vec![ratio; rounds];
         let memory = |mb: f64| [("MB".into(), Distribution::from_samples(vec![mb; rounds]))].into();
         let rows = vec![
-            ResultRow { facts: memory(100.0), ..sample::row("theirs", 10.0) },
+            ResultRow { metrics: memory(100.0), ..sample::row("theirs", 10.0) },
             ResultRow {
-                of_baseline: Distribution::from_samples(ratios.clone()),
+                relative: Distribution::from_samples(ratios.clone()),
                 difference: Some(MedianDifference::from_ratios(&ratios, 1)),
-                facts: memory(100.0 * ratio),
+                metrics: memory(100.0 * ratio),
                 ..sample::row("ours", 10.0 * ratio)
             },
         ];
@@ -156,11 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn an_aim_is_met_only_where_rounds_are_enough() {
+    fn a_goal_is_met_only_where_rounds_are_enough() {
         let check = |goal, ratio, rounds, expected| {
             let table = table(ratio, rounds);
-            let aim = GoalResult::for_rate("messages a second", goal, &table).unwrap();
-            assert_eq!(aim.verdict, expected, "{goal:?} {ratio}");
+            let result = GoalResult::for_rate("messages a second", goal, &table).unwrap();
+            assert_eq!(result.verdict, expected, "{goal:?} {ratio}");
             assert_eq!(GoalResult::for_metric("MB", goal, &table, 1).unwrap().verdict, expected);
         };
         check(GoalThreshold::AtLeast(10.0), 10.5, 7, GoalStatus::Met);
@@ -171,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn aims_of_one_name_are_told_together() {
+    fn goals_of_one_name_are_told_together() {
         let goal = GoalThreshold::AtLeast(10.0);
         let goals = [12.0, 8.0, 14.0].map(|ratio| {
             GoalResult::for_rate("messages a second", goal, &table(ratio, 7)).unwrap()
         });
         let summaries = summaries(&goals);
         let [summary] = &summaries[..] else { panic!("{summaries:?}") };
-        assert_eq!(summary.aim, "messages a second, at least 10 times the baseline");
+        assert_eq!(summary.goal, "messages a second, at least 10 times the baseline");
         let told: Vec<(GoalStatus, usize)> =
             summary.reached.iter().map(|(reached, goals)| (*reached, goals.len())).collect();
         assert_eq!(told, [(GoalStatus::Met, 2), (GoalStatus::Missed, 1)]);
@@ -188,8 +198,9 @@ mod tests {
             super::describe(&goals[0])
         );
         let text = serde_json::to_string(&goals[0]).unwrap();
-        assert!(text.starts_with(r#"{"name":"messages a second","at_least":10.0,"#), "{text}");
+        let begin = r#"{"name":"messages a second","at_least":10.0,"at_most":null,"#;
+        assert!(text.starts_with(begin), "{text}");
         let read: GoalResult = serde_json::from_str(&text).unwrap();
-        assert_eq!((read.goal, read.verdict), (goal, GoalStatus::Met));
+        assert_eq!((read.text(), read.verdict), (goals[0].text(), GoalStatus::Met));
     }
 }

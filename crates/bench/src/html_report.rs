@@ -32,6 +32,7 @@ use crate::format::{self, MetricColumn, NONE};
 use crate::goals::{self, GoalResult};
 use crate::machine::MachineInfo;
 use crate::matrix::ReportMatrix;
+use crate::report_setting::ReportSetting;
 use crate::sqlite_bench::EffectiveConfiguration;
 use crate::suite::ResultTable;
 use crate::summary;
@@ -52,7 +53,7 @@ pub(crate) struct HtmlPage<'a> {
     /// The command line that made it.
     pub(crate) command: &'a str,
     /// Name and value.
-    pub(crate) settings: &'a [(String, String)],
+    pub(crate) settings: &'a [ReportSetting],
     pub(crate) configurations: &'a [EffectiveConfiguration],
     /// They stand before all other charts.
     pub(crate) matrices: &'a [ReportMatrix],
@@ -85,7 +86,7 @@ pub(crate) fn render(page: &HtmlPage<'_>) -> String {
                     @if page.tables.len() > TABLES_WITHOUT_CONTENTS_MAX { (contents(page)) }
                 }
                 @for matrix in page.matrices { "\n" (matrix::section(matrix, page.tables)) }
-                (aims(page.goals))
+                (goals_section(page.goals))
                 (in_short(page.tables))
                 (configurations(page.configurations))
                 main { @for table in page.tables { "\n" (section(table)) } }
@@ -108,7 +109,7 @@ fn setup(page: &HtmlPage<'_>) -> Markup {
         dl.setup {
             div { dt { "Machine" } dd { @for line in machine.lines() { div { (line) } } } }
             div { dt { "Command" } dd { (command(page.command)) } }
-            @for (name, value) in page.settings { div { dt { (name) } dd { (value) } } }
+            @for one in page.settings { div { dt { (one.name) } dd { (one.value) } } }
         }
     }
 }
@@ -119,13 +120,13 @@ fn command(command: &str) -> Markup {
 }
 
 /// What was to be shown, and whether it was.
-fn aims(aims: &[GoalResult]) -> Markup {
+fn goals_section(goals: &[GoalResult]) -> Markup {
     html! {
-        @if !aims.is_empty() {
-            section.summary aria-labelledby="aims" {
-                h2 id="aims" { "Aims" }
-                dl { @for summary in goals::summaries(aims) { div {
-                    dt { (summary.aim) }
+        @if !goals.is_empty() {
+            section.summary aria-labelledby="goals" {
+                h2 id="goals" { "Goals" }
+                dl { @for summary in goals::summaries(goals) { div {
+                    dt { (summary.goal) }
                     dd { @for (reached, goals) in summary.reached { @for goal in goals { div {
                         a href={ "#" (goal.table) } { (goals::describe(goal)) } " " b { (reached.as_str()) }
                     } } } }
@@ -167,7 +168,7 @@ fn configurations(all: &[EffectiveConfiguration]) -> Markup {
                 dl { @for one in all {
                     dt { (one.name) }
                     dd {
-                        (one.about)
+                        (one.description)
                         ul { @for setting in &one.settings { li { (format::setting(setting)) } } }
                     }
                 } }

@@ -6,23 +6,27 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The machine, the system and the program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MachineInfo {
-    /// As the processor names itself.
+    /// The processor, as it names itself.
     pub processor: String,
-    /// Cores that this process may use.
-    pub cores: usize,
-    /// Operating system's kernel.
+    /// How many cores this process may use.
+    pub cores_count: usize,
+    /// The release of the operating system's kernel.
     pub kernel: String,
     /// The file system of the measured folder.
     pub file_system: String,
     /// Warren's version.
+    #[schema(value_type = String)]
     pub version: Cow<'static, str>,
-    /// Warren's commit; `-dirty` if it was changed.
+    /// Warren's commit, with `-dirty` at its end if files were changed.
+    #[schema(value_type = String)]
     pub commit: Cow<'static, str>,
     /// SQLite's version.
+    #[schema(value_type = String)]
     pub sqlite: Cow<'static, str>,
     /// How SQLite was compiled, as it says itself.
     pub compile_options: Vec<String>,
@@ -39,7 +43,7 @@ impl MachineInfo {
         let options = Connection::open_in_memory().and_then(|db| compile_options(&db));
         Self {
             processor: processor.to_owned(),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            cores_count: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel.trim().to_owned(),
             file_system: engine::fs_type(folder).unwrap_or_else(|| "unknown".to_owned()),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -51,16 +55,18 @@ impl MachineInfo {
 
     /// Whether rates measured on one may be compared with those of the other.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let Self { processor, cores, file_system, .. } = self;
-        (processor, cores, file_system) == (&other.processor, &other.cores, &other.file_system)
+        let Self { processor, cores_count, file_system, .. } = self;
+        (processor, cores_count, file_system)
+            == (&other.processor, &other.cores_count, &other.file_system)
     }
 }
 
 /// Two lines: the machine, the program.
 impl fmt::Display for MachineInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { processor, cores, kernel, file_system, version, commit, sqlite, .. } = self;
-        writeln!(f, "{processor}, {cores} cores, Linux {kernel}, {file_system}")?;
+        let Self { processor, cores_count, kernel, file_system, .. } = self;
+        let Self { version, commit, sqlite, .. } = self;
+        writeln!(f, "{processor}, {cores_count} cores, Linux {kernel}, {file_system}")?;
         write!(f, "warren {version} ({commit}), SQLite {sqlite}")
     }
 }

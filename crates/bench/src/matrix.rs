@@ -13,39 +13,41 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::confidence_interval::DifferenceVerdict;
 use crate::suite::{ResultRow, ResultTable};
 
 /// What several tables say of the same rows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportMatrix {
-    /// Which of several; begins the names of its tables.
+    /// The matrix's name, which begins the names of its tables.
     pub name: String,
     /// What was measured: `1,000 messages of 3,500 bytes`.
     pub title: String,
-    /// Operations, from left to right.
+    /// The operations, from left to right.
     pub columns: Vec<MatrixColumn>,
-    /// Configurations, from top to bottom.
+    /// The configurations, from top to bottom.
     pub rows: Vec<MatrixRow>,
 }
 
 /// An operation, and who knows of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MatrixColumn {
-    /// Over the column.
+    /// The column's heading.
+    #[schema(value_type = String)]
     pub name: Cow<'static, str>,
-    /// The report's table with its figures.
+    /// The name of the report's table that has its figures.
     pub table: String,
 }
 
 /// A configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MatrixRow {
-    /// Its row in the tables.
+    /// The name of its row in the tables.
     pub name: String,
-    /// Size of the file with all rows in it, before anything was measured; `None` if it was not
-    /// measured.
+    /// Size of the file with all rows in it, before anything was measured; null if the
+    /// configuration was not measured, because all that it changes is without effect.
     pub file_bytes: Option<u64>,
 }
 
@@ -96,9 +98,9 @@ pub(crate) mod sample {
         let ms = rates.iter().map(|rate| 1e3 / rate).collect();
         ResultRow {
             rate: Distribution::from_samples(rates),
-            of_baseline: Distribution::from_samples(ratios.clone()),
+            relative: Distribution::from_samples(ratios.clone()),
             difference: ratio.map(|_| MedianDifference::from_ratios(&ratios, 2)),
-            facts: is_setup
+            metrics: is_setup
                 .then(|| (MS_EACH.into(), Distribution::from_samples(ms)))
                 .into_iter()
                 .collect(),

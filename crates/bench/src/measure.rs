@@ -5,6 +5,7 @@ use std::time::Duration;
 use engine::clock::now;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
 
 use crate::confidence_interval::{CONFIDENCE, ConfidenceInterval, number};
 
@@ -23,21 +24,25 @@ pub(crate) fn longer_each_time(first: Duration) -> impl Iterator<Item = Duration
 }
 
 /// Median and extremes of some samples.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Distribution {
-    /// The middle one.
+    /// The sample in the middle; null if it is not a number, such as the rate of nothing.
     #[serde(deserialize_with = "number")]
+    #[schema(value_type = Option<f64>)]
     pub median: f64,
     /// What holds the true median 95 % of the time; the extremes, if the samples are too few.
     pub interval: ConfidenceInterval,
-    /// The smallest.
+    /// The smallest sample; null if it is not a number.
     #[serde(deserialize_with = "number")]
+    #[schema(value_type = Option<f64>)]
     pub min: f64,
-    /// The largest.
+    /// The largest sample; null if it is not a number.
     #[serde(deserialize_with = "number")]
+    #[schema(value_type = Option<f64>)]
     pub max: f64,
-    /// All, in the order in which they were taken.
+    /// All samples, in the order in which they were taken; null where one is not a number.
     #[serde(deserialize_with = "numbers")]
+    #[schema(value_type = Vec<Option<f64>>)]
     pub samples: Vec<f64>,
 }
 
@@ -62,10 +67,10 @@ impl Distribution {
     }
 }
 
-/// The fact that says what processor time, user and system, each took.
+/// The metric that says what processor time, user and system, each took.
 pub(crate) const CPU_US: &str = "CPU µs each";
 
-/// The fact that says how long one takes, where that says more than how many there are a second.
+/// The metric that says how long one takes, where that says more than how many there are a second.
 pub(crate) const MS_EACH: &str = "ms each";
 
 /// What one candidate did in one round.
@@ -78,25 +83,26 @@ pub(crate) struct RoundSample {
     /// How long callers waited for one, where that was looked at.
     pub(crate) latency: Option<LatencyStats>,
     /// Whatever else is worth a column: a name that says the unit, and the value.
-    pub(crate) facts: Vec<(&'static str, f64)>,
+    pub(crate) metrics: Vec<(&'static str, f64)>,
 }
 
 impl RoundSample {
-    /// Without latency and facts.
+    /// Without latency and metrics.
     pub(crate) fn new(transactions: u64, elapsed: Duration) -> Self {
-        Self { transactions, elapsed, latency: None, facts: Vec::new() }
+        Self { transactions, elapsed, latency: None, metrics: Vec::new() }
     }
 
-    /// With what each of them took as a fact, where that says more than how many there are a second.
+    /// With what each of them took as a metric, where that says more than how many there are a
+    /// second.
     pub(crate) fn each(transactions: u64, elapsed: Duration) -> Self {
         let sample = Self::new(transactions, elapsed);
-        let facts = vec![(MS_EACH, 1e3 / sample.rate())];
-        Self { facts, ..sample }
+        let metrics = vec![(MS_EACH, 1e3 / sample.rate())];
+        Self { metrics, ..sample }
     }
 
     /// Processor time of each, in microseconds, if it was measured.
     pub(crate) fn cpu_us(&self) -> Option<f64> {
-        self.facts.iter().find(|(name, _)| *name == CPU_US).map(|(_, value)| *value)
+        self.metrics.iter().find(|(name, _)| *name == CPU_US).map(|(_, value)| *value)
     }
 
     /// Transactions a second.
@@ -108,10 +114,10 @@ impl RoundSample {
 }
 
 /// How long callers waited, in microseconds.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "in JSON only a field's name can say its unit")]
 pub struct LatencyStats {
-    /// What they waited on average, where that is of interest.
+    /// What they waited on average; null where that is of no interest.
     pub mean_us: Option<f64>,
     /// Half of them waited less.
     pub p50_us: f64,

@@ -19,7 +19,8 @@ use replica::{HttpTransport, Transport};
 
 use crate::machine::MachineInfo;
 use crate::measure::{RoundSample, time};
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
+use crate::report_setting::ReportSetting;
 use crate::server_process::{PreparedDataDir, ServerProcess};
 use crate::suite::{self, BenchCase, BenchSection, StopRule};
 
@@ -94,14 +95,17 @@ pub fn run(plan: &ReconcileBenchPlan, bar: &ProgressBar) -> anyhow::Result<Bench
     bar.finish_and_clear();
     let settings = [("messages", plan.messages), ("bytes of content", plan.content_bytes as u64)];
     Ok(BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "reconcile".into(),
         machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
-        settings: settings.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec(),
+        settings: settings
+            .map(|(name, value)| ReportSetting::new(name, value.to_string()))
+            .to_vec(),
         configurations: Vec::new(),
         tables,
         matrices: Vec::new(),
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),
         lead: LEAD.into(),
@@ -236,7 +240,7 @@ impl<'a> BenchVault<'a> {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
         let requests = cost.requests as f64;
         let mut sample = RoundSample::new(self.plan.messages, took);
-        sample.facts = vec![
+        sample.metrics = vec![
             ("requests", requests),
             ("kB sent", kb(cost.sent)),
             ("kB received", kb(cost.received)),

@@ -56,7 +56,7 @@ impl ServerProcess {
         BufReader::new(stdout).read_line(&mut line)?;
         let said: serde_json::Value = serde_json::from_str(&line).context("its first line")?;
         served.address = socket_address(said["address"].as_str().context("its address")?)?;
-        served.actual = said["actual"].as_str().map(socket_address).transpose()?;
+        served.actual = said["actual_budget_address"].as_str().map(socket_address).transpose()?;
         Ok(served)
     }
 

@@ -29,6 +29,7 @@ pub(crate) use self::execute_plan::{PortableRng, execute_plan, read_setting, unl
 pub(crate) use self::message::{BodyLayout, CipherAndKey, MailboxTable};
 pub(crate) use self::plan::{LabPlan, LabStatement, LabStep, SampleValue};
 use crate::format::format_threshold;
+use crate::report_setting::ReportSetting;
 use crate::suite::StopRule;
 
 /// How all of the lab measures.
@@ -52,7 +53,7 @@ pub struct MeasureOptions {
 
 impl MeasureOptions {
     /// For the report.
-    fn settings(&self) -> Vec<(String, String)> {
+    fn settings(&self) -> Vec<ReportSetting> {
         let Self { rounds_min, rounds_max, precision, time, duration, .. } = self;
         let rounds = if rounds_min == rounds_max {
             rounds_min.to_string()
@@ -67,7 +68,7 @@ impl MeasureOptions {
             "{rounds} of {seconds} s for each figure, until precise to {precision} % or after \
              {minutes} {unit}"
         );
-        vec![("rounds".to_owned(), text)]
+        vec![ReportSetting::new("rounds", text)]
     }
 }
 
@@ -115,7 +116,8 @@ mod tests {
             folder: PathBuf::new(),
             command: String::new(),
         };
-        let settings = |rounds_min, minutes| method(rounds_min, minutes).settings()[0].1.clone();
+        let settings =
+            |rounds_min, minutes| method(rounds_min, minutes).settings()[0].value.clone();
         let each = "of 0.06 s for each figure, until precise to 7 % or after";
         assert_eq!(settings(11, 0.12), format!("11 to 300 {each} 0.12 minutes"));
         assert_eq!(settings(300, 1.0), format!("300 {each} 1 minute"));

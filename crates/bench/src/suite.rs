@@ -14,6 +14,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::confidence_interval::MedianDifference;
 use crate::measure::{Distribution, LatencyStats, RoundSample};
@@ -55,40 +56,41 @@ impl<'a, T> BenchCase<'a, T> {
 }
 
 /// A measured section.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResultTable {
-    /// What `--only` calls it.
+    /// What `--only` calls the table.
     pub name: String,
     /// What its rates count: `transactions`.
+    #[schema(value_type = String)]
     pub unit: Cow<'static, str>,
-    /// What it shows.
+    /// What the table shows, in one line.
     pub title: String,
-    /// The baseline first.
+    /// The measured cases, the baseline first.
     pub rows: Vec<ResultRow>,
 }
 
 /// A measured case.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResultRow {
     /// What was measured.
     pub name: String,
-    /// The rate that the published page gives, on its machine.
+    /// The rate that a published page gives, on its machine; null where none does.
     pub published: Option<f64>,
-    /// In the table's unit, a second.
+    /// How many of the table's unit were done a second.
     pub rate: Distribution,
-    /// Its rate divided by that of the baseline in the same round.
-    pub of_baseline: Distribution,
-    /// What that says; not of the baseline itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The row's rate divided by the baseline's in the same round.
+    pub relative: Distribution,
+    /// What `relative` says; null for the baseline itself.
     pub difference: Option<MedianDifference>,
-    /// The same of processor time, where that was measured: whatever else the machine does changes
-    /// it little, and waiting for a disk is not in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The same of the processor time that each operation took; null for the baseline itself, and
+    /// where that was not measured. Whatever else the machine does changes it little, and waiting
+    /// for a disk is not in it.
     pub by_cpu: Option<MedianDifference>,
-    /// Of the round with the median P99.
+    /// What callers waited in the round with the median P99; null where nobody waited.
     pub latency: Option<LatencyStats>,
     /// Other measurements by name, which says the unit.
-    pub facts: BTreeMap<Cow<'static, str>, Distribution>,
+    #[schema(value_type = BTreeMap<String, Distribution>)]
+    pub metrics: BTreeMap<Cow<'static, str>, Distribution>,
 }
 
 /// Cases that each answer for several tables at once, because one run of them does the work of
@@ -239,14 +241,14 @@ fn table(
     let comparisons = (labels.len() - 1) * measures;
     let rows = labels.iter().zip(samples).enumerate().map(|(number, ((name, published), of))| {
         let samples: Vec<&RoundSample> = of.iter().map(|round| &round[index]).collect();
-        let of_baseline = ratios(&rates(of, index), &baseline);
+        let relative = ratios(&rates(of, index), &baseline);
         let difference =
-            (number > 0).then(|| MedianDifference::from_ratios(&of_baseline, comparisons));
+            (number > 0).then(|| MedianDifference::from_ratios(&relative, comparisons));
         let by_cpu = baseline_cpu.as_ref().zip(cpu(of)).filter(|_| number > 0);
         let by_cpu = by_cpu.map(|(baseline, own)| {
             MedianDifference::from_ratios(&ratios(baseline, &own), comparisons)
         });
-        ResultRow { difference, by_cpu, ..row(name.clone(), *published, &samples, of_baseline) }
+        ResultRow { difference, by_cpu, ..row(name.clone(), *published, &samples, relative) }
     });
     let TableHeading { name, unit, title } = heading;
     ResultTable { name, unit: unit.into(), title, rows: rows.collect() }
@@ -264,27 +266,27 @@ fn row(
     name: String,
     published: Option<f64>,
     samples: &[&RoundSample],
-    of_baseline: Vec<f64>,
+    relative: Vec<f64>,
 ) -> ResultRow {
     let rates: Vec<f64> = samples.iter().map(|sample| sample.rate()).collect();
     let mut latencies: Vec<LatencyStats> =
         samples.iter().filter_map(|sample| sample.latency).collect();
     latencies.sort_by(|a, b| a.p99_us.total_cmp(&b.p99_us));
-    let mut facts: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
-    for (name, value) in samples.iter().flat_map(|sample| &sample.facts) {
-        facts.entry(name).or_default().push(*value);
+    let mut metrics: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
+    for (name, value) in samples.iter().flat_map(|sample| &sample.metrics) {
+        metrics.entry(name).or_default().push(*value);
     }
-    let facts =
-        facts.into_iter().map(|(name, values)| (name.into(), Distribution::from_samples(values)));
+    let metrics =
+        metrics.into_iter().map(|(name, values)| (name.into(), Distribution::from_samples(values)));
     ResultRow {
         name,
         published,
         rate: Distribution::from_samples(rates),
-        of_baseline: Distribution::from_samples(of_baseline),
+        relative: Distribution::from_samples(relative),
         difference: None,
         by_cpu: None,
         latency: latencies.get(latencies.len() / 2).copied(),
-        facts: facts.collect(),
+        metrics: metrics.collect(),
     }
 }
 
@@ -306,7 +308,7 @@ mod tests {
                 own += 1;
                 *round.borrow_mut() += 1;
                 let mut sample = RoundSample::new(factor * own * 1_000, Duration::from_secs(1));
-                sample.facts.push(("calls", 1.0));
+                sample.metrics.push(("calls", 1.0));
                 Ok(sample)
             })
         };
@@ -322,8 +324,8 @@ mod tests {
         assert_eq!(*round.borrow(), 6);
         let [bare, ours] = &table.rows[..] else { panic!("two rows") };
         assert!((bare.rate.median - 4_000.0).abs() < 1e-6 && bare.published.is_none());
-        assert!(ours.of_baseline.samples.iter().all(|ratio| (ratio - 0.5).abs() < 1e-9));
-        assert_eq!(ours.facts["calls"].samples.len(), 3);
+        assert!(ours.relative.samples.iter().all(|ratio| (ratio - 0.5).abs() < 1e-9));
+        assert_eq!(ours.metrics["calls"].samples.len(), 3);
         let verdict = ours.difference.as_ref().unwrap().verdict;
         assert_eq!((verdict, bare.difference.is_none()), (DifferenceVerdict::TooFewRounds, true));
     }
@@ -360,7 +362,7 @@ mod tests {
         let case = |name: &str, us: f64| {
             BenchCase::new(name, move |_| {
                 let mut sample = RoundSample::new(1_000, Duration::from_secs(1));
-                sample.facts.push((CPU_US, us));
+                sample.metrics.push((CPU_US, us));
                 Ok(sample)
             })
         };

@@ -25,7 +25,8 @@ use crate::competitors::{self, CompetitorFilter};
 use crate::format::format_threshold;
 use crate::machine::MachineInfo;
 use crate::message_generator::ContentKind;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
+use crate::report_setting::ReportSetting;
 use crate::service::systems_under_test::ServiceFixture;
 use crate::suite::{self, BenchSection, StopRule};
 
@@ -45,6 +46,7 @@ pub fn run(plan: &SyncBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
     let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
     let (services, notes) = services(plan, bar);
     let mut report = BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "sync".into(),
         machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
@@ -52,7 +54,7 @@ pub fn run(plan: &SyncBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
         configurations: Vec::new(),
         tables: Vec::new(),
         matrices: Vec::new(),
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes,
         title: TITLE.into(),
         lead: LEAD.into(),
@@ -137,7 +139,7 @@ fn services(
     (services, notes)
 }
 
-fn settings(plan: &SyncBenchPlan) -> Vec<(String, String)> {
+fn settings(plan: &SyncBenchPlan) -> Vec<ReportSetting> {
     let loop_of = |rate: f64| format!("open, {rate} requests/s");
     let settings = [
         ("users", plan.users.to_string()),
@@ -150,5 +152,5 @@ fn settings(plan: &SyncBenchPlan) -> Vec<(String, String)> {
         ("rounds", plan.rounds.to_string()),
         ("seconds a case", format_threshold(plan.duration.as_secs_f64())),
     ];
-    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    settings.into_iter().map(|(name, value)| ReportSetting::new(name, value)).collect()
 }

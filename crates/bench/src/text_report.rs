@@ -47,15 +47,15 @@ pub(crate) fn summary(tables: &[ResultTable]) -> String {
 }
 
 /// What was to be shown, and whether it was; empty if nothing was.
-pub(crate) fn aims(aims: &[GoalResult]) -> String {
+pub(crate) fn goals(goals: &[GoalResult]) -> String {
     let mut lines = Vec::new();
-    for summary in goals::summaries(aims) {
+    for summary in goals::summaries(goals) {
         let reached = summary.reached.iter().map(|(reached, goals)| {
             let told: Vec<String> = goals.iter().map(|goal| goals::describe(goal)).collect();
             format!("{}: {}", reached.as_str(), told.join(", "))
         });
         let reached: Vec<String> = reached.collect();
-        let text = format!("Aim: {}; {}", summary.aim, reached.join("; "));
+        let text = format!("Goal: {}; {}", summary.goal, reached.join("; "));
         lines.push(format::wrap(&text, WIDTH_MAX - INDENT.len()).join(INDENT) + "\n");
     }
     lines.concat()
@@ -75,7 +75,7 @@ pub(crate) fn configurations(all: &[EffectiveConfiguration]) -> String {
             changes(one, baseline)
         };
         let settings = if texts.is_empty() { None } else { Some(texts.join(", ")) };
-        let parts: Vec<String> = settings.into_iter().chain([one.about.clone()]).collect();
+        let parts: Vec<String> = settings.into_iter().chain([one.description.clone()]).collect();
         let space = WIDTH_MAX.saturating_sub(width + GAP.len());
         for (index, line) in format::wrap(&parts.join("; "), space).iter().enumerate() {
             let name = if index == 0 { one.name.as_str() } else { "" };
@@ -86,8 +86,9 @@ pub(crate) fn configurations(all: &[EffectiveConfiguration]) -> String {
 }
 
 fn changes(one: &EffectiveConfiguration, baseline: &EffectiveConfiguration) -> Vec<String> {
-    let is_same =
-        |a: &EffectivePragma, b: &EffectivePragma| (&a.name, &a.asked) == (&b.name, &b.asked);
+    let is_same = |a: &EffectivePragma, b: &EffectivePragma| {
+        (&a.name, &a.requested) == (&b.name, &b.requested)
+    };
     let is_kept =
         |setting: &EffectivePragma| baseline.settings.iter().any(|of| is_same(of, setting));
     let changed = one.settings.iter().filter(|setting| !is_kept(setting));
@@ -205,26 +206,26 @@ one caller  1,000 (900–1,100)  1.00 (0.90–1.10)";
     }
 
     #[test]
-    fn an_aim_says_where_it_was_met() {
+    fn a_goal_says_where_it_was_met() {
         let expected = "\
-Aim: transactions a second, at least 2 times the baseline; met: transfers 3.00 (2.90–3.10)
-Aim: memory, MB, at most 0.5 times the baseline; missed: transfers 3.00 (2.90–3.10)
+Goal: transactions a second, at least 2 times the baseline; met: transfers 3.00 (2.90–3.10)
+Goal: memory, MB, at most 0.5 times the baseline; missed: transfers 3.00 (2.90–3.10)
 ";
-        assert_eq!(aims(&sample::aims()), expected);
+        assert_eq!(goals(&sample::goals()), expected);
     }
 
     #[test]
     fn a_configuration_tells_how_it_differs_from_the_baseline() {
         let configured = |name: &str, settings: &[(&str, &str, bool)]| EffectiveConfiguration {
             name: name.to_owned(),
-            about: "some".to_owned(),
+            description: "some".to_owned(),
             settings: settings
                 .iter()
-                .map(|(name, asked, is_default)| EffectivePragma {
+                .map(|(name, value, is_default)| EffectivePragma {
                     name: (*name).to_owned(),
-                    asked: (*asked).to_owned(),
-                    found: (*asked).to_owned(),
-                    is_default: *is_default,
+                    requested: (*value).to_owned(),
+                    actual: (*value).to_owned(),
+                    default: *is_default,
                     fault: None,
                 })
                 .collect(),
@@ -248,8 +249,8 @@ again  some";
     fn wide_tables_go_on_below() {
         let text = text(&sample::tables()[..1]);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH_MAX), "{text}");
-        let of_baseline = text.lines().filter(|line| line.starts_with("bare SQLite, one thread"));
-        assert_eq!(of_baseline.count(), 3, "{text}");
+        let again = text.lines().filter(|line| line.starts_with("bare SQLite, one thread"));
+        assert_eq!(again.count(), 3, "{text}");
         let latencies = ["81.4 µs", "342 µs", "2.52 ms"];
         let is_together = |line: &str| latencies.iter().all(|latency| line.contains(latency));
         assert!(text.lines().any(is_together), "{text}");

@@ -33,7 +33,8 @@ use crate::disk;
 use crate::format::format_threshold;
 use crate::machine::MachineInfo;
 use crate::postgres::BenchPostgres;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
+use crate::report_setting::ReportSetting;
 use crate::suite::{self, BenchSection, ResultTable, StopRule};
 
 /// What to measure.
@@ -113,6 +114,7 @@ pub fn run(plan: &TpsBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport
     bar.set_message("loading");
     let fixture = load(folder, plan.cipher, plan.rows, bar)?;
     let mut report = BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "tps".into(),
         machine: MachineInfo::here(&plan.folder),
         command: plan.command.clone(),
@@ -120,7 +122,7 @@ pub fn run(plan: &TpsBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport
         configurations: Vec::new(),
         tables: Vec::new(),
         matrices: Vec::new(),
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),
         lead: LEAD.into(),
@@ -292,13 +294,13 @@ fn check_disk(plan: &TpsBenchPlan) -> anyhow::Result<()> {
     disk::check(&plan.folder, needed, &format!("{} rows", plan.rows))
 }
 
-fn settings(fixture: &TpsFixture, plan: &TpsBenchPlan) -> anyhow::Result<Vec<(String, String)>> {
+fn settings(fixture: &TpsFixture, plan: &TpsBenchPlan) -> anyhow::Result<Vec<ReportSetting>> {
     let db = fixture.connection()?;
     let mut settings = vec![
-        ("rows".to_owned(), plan.rows.to_string()),
-        ("rounds".to_owned(), plan.rounds.to_string()),
-        ("seconds a case".to_owned(), format_threshold(plan.duration.as_secs_f64())),
-        ("cipher".to_owned(), plan.cipher.map_or("none", Cipher::name).to_owned()),
+        ReportSetting::new("rows", plan.rows.to_string()),
+        ReportSetting::new("rounds", plan.rounds.to_string()),
+        ReportSetting::new("seconds a case", format_threshold(plan.duration.as_secs_f64())),
+        ReportSetting::new("cipher", plan.cipher.map_or("none", Cipher::name)),
     ];
     for name in ["journal_mode", "synchronous", "page_size", "cache_size", "foreign_keys"] {
         let value = db.query_row(&format!("PRAGMA {name}"), [], |row| {
@@ -309,7 +311,7 @@ fn settings(fixture: &TpsFixture, plan: &TpsBenchPlan) -> anyhow::Result<Vec<(St
                 other => format!("{other:?}"),
             })
         })?;
-        settings.push((name.to_owned(), value));
+        settings.push(ReportSetting::new(name, value));
     }
     Ok(settings)
 }

@@ -9,6 +9,7 @@
 
 mod candidate;
 pub mod emit;
+mod output;
 mod plan;
 mod result;
 mod search;
@@ -20,12 +21,13 @@ mod tune_load;
 use engine::clock::now;
 use indicatif::ProgressBar;
 
+pub use self::output::{CheckSnippet, SettingsSnippet, TuneOutput};
 pub use self::plan::TunePlan;
 pub use self::result::{
     PhaseComparison, RecommendationReason, SettingRecommendation, TrialOutcome, TriedSetting,
     TuneReport, TunedFile,
 };
-pub use self::settings::{PowerLossSafety, parse_current_pragma};
+pub use self::settings::{PowerLossSafety, PragmaValue, parse_current_pragma};
 pub use self::target::TuneSource;
 use self::target::TuneTarget;
 pub use self::tune_load::TuneWorkload;

@@ -7,7 +7,8 @@ use clap::{Command, Subcommand};
 use crate::commands::doctor::doctor_args;
 use crate::commands::{
     account, actual_budget, backup, completions, conflicts, device, doctor, erase, history,
-    inspect, man, recover, recovery_phrase, serve, status, storage, sync, track, vacuum,
+    inspect, json_schema, man, recover, recovery_phrase, serve, status, storage, sync, track,
+    vacuum,
 };
 #[cfg(feature = "bench")]
 use crate::commands::{benchmark, tune};
@@ -46,6 +47,7 @@ pub(crate) enum CliCommand {
     Bench(benchmark::BenchCommand),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    JsonSchema(json_schema::JsonSchemaArgs),
     Settings(serve::settings::SettingsTableArgs),
 }
 
@@ -103,6 +105,7 @@ impl CliCommand {
             Self::Bench(command) => benchmark::run(command, output),
             Self::Completions(arguments) => completions::run(&arguments, whole(), output),
             Self::Man(arguments) => man::run(&arguments, whole(), output),
+            Self::JsonSchema(arguments) => json_schema::run(&arguments, output),
             Self::Settings(arguments) => serve::settings::markdown_table::run(&arguments, output),
         }
     }
@@ -110,5 +113,8 @@ impl CliCommand {
 
 fn is_about_file(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<replica::Error>();
-    error.is_some_and(|error| matches!(error, replica::Error::Sqlite(_) | replica::Error::WrongKey))
+    error.is_some_and(|error| {
+        use replica::Error as E;
+        matches!(error, E::Sqlite(_) | E::WrongKey | E::NotADatabase)
+    })
 }

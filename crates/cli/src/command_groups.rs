@@ -22,7 +22,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Run a server", &["serve", "account", "backup", "restore", "storage", "actual-budget"]),
     ("Work on any SQLite file", &["doctor", "recover", "vacuum", "tune", "bench"]),
-    ("Set up the shell", &["completions", "man"]),
+    ("Set up the shell and scripts", &["completions", "man", "json-schema"]),
 ];
 
 /// Lists the commands in their groups instead of one list.

@@ -12,6 +12,7 @@ pub(crate) mod doctor;
 pub(crate) mod erase;
 pub(crate) mod history;
 pub(crate) mod inspect;
+pub(crate) mod json_schema;
 pub(crate) mod man;
 #[cfg(not(feature = "bench"))]
 pub(crate) mod not_built;

@@ -7,6 +7,7 @@ mod command;
 mod command_groups;
 mod commands;
 mod hardening;
+mod json_schema;
 mod output;
 mod signals;
 

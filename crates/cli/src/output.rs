@@ -4,8 +4,12 @@
 //! - Everything that is printed passes through [`EscapedText`], so that no name, cell or message
 //!   from elsewhere can command a terminal. What is formatted in needs no care where it comes from.
 
+mod command_error;
 mod error_codes;
+mod error_hints;
 mod escaped_text;
+pub(crate) mod exit_status;
+mod failure;
 pub(crate) mod time_span;
 pub(crate) mod usage;
 
@@ -16,8 +20,12 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 
+pub(crate) use self::command_error::CommandError;
 pub(crate) use self::escaped_text::EscapedText;
+pub(crate) use self::exit_status::NonZeroExit;
+pub(crate) use self::failure::{ErrorDetails, ErrorOutput};
 
 /// Below the list of commands: the way from nothing to two files in sync.
 pub(crate) const START: &str = "Example:
@@ -30,12 +38,6 @@ pub(crate) const START: &str = "Example:
 After that, run `warren sync FILE` whenever a program has changed the file, or
 `warren sync FILE --watch` once.
 See `warren COMMAND --help` for the options and examples of a command.";
-
-/// A command that did its work, with an exit status that tells what it saw. Not an error: nothing
-/// is printed for it.
-#[derive(Debug, thiserror::Error)]
-#[error("exit status {0}")]
-pub(crate) struct NonZeroExit(pub(crate) u8);
 
 /// How to print.
 #[derive(Clone, Copy)]
@@ -60,7 +62,7 @@ impl Printer {
     }
 
     /// The value for programs; nothing without `--json`.
-    pub(crate) fn json(self, value: &impl Serialize) -> anyhow::Result<()> {
+    pub(crate) fn json(self, value: &(impl Serialize + ToSchema)) -> anyhow::Result<()> {
         if self.json {
             print(&EscapedText::json(serde_json::to_string(value)?));
         }

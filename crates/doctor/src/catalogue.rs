@@ -43,9 +43,9 @@ mod tests {
         for entry in entries {
             let is_snake = |c: char| c.is_ascii_lowercase() || c == '_';
             assert!(entry.code.chars().all(is_snake), "{}", entry.code);
-            assert!(entry.source.starts_with("https://"), "{}", entry.code);
-            let CatalogueEntry { title, why, how, mend: fix, .. } = entry;
-            assert!([why, how, fix].iter().all(|text| text.ends_with('.')), "{}", entry.code);
+            assert!(entry.reference.starts_with("https://"), "{}", entry.code);
+            let CatalogueEntry { title, why, detection, fix, .. } = entry;
+            assert!([why, detection, fix].iter().all(|text| text.ends_with('.')), "{}", entry.code);
             assert!(!title.ends_with('.') && !title.is_empty(), "{}", entry.code);
         }
     }

@@ -19,17 +19,13 @@ pub enum Error {
     #[error("{}: no permission to read it", .0.display())]
     NoPermission(PathBuf),
     /// It does not begin as an SQLite file does, and no key was given.
-    #[error(
-        "{}: not an SQLite database, or an encrypted one: for that, give --key-file or \
-         --passphrase-file; one with a damaged header is a case for `warren recover`",
-        .0.display()
-    )]
+    #[error("{} is not a SQLite database, or it is encrypted", .0.display())]
     NotADatabase(PathBuf),
     /// The key does not open it, or it is none.
-    #[error("{error}{hint}", error = .0, hint = hint(.0))]
+    #[error(transparent)]
     WrongKey(engine::Error),
     /// A query that was given is not understood.
-    #[error("--query {sql:?}: {source}")]
+    #[error("the query {sql:?}: {source}")]
     InvalidQuery {
         /// The query.
         sql: String,
@@ -37,7 +33,7 @@ pub enum Error {
         source: rusqlite::Error,
     },
     /// What a snippet printed is not understood.
-    #[error("--settings, line {line}: {why}")]
+    #[error("line {line} of the settings: {why}")]
     InvalidSettings {
         /// From 1.
         line: usize,
@@ -61,7 +57,7 @@ pub enum Error {
         why: String,
     },
     /// Programs have the file open.
-    #[error("the file is open in {0}: close it there first")]
+    #[error("the file is open in {0}")]
     InUse(String),
     /// There is no room for a copy of the file.
     #[error(
@@ -81,16 +77,12 @@ pub enum Error {
     #[error("{}: exists already", .0.display())]
     Exists(PathBuf),
     /// Nothing in it looks like a page of a database.
-    #[error(
-        "{}: nothing in it looks like an SQLite database; if it is encrypted, give --key-file or \
-         --passphrase-file",
-        .0.display()
-    )]
+    #[error("{}: nothing in it looks like a SQLite database", .0.display())]
     NothingRecovered(PathBuf),
     /// Of all its pages none can be read with this key.
     #[error(
-        "{}: no page can be read with this key: it is another key or another cipher (--cipher), or \
-         the file's first 16 bytes are lost, which passphrases and sqlcipher need for the key",
+        "{}: no page can be read with this key: it is another key or another cipher, or the file's \
+         first 16 bytes are lost, which passphrases and sqlcipher need for the key",
         .0.display()
     )]
     NothingReadable(PathBuf),
@@ -113,41 +105,6 @@ pub enum Error {
         /// What it said.
         source: std::io::Error,
     },
-}
-
-/// A cipher that was not named is one of two.
-const fn hint(error: &engine::Error) -> &'static str {
-    match error {
-        engine::Error::WrongKey { .. } => {
-            ": it is another key, or another cipher (--cipher), or its first page is damaged, which \
-             `warren recover` can do without"
-        }
-        _ => "",
-    }
-}
-
-impl Error {
-    /// For programs; stable.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::FileNotFound(_) => "file_not_found",
-            Self::NotAFile(_) => "not_a_file",
-            Self::NoPermission(_) => "permission_denied",
-            Self::NotADatabase(_) => "not_a_database",
-            Self::WrongKey(_) | Self::NothingReadable(_) => "wrong_key",
-            Self::InvalidQuery { .. } => "invalid_query",
-            Self::InvalidSettings { .. } => "invalid_settings",
-            Self::NotFixable { .. } => "not_fixable",
-            Self::FixFailed { .. } => "fix_failed",
-            Self::InUse(_) => "in_use",
-            Self::NoRoom { .. } => "not_enough_space",
-            Self::NoUndo(_) => "no_undo",
-            Self::Exists(_) => "exists",
-            Self::NothingRecovered(_) => "nothing_recovered",
-            Self::Engine(engine::Error::DiskFull { .. }) => "disk_full",
-            Self::Engine(_) | Self::Sqlite { .. } | Self::Io { .. } => "failed",
-        }
-    }
 }
 
 /// For `map_err`: an SQLite error, with what was being done.

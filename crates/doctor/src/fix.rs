@@ -4,7 +4,7 @@
 //! # Invariants
 //! - Nothing of the file changes before a copy of all of it is on the disk (`fix/undo.rs`).
 //! - What does not pass the check afterwards is undone: the file is then as it was.
-//! - Only findings whose fix asks nobody for a decision are fixed ([`DoctorFinding::fix`]).
+//! - Only findings whose fix asks nobody for a decision are fixed ([`DoctorFinding::fix_sql`]).
 //!
 //! # Not here
 //! - What each finding's fix is → `checks.rs`.
@@ -20,11 +20,13 @@ use engine::{FileEncryption, Profile, ReadOnlyMode, clock};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::environment::file_holders::file_holders;
+use crate::environment::file_holders::{FileHolder, file_holders};
 use crate::error::{Error, Result, io, sqlite};
 use crate::examine;
 use crate::file::schema::quote_if_needed;
+use crate::format::to_ms;
 use crate::options::ExamineOptions;
 use crate::report::DoctorReport;
 use crate::report::finding::DoctorFinding;
@@ -48,36 +50,36 @@ pub enum FixSelection {
 }
 
 /// What was fixed, or would be.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FixReport {
-    /// In the order in which they run; none if there was nothing to fix.
+    /// The fixes in the order in which they ran; empty if there was nothing to fix.
     pub fixes: Vec<AppliedFix>,
-    /// They ran in memory first, and the file was well afterwards. `false` of a file that is too
-    /// large for that.
-    pub is_rehearsed: bool,
-    /// They ran on the file: `false` of a dry run.
-    pub is_done: bool,
-    /// Of the main file.
-    pub bytes_before: u64,
-    /// Of the main file, afterwards; of a dry run, as it was in memory.
-    pub bytes_after: Option<u64>,
-    /// The folder with the file as it was.
-    pub undo: Option<PathBuf>,
-    /// What is found now.
+    /// Whether they ran in memory first, and the file was sound afterwards; false if the file is
+    /// too large for that.
+    pub rehearsed: bool,
+    /// Whether they ran on the file; false of a dry run, and if there was nothing to fix.
+    pub done: bool,
+    /// The size of the main file before.
+    pub before_bytes: u64,
+    /// The size of the main file afterwards, of a dry run as it was in memory; null if nothing ran.
+    pub after_bytes: Option<u64>,
+    /// The directory with the file as it was before; null if nothing was changed.
+    pub undo_path: Option<String>,
+    /// What is found in the file now.
     pub report: DoctorReport,
 }
 
-/// One fix.
-#[derive(Clone, Debug, Serialize)]
+/// A fix of one finding.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AppliedFix {
-    /// The finding's.
+    /// The code of the finding.
     pub code: &'static str,
-    /// The finding's.
-    pub what: String,
-    /// What runs.
+    /// What was found, in one line.
+    pub summary: String,
+    /// The statements that run.
     pub sql: String,
-    /// How long that took in memory.
-    pub rehearsed_seconds: Option<f64>,
+    /// How long they took in memory; null if they did not run there.
+    pub rehearsal_duration_ms: Option<u64>,
 }
 
 /// Fixes what is wanted, or says what that would be.
@@ -96,11 +98,11 @@ pub fn fix(
     let mut fixes = chosen(&before, wanted)?;
     let mut fixed = FixReport {
         fixes: Vec::new(),
-        is_rehearsed: false,
-        is_done: false,
-        bytes_before: before.about.file_bytes,
-        bytes_after: None,
-        undo: None,
+        rehearsed: false,
+        done: false,
+        before_bytes: before.file.file_bytes,
+        after_bytes: None,
+        undo_path: None,
         report: before,
     };
     if fixes.is_empty() {
@@ -108,8 +110,8 @@ pub fn fix(
     }
     check_fixable(&fixed.report, &fixes)?;
     check_unused(&path)?;
-    let rehearsed = rehearse(&path, encryption, &mut fixes, fixed.bytes_before)?;
-    (fixed.is_rehearsed, fixed.bytes_after) = (rehearsed.is_some(), rehearsed);
+    let rehearsed = rehearse(&path, encryption, &mut fixes, fixed.before_bytes)?;
+    (fixed.rehearsed, fixed.after_bytes) = (rehearsed.is_some(), rehearsed);
     fixed.fixes = fixes;
     if is_dry_run {
         return Ok(fixed);
@@ -120,9 +122,9 @@ pub fn fix(
         .and_then(|()| check(&path, encryption, options, &fixed.report, &codes));
     match done {
         Ok(report) => {
-            fixed.is_done = true;
-            fixed.bytes_after = Some(report.about.file_bytes);
-            fixed.undo = Some(folder);
+            fixed.done = true;
+            fixed.after_bytes = Some(report.file.file_bytes);
+            fixed.undo_path = Some(folder.display().to_string());
             fixed.report = report;
             Ok(fixed)
         }
@@ -145,16 +147,16 @@ pub fn undo_fix(path: &Path) -> Result<PathBuf> {
 /// What is to run, in order.
 fn chosen(report: &DoctorReport, wanted: &FixSelection) -> Result<Vec<AppliedFix>> {
     let is_wanted = |finding: &&DoctorFinding| match wanted {
-        FixSelection::All => finding.fix.is_some(),
+        FixSelection::All => finding.fix_sql.is_some(),
         FixSelection::Code(code) => finding.code == *code,
     };
     let mut fixes = Vec::new();
     for finding in report.findings.iter().filter(is_wanted) {
-        let Some(sql) = &finding.fix else {
-            return Err(Error::NotFixable { code: finding.code, why: finding.mend.to_string() });
+        let Some(sql) = &finding.fix_sql else {
+            return Err(Error::NotFixable { code: finding.code, why: finding.fix.to_string() });
         };
-        let (what, sql) = (finding.what.clone(), sql.clone());
-        fixes.push(AppliedFix { code: finding.code, what, sql, rehearsed_seconds: None });
+        let (summary, sql) = (finding.summary.clone(), sql.clone());
+        fixes.push(AppliedFix { code: finding.code, summary, sql, rehearsal_duration_ms: None });
     }
     fixes.sort_by_key(|fix| rank(&fix.sql));
     // One VACUUM does for all.
@@ -185,7 +187,7 @@ fn check_fixable(report: &DoctorReport, fixes: &[AppliedFix]) -> Result<()> {
         &["companion_foreign", "file_truncated", "page_broken", "unique_violated"];
     match report.findings.iter().find(|finding| BROKEN.contains(&finding.code)) {
         Some(finding) => {
-            let why = format!("the file is broken ({}): {}", finding.code, finding.mend);
+            let why = format!("the file is broken ({}): {}", finding.code, finding.fix);
             Err(Error::NotFixable { code: fixes[0].code, why })
         }
         None => Ok(()),
@@ -193,8 +195,7 @@ fn check_fixable(report: &DoctorReport, fixes: &[AppliedFix]) -> Result<()> {
 }
 
 pub(crate) fn check_unused(path: &Path) -> Result<()> {
-    let users: Vec<String> =
-        file_holders(path).iter().map(|it| it.process.display_name()).collect();
+    let users: Vec<String> = file_holders(path).iter().map(FileHolder::display_name).collect();
     if users.is_empty() { Ok(()) } else { Err(Error::InUse(users.join(", "))) }
 }
 
@@ -219,7 +220,7 @@ fn rehearse(
             }
             Err(error) => return Err(failed(fix.code, &error)),
         }
-        fix.rehearsed_seconds = Some((clock::now() - started).as_secs_f64());
+        fix.rehearsal_duration_ms = Some(to_ms(started.elapsed()));
         check_well(&db, &views).map_err(|why| failed(fix.code, &why))?;
     }
     let size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
@@ -234,7 +235,7 @@ fn apply(path: &Path, encryption: &FileEncryption, fixes: &[AppliedFix]) -> Resu
         .map_err(sqlite("settings"))?;
     let views = views(&db).map_err(sqlite("views"))?;
     for fix in fixes {
-        db.execute_batch(&fix.sql).map_err(|error| failed(fix.code, &error))?;
+        db.execute_batch(&fix.sql).map_err(|error| failed_sql(fix.code, error))?;
     }
     check_well(&db, &views).map_err(|why| failed(fixes[0].code, &why))?;
     db.close().map_err(|(_, error)| sqlite("close")(error))
@@ -253,8 +254,8 @@ fn check(
     for finding in &report.findings {
         let is_new = finding.severity == Severity::Error && !was_there(finding.code);
         // Of several findings of one code, one may need somebody's decision.
-        if is_new || (codes.contains(finding.code) && finding.fix.is_some()) {
-            return Err(failed(finding.code, &finding.what));
+        if is_new || (codes.contains(finding.code) && finding.fix_sql.is_some()) {
+            return Err(failed(finding.code, &finding.summary));
         }
     }
     Ok(report)
@@ -286,6 +287,17 @@ fn check_well(db: &Connection, views_before: &BTreeSet<String>) -> Result<(), St
     match views_before.difference(&views).next() {
         Some(view) => Err(format!("the view {view} could not be read any more")),
         None => Ok(()),
+    }
+}
+
+/// The error of a fix that SQLite did not do. A disk that is full or broken, and a file that is
+/// locked, are not the fault of the fix.
+fn failed_sql(code: &'static str, error: rusqlite::Error) -> Error {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::DatabaseBusy) => {
+            sqlite(code)(error)
+        }
+        _ => failed(code, &error),
     }
 }
 

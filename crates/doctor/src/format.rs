@@ -1,5 +1,7 @@
 //! How figures read in a finding: those of estimates, and parts of a whole.
 
+use std::time::Duration;
+
 use indicatif::HumanCount;
 
 /// Of an estimate: with the digits that it deserves.
@@ -20,6 +22,11 @@ pub(crate) fn format_percent(part: f64) -> String {
 #[expect(clippy::cast_precision_loss, reason = "a figure to show or to compare, not an address")]
 pub(crate) fn to_f64(count: u64) -> f64 {
     count as f64
+}
+
+/// A duration in whole milliseconds.
+pub(crate) fn to_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The whole number nearest to a figure; 0 for what is none.

@@ -2,7 +2,7 @@
 //!
 //! [`examine`] looks at a file from outside (its companions, its disk, who holds which lock), opens
 //! it without touching it, and runs the checks of `checks.rs` within a budget of time. Each
-//! [`DoctorFinding`] has a code of the [`catalogue()`], the evidence, the cost and the fix.
+//! [`DoctorFinding`] has a code of the [`catalogue()`], the evidence, the impact and the fix.
 //!
 //! # Invariants
 //! - [`examine`] writes, creates and deletes nothing: no WAL, no journal, no time stamp but the last
@@ -47,14 +47,15 @@ pub use program::settings::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine}
 pub use program::workload::QueryLog;
 pub use recover::{
     LostAndFound, MissingObject, RecoverOptions, RecoverProgress, RecoverReport, RecoveredPages,
-    RecoveredTable, RefusedRows, recover,
+    RecoveredTable, RejectedRows, recover,
 };
+pub use report::file_summary::{FileOpenMode, FileSummary, JournalKind};
 pub use report::finding::{DoctorFinding, Fix};
+pub use report::history_trend::{HistoryFigures, HistoryTrend};
+pub use report::ignore_rule::{IgnoreRule, IgnoredFinding};
 pub use report::severity::Severity;
-pub use report::{
-    DoctorReport, FileSummary, IgnoreRule, IgnoredFinding, IntegrityStatus, LoadQuery,
-    RejectedStatement, SkippedCheck, WorkloadSummary,
-};
+pub use report::workload_summary::{RejectedStatement, WorkloadQuery, WorkloadSummary};
+pub use report::{DoctorReport, IntegrityStatus, SkippedCheck};
 
 use crate::environment::file_environment::FileEnvironment;
 use crate::file::opened_file::OpenedFile;
@@ -86,17 +87,17 @@ pub fn examine(
     }
     let mut log = CheckResults::default();
     checks::run_environment_checks(&environment, &mut log);
-    let about = match OpenedFile::open(environment, encryption, options, &budget, &mut log)? {
+    let file = match OpenedFile::open(environment, encryption, options, &budget, &mut log)? {
         Ok(subject) => {
             checks::run_content_checks(&subject, &mut log);
             subject.finish(&mut log)
         }
-        Err(about) => {
+        Err(file) => {
             if settings.is_some() {
                 log.add_skipped("what the program sets", "the content was not looked at");
             }
-            about
+            file
         }
     };
-    Ok(log.report(about, &options.ignore, budget.elapsed()))
+    Ok(log.report(file, &options.ignore, budget.elapsed()))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::environment::temp_dirs::TempDirVariables;
 use crate::program::settings::ConnectionSettings;
 use crate::program::workload::QueryLog;
-use crate::report::IgnoreRule;
+use crate::report::ignore_rule::IgnoreRule;
 
 /// How to examine.
 #[derive(Clone, Debug)]

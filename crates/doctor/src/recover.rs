@@ -36,7 +36,7 @@ use sqlite3mc_sys::{DatabaseRecovery, RecoveryOptions};
 use self::losses::{FoundSchema, TreeLosses};
 use self::output::RecoveryOutput;
 pub use self::report::{
-    LostAndFound, MissingObject, RecoverReport, RecoveredPages, RecoveredTable, RefusedRows,
+    LostAndFound, MissingObject, RecoverReport, RecoveredPages, RecoveredTable, RejectedRows,
 };
 use crate::error::{Error, Result, io, sqlite};
 use crate::file::database_header::DatabaseHeader;
@@ -129,14 +129,15 @@ pub fn recover(
         FileEncryption::None => None,
         _ => source.cipher,
     };
-    Ok(RecoverReport {
-        file: path.display().to_string(),
-        target: target.display().to_string(),
+    let report = RecoverReport {
+        path: path.display().to_string(),
+        target_path: target.display().to_string(),
         cipher: cipher_name(source.cipher),
         target_cipher: cipher_name(cipher(&new_encryption)),
         pages,
         ..content.report(&schema, &losses)
-    })
+    };
+    Ok(report.with_totals())
 }
 
 /// Touches each page, so that the filter knows those that cannot be read. Returns the header, if

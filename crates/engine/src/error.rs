@@ -13,8 +13,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The key does not open the file: another key, another cipher, or not a database at all.
+    /// Without a key, it is [`Self::NotADatabase`].
     #[error("{} does not open with this key", path.display())]
     WrongKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No key was given, and the file is encrypted, or not a database at all.
+    #[error("{} is not a SQLite database, or it is encrypted", path.display())]
+    NotADatabase {
         /// The file.
         path: PathBuf,
     },
@@ -196,7 +203,7 @@ impl Error {
     /// Whether a file is not as it was written, or does not open with its key.
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::WrongKey { .. } => true,
+            Self::WrongKey { .. } | Self::NotADatabase { .. } => true,
             Self::Sqlite { source, .. } => is_damage(source),
             _ => false,
         }

@@ -11,8 +11,8 @@
 //!
 //! # Invariants
 //! - No connection with an unproven key can change or delete the WAL of a file that has content.
-//! - A wrong key is [`Error::WrongKey`]; SQLite's "file is not a database" does not leave this
-//!   file.
+//! - A wrong key is [`Error::WrongKey`], a missing one [`Error::NotADatabase`]; SQLite's "file is not
+//!   a database" does not leave this file.
 //! - The directory of a new file is on the disk before anything is stored in the file.
 //! - From the moment that a connection has the file until it has SQLite's lock on it, no other file
 //!   takes the name (`maintenance/replace_file.rs`).
@@ -299,7 +299,8 @@ fn candidates(cipher: Option<&Cipher>) -> &[Cipher] {
 /// The cipher by which the key opens page 1 of the main file.
 fn find_cipher_of_page_1(path: &Path, encryption: &FileEncryption) -> Result<Option<Cipher>> {
     let Some((secret, cipher)) = encryption.secret() else {
-        return if opens(path, None)? { Ok(None) } else { Err(wrong_key(path)) };
+        let not_a_database = || Error::NotADatabase { path: path.to_owned() };
+        return if opens(path, None)? { Ok(None) } else { Err(not_a_database()) };
     };
     // Beside a WAL, another connection may just have been writing page 1.
     let probes_count = if wal_bytes(path) > 0 { PROBES_BESIDE_WAL } else { 1 };

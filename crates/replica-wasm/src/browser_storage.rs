@@ -10,6 +10,7 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 
+use protocol::ErrorCode;
 use rsqlite_vfs::VfsFilesManager;
 use rsqlite_vfs::transfer::DbTransfer;
 use rusqlite::{Connection, OpenFlags};
@@ -113,7 +114,7 @@ impl BrowserStorage {
         let copy = connect_to(IMPORTED, key)?;
         let found: String = copy.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if found != "ok" {
-            return Err(WasmError::new("damaged", found));
+            return Err(WasmError::new(ErrorCode::CorruptDatabase, found));
         }
         close(copy)
     }
@@ -156,7 +157,8 @@ impl BrowserStorage {
     }
 
     fn pool(&self) -> Result<&OpfsSAHPoolUtil> {
-        let none = || WasmError::new("storage_unavailable", "this database is in memory only");
+        let none =
+            || WasmError::new(ErrorCode::StorageUnavailable, "this database is in memory only");
         self.pool.as_ref().ok_or_else(none)
     }
 }
@@ -173,7 +175,8 @@ fn connect_to(file: &str, key: Option<&StorageKey>) -> Result<Connection> {
         }
     }
     db.pragma_update(None, "locking_mode", "exclusive")?;
-    db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    // The file is Warren's own: what does not open it is the key, or that there is none.
+    replica::check_key(&db, true)?;
     db.pragma_update(None, "journal_mode", "wal")?;
     db.pragma_update(None, "synchronous", "normal")?;
     Ok(db)

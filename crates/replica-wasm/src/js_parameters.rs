@@ -1,6 +1,7 @@
 //! JavaScript's values as SQLite's: what is bound to a statement.
 
 use js_sys::{Array, BigInt, Uint8Array};
+use protocol::ErrorCode;
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value};
 use wasm_bindgen::{JsCast, JsValue};
@@ -50,14 +51,15 @@ fn one(value: &JsValue) -> Result<Value> {
     }
     if let Some(integer) = value.dyn_ref::<BigInt>() {
         let integer = i64::try_from(integer.clone());
-        let too_large = |_| WasmError::new("invalid_parameter", "SQLite's integers have 64 bits");
+        let too_large =
+            |_| WasmError::new(ErrorCode::InvalidArgument, "SQLite's integers have 64 bits");
         return integer.map(Value::Integer).map_err(too_large);
     }
     if let Some(bytes) = value.dyn_ref::<Uint8Array>() {
         return Ok(Value::Blob(bytes.to_vec()));
     }
     let what = value.js_typeof().as_string().unwrap_or_default();
-    Err(WasmError::new("invalid_parameter", format!("SQLite has no value for this {what}")))
+    Err(WasmError::new(ErrorCode::InvalidArgument, format!("SQLite has no value for this {what}")))
 }
 
 /// JavaScript has one kind of number: whole ones are integers, as people mean them.

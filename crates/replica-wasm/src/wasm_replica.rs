@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::{Array, Date, Function, Uint8Array};
-use protocol::{DeviceList, RegisterDeviceRequest};
+use protocol::{DeviceList, ErrorCode, RegisterDeviceRequest};
 use replica::{CellEdit, RecoveryPhrase, Replica, SyncContext, SyncProgress, SyncStatus};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::params_from_iter;
-use serde_json::Value;
+use serde::Serialize;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use web_sys::AbortSignal;
@@ -63,7 +63,7 @@ fn read_key(key: &JsValue) -> Result<Option<StorageKey>> {
     }
     let bytes = Zeroizing::new(Uint8Array::new(key).to_vec());
     let bytes = <[u8; KEY_BYTES]>::try_from(bytes.as_slice()).ok();
-    let bytes = bytes.ok_or_else(|| WasmError::new("invalid_key", "a key has 32 bytes"))?;
+    let bytes = bytes.ok_or_else(|| WasmError::new(ErrorCode::InvalidKey, "a key has 32 bytes"))?;
     Ok(Some(StorageKey::Raw(Zeroizing::new(bytes))))
 }
 
@@ -83,7 +83,7 @@ fn now_ms() -> u64 {
 impl WasmReplica {
     fn open_database(&self) -> Result<Rc<OpenDatabase>> {
         let open = self.open.borrow().clone();
-        open.ok_or_else(|| WasmError::new("closed", "this database is closed"))
+        open.ok_or_else(|| WasmError::new(ErrorCode::Closed, "this database is closed"))
     }
 
     /// Closes the database for as long as `work` takes.
@@ -205,7 +205,7 @@ impl WasmReplica {
         let options =
             SyncContext { create_missing: false, now_ms: &now_ms, progress: &mut progress };
         let report = replica.sync_async(&mut transport, options).await?;
-        Ok(report.to_json().to_string())
+        json(&report)
     }
 
     /// Listens to the server until it ends.
@@ -231,7 +231,7 @@ impl WasmReplica {
 
     /// How the database stands.
     pub fn status(&self) -> Result<String> {
-        Ok(self.open_database()?.replica.status()?.to_json().to_string())
+        json(&self.open_database()?.replica.status()?)
     }
 
     /// How the server and the other devices stand beside it.
@@ -242,7 +242,7 @@ impl WasmReplica {
         let open = self.open_database()?;
         let replica = &open.replica;
         replica.store_device_names(&list)?;
-        Ok(SyncStatus::new(&replica.status()?, &list).to_json(&list).to_string())
+        json(&SyncStatus::new(&replica.status()?, &list))
     }
 
     /// Writes one cell by somebody who says what they saw in it; returns what became of it.
@@ -264,16 +264,12 @@ impl WasmReplica {
     /// Every change of a row until the last sync.
     #[expect(clippy::needless_pass_by_value, reason = "wasm-bindgen's signature")]
     pub fn history(&self, table: &str, key: Vec<String>) -> Result<String> {
-        let entries = self.open_database()?.replica.history(table, &key)?;
-        let entries: Value = entries.iter().map(replica::HistoryEntry::to_json).collect();
-        Ok(entries.to_string())
+        json(&self.open_database()?.replica.history(table, &key)?)
     }
 
     /// The lost edits.
     pub fn conflicts(&self) -> Result<String> {
-        let conflicts = self.open_database()?.replica.conflicts()?;
-        let conflicts: Value = conflicts.iter().map(replica::Conflict::to_json).collect();
-        Ok(conflicts.to_string())
+        json(&self.open_database()?.replica.conflicts()?)
     }
 
     /// Lets a lost edit be, on all devices.
@@ -297,13 +293,12 @@ impl WasmReplica {
     pub fn deleted(&self, table: &str, count_max: u32) -> Result<String> {
         let rows =
             self.open_database()?.replica.deleted_rows(table, count_max as usize, now_ms())?;
-        Ok(rows.iter().map(replica::DeletedRow::to_json).collect::<Value>().to_string())
+        json(&rows)
     }
 
     /// The hidden rows.
     pub fn held(&self) -> Result<String> {
-        let rows = self.open_database()?.replica.hidden_rows()?;
-        Ok(rows.iter().map(replica::HiddenRow::to_json).collect::<Value>().to_string())
+        json(&self.open_database()?.replica.hidden_rows()?)
     }
 
     /// Shows a hidden row with another value in one column.
@@ -373,7 +368,7 @@ impl WasmReplica {
     pub fn rekey(&self, from: &JsValue, to: &JsValue) -> Result<()> {
         let (from, to) = (read_key(from)?, read_key(to)?);
         if !self.storage.has_key(from.as_ref()) {
-            return Err(WasmError::new("wrong_key", "this is not the key of the file"));
+            return Err(WasmError::new(ErrorCode::WrongKey, "this is not the key of the file"));
         }
         self.while_closed(|storage| storage.rekey(to))
     }
@@ -428,4 +423,9 @@ fn report_progress(on_progress: &Function, progress: SyncProgress) {
     let (done, total) = (done as f64, total as f64);
     // Whoever listens may fail; the sync goes on.
     drop(on_progress.call3(&JsValue::NULL, &stage.into(), &done.into(), &total.into()));
+}
+
+/// For JavaScript: the types are in `web/client/src/shared/json-types.ts`.
+fn json(value: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string(value).expect("such values have string keys and no other serializer"))
 }

@@ -21,13 +21,13 @@ pub enum Error {
         path: String,
     },
     /// No table of this file is tracked.
-    #[error("{path} is not tracked: `warren track {path} --all` begins")]
+    #[error("{path} is not tracked")]
     NotTracked {
         /// The file.
         path: String,
     },
     /// The file was written by a later version of Warren.
-    #[error("this file has format {found}; this program knows up to {known}: update it")]
+    #[error("this file has format {found}; this program knows up to {known}")]
     FormatTooNew {
         /// In the file.
         found: i64,
@@ -46,8 +46,8 @@ pub enum Error {
         oldest: i64,
     },
     /// No table of this name syncs, here or on another device.
-    #[error("no table that syncs is called {table}: `warren status FILE` lists those that do")]
-    NoTable {
+    #[error("no table that syncs is called {table}")]
+    TableNotFound {
         /// What was asked for.
         table: String,
     },
@@ -60,10 +60,7 @@ pub enum Error {
         reason: String,
     },
     /// A tracked table lost a column, its key or itself.
-    #[error(
-        "table {table}: {what}. If that was meant, `warren untrack FILE {table}`, then \
-         `warren track FILE {table}`; nothing has been sent or applied"
-    )]
+    #[error("table {table}: {what}; nothing has been sent or applied")]
     SchemaChanged {
         /// The table, as it was tracked.
         table: String,
@@ -71,13 +68,13 @@ pub enum Error {
         what: String,
     },
     /// Taking everything away would lose changes that no server has.
-    #[error("{count} changes have not been sent: sync first, or use --force to give them up")]
+    #[error("{count} changes have not been sent")]
     UnsentChanges {
         /// How many messages.
         count: u64,
     },
     /// The file knows no server, or no account on it.
-    #[error("this file has no server yet: give --server and --login once")]
+    #[error("this file has no server yet")]
     ServerNotConfigured,
     /// The server refused.
     #[error("the server refused ({code}): {message}")]
@@ -114,8 +111,7 @@ pub enum Error {
     },
     /// A proxy refused, by its limit on bodies, a request that cannot be made smaller.
     #[error(
-        "a proxy in front of the server refused one change as too large, with status 413: {row}. \
-         Give the proxy the server's own limit on bodies (nginx: client_max_body_size 16m)"
+        "a proxy in front of the server refused one change as too large, with status 413: {row}"
     )]
     ProxyBodyLimit {
         /// What the change is of.
@@ -130,13 +126,13 @@ pub enum Error {
         reason: String,
     },
     /// No lost edit has this id.
-    #[error("there is no lost edit {id}: `warren conflicts FILE` lists them")]
+    #[error("there is no lost edit {id}")]
     ConflictNotFound {
         /// What was asked for.
         id: String,
     },
     /// More than one lost edit has an id that begins so.
-    #[error("more than one lost edit begins with {id}: give more digits")]
+    #[error("the ids of more than one lost edit begin with {id}")]
     AmbiguousConflict {
         /// What was asked for.
         id: String,
@@ -148,12 +144,7 @@ pub enum Error {
         reason: String,
     },
     /// A hidden row cannot be deleted: its references would dangle.
-    #[error(
-        "{count} rows refer to the row of {table} with key {key}{}",
-        same.as_ref().map_or(": delete them first, or give it a value that fits".to_owned(), |id| {
-            format!(": `warren conflicts FILE --merge {id}` makes them refer to the one that is shown")
-        })
-    )]
+    #[error("{count} rows refer to the row of {table} with key {key}")]
     Referenced {
         /// Its table.
         table: String,
@@ -165,10 +156,7 @@ pub enum Error {
         same: Option<String>,
     },
     /// What was to be erased is what the table shows.
-    #[error(
-        "the row of {table} with key {key} still shows it: change it, or delete the row, sync, and \
-         then erase what it was"
-    )]
+    #[error("the row of {table} with key {key} still shows it")]
     StillShown {
         /// The row's table.
         table: String,
@@ -178,9 +166,12 @@ pub enum Error {
     /// The recovery phrase is missing, wrong or too late.
     #[error(transparent)]
     RecoveryPhrase(#[from] RecoveryPhraseError),
-    /// The file is encrypted with another key, or is no database.
-    #[error("this key does not open the file; without a key: it is encrypted, or no database")]
+    /// The file is encrypted with another key, or not at all.
+    #[error("this key does not open the file")]
     WrongKey,
+    /// No key was given, and the file is encrypted, or no database.
+    #[error("this is not a SQLite database, or it is encrypted")]
+    NotADatabase,
     /// A trigger of the user's ended the sync's transaction: nothing that was received is shown.
     #[error("a trigger rolled everything back (RAISE(ROLLBACK)), so nothing is shown: {reason}")]
     RolledBack {
@@ -225,54 +216,55 @@ impl Error {
     }
 
     /// The code for programs; those of the server pass through.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::FileNotFound { .. } => "file_not_found",
-            Self::NotTracked { .. } => "not_tracked",
-            Self::NoTable { .. } => "no_table",
-            Self::FormatTooNew { .. } => "format_too_new",
-            Self::FormatTooOld { .. } => "format_too_old",
-            Self::Untrackable { .. } => "untrackable",
-            Self::SchemaChanged { .. } => "schema_changed",
-            Self::UnsentChanges { .. } => "unsent_changes",
-            Self::ServerNotConfigured => "server_not_configured",
-            Self::RejectedByServer { code, .. } => code.as_str(),
-            Self::Unreachable(_) => "unreachable",
-            Self::Untrusted { .. } => "untrusted",
-            Self::InvalidCertificate { .. } => "invalid_certificate",
-            Self::UnexpectedResponse { .. } => "unexpected_response",
-            Self::ProxyBodyLimit { .. } => "proxy_body_limit",
-            Self::CorruptMessage { .. } => "corrupt_message",
-            Self::ConflictNotFound { .. } => "conflict_not_found",
-            Self::AmbiguousConflict { .. } => "ambiguous_id",
-            Self::ConstraintViolated { .. } => "constraint_violated",
-            Self::Referenced { .. } => "referenced",
-            Self::StillShown { .. } => "still_shown",
+            Self::FileNotFound { .. } => ErrorCode::FileNotFound,
+            Self::NotTracked { .. } => ErrorCode::NotTracked,
+            Self::TableNotFound { .. } => ErrorCode::TableNotFound,
+            Self::FormatTooNew { .. } => ErrorCode::FormatTooNew,
+            Self::FormatTooOld { .. } => ErrorCode::FormatTooOld,
+            Self::Untrackable { .. } => ErrorCode::Untrackable,
+            Self::SchemaChanged { .. } => ErrorCode::SchemaChanged,
+            Self::UnsentChanges { .. } => ErrorCode::UnsentChanges,
+            Self::ServerNotConfigured => ErrorCode::ServerNotConfigured,
+            Self::RejectedByServer { code, .. } => *code,
+            Self::Unreachable(_) => ErrorCode::Unreachable,
+            Self::Untrusted { .. } => ErrorCode::Untrusted,
+            Self::InvalidCertificate { .. } => ErrorCode::InvalidCertificate,
+            Self::UnexpectedResponse { .. } => ErrorCode::UnexpectedResponse,
+            Self::ProxyBodyLimit { .. } => ErrorCode::ProxyBodyLimit,
+            Self::CorruptMessage { .. } => ErrorCode::CorruptMessage,
+            Self::ConflictNotFound { .. } => ErrorCode::ConflictNotFound,
+            Self::AmbiguousConflict { .. } => ErrorCode::AmbiguousId,
+            Self::ConstraintViolated { .. } => ErrorCode::ConstraintViolated,
+            Self::Referenced { .. } => ErrorCode::Referenced,
+            Self::StillShown { .. } => ErrorCode::StillShown,
             Self::RecoveryPhrase(error) => error.code(),
-            Self::WrongKey => "wrong_key",
-            Self::RolledBack { .. } => "rolled_back",
+            Self::WrongKey => ErrorCode::WrongKey,
+            Self::NotADatabase => ErrorCode::NotADatabase,
+            Self::RolledBack { .. } => ErrorCode::RolledBack,
             Self::Sqlite(error) => sqlite_code(error),
         }
     }
 }
 
-/// What SQLite's refusals are called for programs, natively and in a browser.
-fn sqlite_code(error: &rusqlite::Error) -> &'static str {
+/// The code of what SQLite refuses, in every program and in a browser.
+pub fn sqlite_code(error: &rusqlite::Error) -> ErrorCode {
     match error.sqlite_error_code() {
-        Some(SqliteCode::ConstraintViolation) => "constraint_violated",
-        Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked) => "busy",
-        Some(SqliteCode::DatabaseCorrupt) => "damaged",
-        Some(SqliteCode::DiskFull) => "storage_full",
-        Some(SqliteCode::NotADatabase) => "wrong_key",
-        Some(SqliteCode::PermissionDenied | SqliteCode::ReadOnly) => "read_only",
-        Some(SqliteCode::SystemIoFailure) => "storage_failed",
-        _ => "sqlite_error",
+        Some(SqliteCode::ConstraintViolation) => ErrorCode::ConstraintViolated,
+        Some(SqliteCode::DatabaseBusy | SqliteCode::DatabaseLocked) => ErrorCode::Busy,
+        Some(SqliteCode::DatabaseCorrupt) => ErrorCode::CorruptDatabase,
+        Some(SqliteCode::DiskFull) => ErrorCode::DiskFull,
+        Some(SqliteCode::NotADatabase) => ErrorCode::NotADatabase,
+        Some(SqliteCode::PermissionDenied | SqliteCode::ReadOnly) => ErrorCode::ReadOnly,
+        Some(SqliteCode::SystemIoFailure) => ErrorCode::StorageFailed,
+        _ => ErrorCode::SqliteError,
     }
 }
 
 fn words_of(error: &rusqlite::Error) -> String {
     match (sqlite_code(error), error) {
-        ("busy", _) => "another program keeps it locked".to_owned(),
+        (ErrorCode::Busy, _) => "another program keeps it locked".to_owned(),
         (_, rusqlite::Error::SqliteFailure(_, Some(message))) => message.clone(),
         (_, other) => other.to_string(),
     }
@@ -295,34 +287,30 @@ pub enum RecoveryPhraseError {
     Invalid(String),
     /// The server's contents are encrypted, and this file has no phrase.
     #[error(
-        "the other devices' changes are encrypted end to end: give their recovery phrase with \
-         --recovery-phrase-file FILE (`warren recovery-phrase` shows it there). Nothing has been \
-         sent or applied"
+        "the other devices' changes are encrypted end to end, with a recovery phrase that this file \
+         does not have; nothing has been sent or applied"
     )]
     Required,
     /// The server's contents were encrypted with another phrase.
-    #[error(
-        "the other devices have another recovery phrase: give theirs with \
-         --recovery-phrase-file FILE (`warren recovery-phrase` shows it there). Nothing has been \
-         sent or applied"
-    )]
+    #[error("the other devices have another recovery phrase; nothing has been sent or applied")]
     Wrong,
     /// The server says that the account is in plain, and this file has a phrase.
     #[error(
         "the server says that this account is not encrypted end to end, and this file is: the phrase \
-         is another account's, or the server is not to be trusted. Nothing has been sent. If the \
-         server was restored from an old backup, `warren track FILE --all --e2ee` encrypts it again"
+         is another account's, the server was restored from an old backup, or it is not to be \
+         trusted; nothing has been sent"
     )]
     AccountNotEncrypted,
     /// A phrase was typed in, and nothing has opened with it yet.
     #[error(
-        "nothing on the server opens with this recovery phrase, for there is nothing yet: sync the \
-         device that has made it first, or give --new-account if it was made for this account. \
-         Nothing has been sent"
+        "nothing on the server opens with this recovery phrase, because there is nothing yet; \
+         nothing has been sent"
     )]
     Unverified,
     /// Nobody has said yet whether the account is encrypted end to end.
-    #[error("this account has no data yet: say whether it is encrypted end to end, first")]
+    #[error(
+        "this account has no data yet, and it is not decided whether it is encrypted end to end"
+    )]
     EncryptionUndecided,
     /// Changes are on the server that were sealed with the phrase that the file has.
     #[error("this file has synced with another recovery phrase already")]
@@ -333,16 +321,16 @@ pub enum RecoveryPhraseError {
 }
 
 impl RecoveryPhraseError {
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Invalid(_) => "invalid_recovery_phrase",
-            Self::Required => "recovery_phrase_required",
-            Self::Wrong => "wrong_recovery_phrase",
-            Self::AccountNotEncrypted => "account_not_encrypted",
-            Self::Unverified => "recovery_phrase_unverified",
-            Self::EncryptionUndecided => "encryption_undecided",
-            Self::InUse => "recovery_phrase_in_use",
-            Self::NotSet => "recovery_phrase_not_set",
+            Self::Invalid(_) => ErrorCode::InvalidRecoveryPhrase,
+            Self::Required => ErrorCode::RecoveryPhraseRequired,
+            Self::Wrong => ErrorCode::WrongRecoveryPhrase,
+            Self::AccountNotEncrypted => ErrorCode::AccountNotEncrypted,
+            Self::Unverified => ErrorCode::RecoveryPhraseUnverified,
+            Self::EncryptionUndecided => ErrorCode::EncryptionUndecided,
+            Self::InUse => ErrorCode::RecoveryPhraseInUse,
+            Self::NotSet => ErrorCode::RecoveryPhraseNotSet,
         }
     }
 }
@@ -353,7 +341,7 @@ mod tests {
 
     use super::*;
 
-    fn check(code: i32, words: &str, expected: (&str, &str)) {
+    fn check(code: i32, words: &str, expected: (ErrorCode, &str)) {
         let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some(words.into()));
         let error = Error::from(failure);
         assert_eq!((error.code(), &*error.to_string()), expected);
@@ -364,12 +352,20 @@ mod tests {
     #[test]
     fn what_sqlite_refuses_has_a_code_and_is_said_once() {
         let full = "database or disk is full";
-        check(ffi::SQLITE_FULL, full, ("storage_full", full));
+        check(ffi::SQLITE_FULL, full, (ErrorCode::DiskFull, full));
         let read_only = "attempt to write a readonly database";
-        check(ffi::SQLITE_READONLY, read_only, ("read_only", read_only));
+        check(ffi::SQLITE_READONLY, read_only, (ErrorCode::ReadOnly, read_only));
         let locked = "another program keeps it locked";
-        check(ffi::SQLITE_BUSY, "database is locked", ("busy", locked));
-        check(ffi::SQLITE_IOERR_FSYNC, "disk I/O error", ("storage_failed", "disk I/O error"));
-        check(ffi::SQLITE_ERROR, "no such column: a", ("sqlite_error", "no such column: a"));
+        check(ffi::SQLITE_BUSY, "database is locked", (ErrorCode::Busy, locked));
+        check(
+            ffi::SQLITE_IOERR_FSYNC,
+            "disk I/O error",
+            (ErrorCode::StorageFailed, "disk I/O error"),
+        );
+        check(
+            ffi::SQLITE_ERROR,
+            "no such column: a",
+            (ErrorCode::SqliteError, "no such column: a"),
+        );
     }
 }

@@ -33,11 +33,13 @@ impl fmt::Debug for FileKey {
     }
 }
 
-/// Reads the file's first page, which nothing before does: [`Error::WrongKey`] if it cannot be read.
-pub fn check_key(db: &Connection) -> Result<()> {
+/// Reads the file's first page, which nothing before does: [`Error::WrongKey`] or, without a key,
+/// [`Error::NotADatabase`] if it cannot be read.
+pub fn check_key(db: &Connection, has_key: bool) -> Result<()> {
     let looked = db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
     looked.map_err(|error| match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => Error::WrongKey,
+        Some(ErrorCode::NotADatabase) if has_key => Error::WrongKey,
+        Some(ErrorCode::NotADatabase) => Error::NotADatabase,
         _ => error.into(),
     })
 }

@@ -1,5 +1,6 @@
 //! What people ask a file, and set right in it.
 
+pub(crate) mod change_origin;
 pub(crate) mod conflicts;
 pub(crate) mod deleted;
 pub(crate) mod devices;

@@ -44,12 +44,14 @@ mod sync;
 mod tracking;
 mod transport;
 
+pub use apply::visibility_override::VisibilityOverrideKind;
 pub use capture::renumber::RenumberedRow;
 /// What a cell holds.
 pub use crdt::Value;
-pub use error::{Error, RecoveryPhraseError, Result};
+pub use error::{Error, RecoveryPhraseError, Result, sqlite_code};
 pub use file_key::{FileKey, check_key};
-pub use inspect::conflicts::{Conflict, ConflictEdit, ResolvedEdit};
+pub use inspect::change_origin::ChangeOrigin;
+pub use inspect::conflicts::{Conflict, ConflictEdit};
 pub use inspect::deleted::DeletedRow;
 pub use inspect::edit::{CellEdit, EditOutcome};
 pub use inspect::erasure::ErasureTarget;
@@ -58,7 +60,7 @@ pub use inspect::history::{HistoryCell, HistoryEntry};
 pub use inspect::replica_status::{OverriddenRow, RemoteStatus, ReplicaStatus, TableStatus};
 pub use inspect::sync_status::SyncStatus;
 pub use inspect::verify::{RowDifference, RowDifferenceKind, TablesVerification};
-pub use log::rejected::RejectedMessages;
+pub use log::rejected::{RejectedMessages, RejectionCounts};
 pub use progress::SyncProgress;
 pub use replica::Replica;
 pub use schema::missing_constraints::MissingConstraint;

@@ -35,7 +35,7 @@ impl Replica {
         Self::open_encrypted(path, None)
     }
 
-    /// The same with a file that may be encrypted; [`Error::WrongKey`] if it is, otherwise.
+    /// The same with a file that may be encrypted; [`Error::NotADatabase`] if it is, otherwise.
     pub fn open_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Self> {
         let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, key)?;
         if !replica.has_tables()? {
@@ -114,7 +114,7 @@ impl Replica {
         }
         let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         key.map_or(Ok(()), |key| key.apply_to(&db))?;
-        check_key(&db)?;
+        check_key(&db, key.is_some())?;
         db.busy_timeout(BUSY_TIMEOUT)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
         db.pragma_update(None, "cache_size", CACHE_KIB_NEGATIVE)?;

@@ -16,7 +16,9 @@ pub(crate) mod trackable_tables;
 
 use crdt::{BackfillClock, CellWrite, Change, Fingerprint, RowState, Value};
 use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
 use sqlite_schema::{ColumnSchema, quote_identifier};
+use utoipa::ToSchema;
 
 use crate::apply::row_state::{self, NameResolver};
 use crate::capture::triggers;
@@ -29,17 +31,17 @@ use crate::schema::tracked_table::{CapturedColumn, DeclaredTable, TrackedTable};
 use crate::sql_value::read;
 
 /// What tracking a table found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TrackingResult {
     /// The table.
     pub table: String,
-    /// Rows that were there.
-    pub rows: u64,
+    /// Rows that were there; 0 if it was tracked before.
+    pub rows_count: u64,
     /// Whether it was tracked before.
-    pub was_tracked: bool,
+    pub already_tracked: bool,
     /// Whether it has auto keys: of two devices that give one key to two new rows, the second
     /// to send gives its row another.
-    pub has_auto_key: bool,
+    pub auto_keys: bool,
 }
 
 /// Begins to track a table: triggers, and its present rows as the baseline.
@@ -51,9 +53,9 @@ pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<Trackin
         let has_auto_key = find(db, id)?.has_auto_key;
         return Ok(TrackingResult {
             table: name.clone(),
-            rows: 0,
-            was_tracked: true,
-            has_auto_key,
+            rows_count: 0,
+            already_tracked: true,
+            auto_keys: has_auto_key,
         });
     }
     record_columns(db, id, declared)?;
@@ -66,8 +68,12 @@ pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<Trackin
     // What other devices sent of this table before it was tracked here is to be shown.
     row_state::mark_table_dirty(db, id)?;
     let rows = add_backfill(db, &table)?;
-    let has_auto_key = table.has_auto_key;
-    Ok(TrackingResult { table: name.clone(), rows, was_tracked: false, has_auto_key })
+    Ok(TrackingResult {
+        table: name.clone(),
+        rows_count: rows,
+        already_tracked: false,
+        auto_keys: table.has_auto_key,
+    })
 }
 
 /// A tracked table, as it is noted now.

@@ -118,7 +118,11 @@ impl AppState {
     /// Refuses what stores new data in the vaults' files while the disk is full: what room there is
     /// belongs to checkpoints and deletions.
     pub(crate) fn check_disk(&self) -> Result<(), ApiError> {
-        if self.is_disk_full() { Err(ApiError::from_code(ErrorCode::DiskFull)) } else { Ok(()) }
+        if self.is_disk_full() {
+            Err(ApiError::from_code(ErrorCode::ServerDiskFull))
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn is_disk_full(&self) -> bool {

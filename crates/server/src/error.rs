@@ -130,7 +130,7 @@ impl From<engine::Error> for ApiError {
         match error {
             E::Busy => Self::from_code(ErrorCode::Busy),
             E::Closed => Self::new(ErrorCode::Unavailable, "the server is stopping"),
-            E::DiskFull { .. } => Self::caused(ErrorCode::DiskFull, error),
+            E::DiskFull { .. } => Self::caused(ErrorCode::ServerDiskFull, error),
             E::AlreadyQuarantined { .. } => Self::caused(ErrorCode::ServerDamaged, error),
             error if error.is_temporary() => Self::caused(ErrorCode::Unavailable, error),
             error => Self::internal(error),
@@ -160,6 +160,8 @@ pub struct TlsFiles {
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
+    #[error("{}: {source}", .path.display())]
+    Io { path: PathBuf, source: std::io::Error },
     #[error("{}: {source}", .path.display())]
     Pem { path: PathBuf, source: rustls::pki_types::pem::Error },
     #[error("{} has no certificate", .path.display())]

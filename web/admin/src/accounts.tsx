@@ -3,7 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import { accounts, AdminApiError } from "./admin-api";
-import type { AccountList, AccountListQuery, AccountSortKey } from "./admin-api";
+import type { AccountListQuery, AccountSortKey } from "./admin-api";
+import type { AccountList } from "./json-types";
 import { Table } from "./table";
 import { count } from "./format";
 

@@ -5,92 +5,8 @@
  * is thrown. The token goes into a header and nowhere else.
  */
 
-export interface ServerOverview {
-  readonly version: string;
-  readonly storage: "sqlite" | "postgres";
-  readonly server_time_ms: number;
-  readonly uptime_ms: number;
-  readonly accounts_count: number;
-  readonly devices_count: number;
-  readonly vaults_count: number;
-  readonly files: FileTotals | null;
-  readonly open_vaults: OpenVaultTotals;
-  readonly readiness: Readiness;
-  readonly maintenance: { readonly repaired_count: number };
-  readonly connections_count: number;
-  readonly connections_max: number;
-  readonly subscribers_count: number;
-  readonly subscribers_max: number;
-  readonly requests_count: number;
-  readonly failed_requests_count: number;
-  readonly syncs: SyncTotals;
-  readonly messages: {
-    readonly stored_count: number;
-    readonly known_count: number;
-    readonly sent_count: number;
-  };
-  readonly transactions: { readonly committed_count: number; readonly flushes_count: number };
-}
-
-export interface FileTotals {
-  readonly count: number;
-  readonly file_bytes: number;
-  readonly wal_bytes: number;
-}
-
-export interface OpenVaultTotals {
-  readonly count: number;
-  readonly file_bytes: number;
-  readonly free_bytes: number;
-  readonly wal_bytes: number;
-  readonly fragmentation_ratio_max: number;
-  readonly wal_bytes_max: number;
-  readonly longest_read_ms: number;
-  readonly cache_bytes: number;
-}
-
-/** What keeps the server from taking writes. */
-export interface Readiness {
-  readonly ready: boolean;
-  readonly disk_full: boolean;
-  readonly accounts_poisoned: boolean;
-  readonly poisoned_vaults_count: number;
-  readonly accounts_damaged: boolean;
-  readonly damaged_vaults_count: number;
-  readonly stalled_backups_count: number;
-}
-
-/** `counts[i]` syncs took no longer than `bounds_ms[i]`; the last one, longer than all bounds. */
-export interface SyncTotals {
-  readonly count: number;
-  readonly bounds_ms: readonly number[];
-  readonly counts: readonly number[];
-}
-
-export interface AccountListEntry {
-  readonly login: string;
-  readonly created_ms: number;
-  readonly devices_count: number;
-  readonly vaults_count: number;
-  readonly open_vaults_count: number;
-  readonly file_bytes: number | null;
-  readonly wal_bytes: number | null;
-  readonly fragmentation_ratio: number | null;
-  readonly last_seen_ms: number | null;
-  readonly last_changed_ms: number | null;
-  readonly limits: {
-    readonly messages_max: number | null;
-    readonly bytes_max: number | null;
-    readonly devices_max: number | null;
-  };
-}
-
-export interface AccountList {
-  readonly accounts: readonly AccountListEntry[];
-  readonly total_count: number;
-  readonly cursor: number;
-  readonly more: boolean;
-}
+import type { ErrorCode } from "@warren/client";
+import type { AccountList, AdminStatus, MaintenanceReport, ServerOverview } from "./json-types";
 
 export type AccountSortKey = "login" | "created" | "devices" | "file_bytes";
 
@@ -100,19 +16,6 @@ export interface AccountListQuery {
   readonly descending: boolean;
   readonly cursor: number;
   readonly limit: number;
-}
-
-export interface MaintenanceReport {
-  readonly files_count: number;
-  readonly closed_count: number;
-  readonly remaining_count: number;
-  readonly failed_count: number;
-  readonly truncated_wals_count: number;
-  readonly returned_pages_count: number;
-  readonly compacted_count: number;
-  readonly before_bytes: number;
-  readonly after_bytes: number;
-  readonly duration_ms: number;
 }
 
 /** `away`: no answer, or none that is the server's own. */
@@ -135,7 +38,7 @@ const MAINTENANCE_MS_MAX = 60_000;
 
 /** Whether the server has an operator's token, and so anything to sign in to. */
 export async function isEnabled(): Promise<boolean> {
-  return (await ask<{ readonly enabled: boolean }>("", "")).enabled;
+  return (await ask<AdminStatus>("", "")).enabled;
 }
 
 export function overview(token: string): Promise<ServerOverview> {
@@ -187,7 +90,7 @@ async function ask<T>(token: string, call: string, body?: object): Promise<T> {
 }
 
 function toAdminApiError(response: Response, answer: unknown): AdminApiError {
-  const error = (answer as { error?: { code?: string; message?: string } } | null)?.error;
+  const error = (answer as { error?: { code?: ErrorCode; message?: string } } | null)?.error;
   const after = Number(response.headers.get("retry-after") ?? Number.NaN);
   const retryAfter = Number.isFinite(after) ? after : null;
   const message = error?.message ?? `The server answered with status ${response.status}.`;

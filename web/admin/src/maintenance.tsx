@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import { maintain, AdminApiError } from "./admin-api";
-import type { MaintenanceReport, ServerOverview } from "./admin-api";
+import type { MaintenanceReport, ServerOverview } from "./json-types";
 import { bytes, shortDuration, several } from "./format";
 
 export type MaintenanceRequestState =

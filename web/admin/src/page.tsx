@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
 import { Accounts } from "./accounts";
-import type { ServerOverview, Readiness } from "./admin-api";
+import type { ServerOverview, Readiness } from "./json-types";
 import { Brand } from "./brand";
 import { Charts } from "./charts/charts";
 import { Tiles } from "./charts/tiles";

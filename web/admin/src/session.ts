@@ -8,7 +8,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
 import { isEnabled, overview, AdminApiError } from "./admin-api";
-import type { ServerOverview } from "./admin-api";
+import type { ServerOverview } from "./json-types";
 import { EMPTY, withSample } from "./charts/chart-history";
 import type { ChartHistory } from "./charts/chart-history";
 

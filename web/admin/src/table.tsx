@@ -1,7 +1,8 @@
 /** The accounts' table. On a narrow screen it keeps what is asked for most. */
 import type { JSX } from "preact";
 
-import type { AccountListEntry, AccountList, AccountListQuery, AccountSortKey } from "./admin-api";
+import type { AccountListQuery, AccountSortKey } from "./admin-api";
+import type { AccountListEntry, AccountList } from "./json-types";
 import { ago, bytes, count, date, dateTime, percent } from "./format";
 import { describeMaintenance, useMaintenance } from "./maintenance";
 

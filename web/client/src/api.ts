@@ -4,6 +4,7 @@
  * Every call may be made in every tab; one tab's worker owns the file and does the work.
  * Failures are {@link WarrenError}s, told apart by their code.
  */
+import type { ErrorCodeJson } from "./shared/error-code-json.js";
 import type { ServerLoss, SyncReport } from "./shared/sync-report.js";
 
 export type { ServerLoss, SyncReport } from "./shared/sync-report.js";
@@ -296,8 +297,15 @@ export type SyncState =
   | { readonly phase: "offline"; readonly retryMs: number; readonly error: ErrorInfo }
   | { readonly phase: "failed"; readonly error: ErrorInfo };
 
+/**
+ * Why something was refused or failed: the codes of the server, the engine and this package, all in
+ * `docs/formats/4-errors.md`. A newer server may answer with one that is not here, so a `switch`
+ * needs a `default`.
+ */
+export type ErrorCode = ErrorCodeJson;
+
 export interface ErrorInfo {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly message: string;
 }
 
@@ -388,7 +396,7 @@ export interface Conflict {
 export class WarrenError extends Error {
   override readonly name = "WarrenError";
   constructor(
-    readonly code: string,
+    readonly code: ErrorCode,
     message: string,
   ) {
     super(message);

@@ -7,5 +7,4 @@
 export * from "./api.js";
 export { open } from "./tab/database.js";
 export { deleteDatabase } from "./tab/delete-database.js";
-export type { ClientErrorCode } from "./shared/errors.js";
 export { identifier } from "./tab/identifier.js";

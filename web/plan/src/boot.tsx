@@ -3,7 +3,7 @@
  * if it has one, and says so when it cannot be opened. Opens another one when another account is
  * signed in to, or the present one is gone.
  */
-import type { WarrenDatabase } from "@warren/client";
+import type { ErrorCode, WarrenDatabase } from "@warren/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { App } from "./app.js";
@@ -19,7 +19,7 @@ type BootState =
   | { readonly phase: "failed"; readonly error: unknown };
 
 /** The file is not the one that was opened: another tab has erased it, or set another passcode. */
-const OTHER_FILE: ReadonlySet<string> = new Set(["deleted", "wrong_key"]);
+const OTHER_FILE: ReadonlySet<ErrorCode> = new Set(["deleted", "wrong_key"]);
 
 export function Boot(): JSX.Element {
   const [state, setState] = useState<BootState>({ phase: "opening" });

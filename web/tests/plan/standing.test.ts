@@ -1,10 +1,12 @@
 /** How the database stands, in words: each state has its own, and says what to do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DatabaseStatus, SyncState } from "@warren/client";
-import { syncIndicator } from "../../plan/src/sync/sync-indicator.js";
+import type { DatabaseStatus, ErrorCode, SyncState } from "@warren/client";
+import { syncIndicator, type SyncRemedy } from "../../plan/src/sync/sync-indicator.js";
 
 const NOW = Date.UTC(2026, 10, 22);
+/** What only a newer server answers. */
+const NEWER_CODE = "something_new" as ErrorCode;
 
 function told(
   sync: SyncState,
@@ -42,7 +44,7 @@ const base: DatabaseStatus = {
   sync: { phase: "local" },
 };
 
-const failed = (code: string, unsent = 0): ReturnType<typeof syncIndicator> =>
+const failed = (code: ErrorCode, unsent = 0): ReturnType<typeof syncIndicator> =>
   told({ phase: "failed", error: { code, message: "the words of the code" } }, { unsent });
 
 test("without an account: on this device only, or not even there", () => {
@@ -91,7 +93,8 @@ test("syncing: how many of how many, as soon as it is known", () => {
 });
 
 test("offline: what waits is counted", () => {
-  const offline = { phase: "offline", retryMs: 1, error: { code: "x", message: "y" } } as const;
+  const error = { code: "unreachable", message: "y" } as const;
+  const offline = { phase: "offline", retryMs: 1, error } as const;
   assert.equal(told(offline).label, "Offline");
   const waiting = told(offline, { unsent: 1200 });
   assert.equal(waiting.label, "Offline, 1,200 unsent");
@@ -99,23 +102,23 @@ test("offline: what waits is counted", () => {
 });
 
 test("each failure says what to do, and that nothing is lost", () => {
-  const remedies = {
-    invalid_token: "signIn",
-    wrong_password: "signIn",
-    recovery_phrase_required: "phrase",
-    wrong_recovery_phrase: "phrase",
-    encryption_undecided: "begin",
-    account_not_encrypted: "retry",
-    recovery_phrase_unverified: "begin",
-    quota_exceeded: "retry",
-    storage_full: "export",
-    clock_drift: "retry",
-    something_new: "retry",
-  };
-  for (const [code, remedy] of Object.entries(remedies)) {
+  const remedies: readonly (readonly [ErrorCode, SyncRemedy])[] = [
+    ["invalid_token", "signIn"],
+    ["wrong_password", "signIn"],
+    ["recovery_phrase_required", "phrase"],
+    ["wrong_recovery_phrase", "phrase"],
+    ["encryption_undecided", "begin"],
+    ["account_not_encrypted", "retry"],
+    ["recovery_phrase_unverified", "begin"],
+    ["quota_exceeded", "retry"],
+    ["disk_full", "export"],
+    ["clock_drift", "retry"],
+    [NEWER_CODE, "retry"],
+  ];
+  for (const [code, remedy] of remedies) {
     const standing = failed(code, 3);
     assert.deepEqual([standing.tone, standing.remedy], ["bad", remedy], code);
     assert.match(standing.detail, /3 changes wait here, none is lost/);
   }
-  assert.match(failed("something_new").detail, /The words of the code\. \(something_new\)/);
+  assert.match(failed(NEWER_CODE).detail, /The words of the code\. \(something_new\)/);
 });

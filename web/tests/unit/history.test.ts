@@ -1,7 +1,7 @@
 /** Rates and times that the operator's page makes of answers that count up. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ServerOverview, SyncTotals } from "../../admin/src/admin-api.js";
+import type { ServerOverview, SyncTotals } from "../../admin/src/json-types.js";
 import {
   ago,
   bytes,

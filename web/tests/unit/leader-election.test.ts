@@ -93,9 +93,9 @@ test("what fails leaves nothing, and the database usable", async () => {
       throw new Error("database or disk is full");
     }
   };
-  await assert.rejects(db.sql`INSERT INTO item (id) VALUES (1)`, { code: "storage_full" });
+  await assert.rejects(db.sql`INSERT INTO item (id) VALUES (1)`, { code: "disk_full" });
   const full = db.transaction((tx) => tx.sql`INSERT INTO item (id) VALUES (1)`);
-  await assert.rejects(full, { code: "storage_full" });
+  await assert.rejects(full, { code: "disk_full" });
   delete script.beforeRun;
   assert.deepEqual(await db.sql`SELECT * FROM item`, []);
   await db.sql`INSERT INTO item (id) VALUES (1)`;
@@ -265,7 +265,7 @@ test("a call that every leader dies of is rejected in the end", async () => {
 });
 
 test("a file that is still busy is tried again, one that is none is not", async () => {
-  const busy = (): Error => Object.assign(new Error("busy"), { code: "storage_busy" });
+  const busy = (): Error => Object.assign(new Error("busy"), { code: "busy" });
   script.refusals = [busy(), busy(), busy()];
   const db = await tab();
   assert.equal(script.opened, 4);

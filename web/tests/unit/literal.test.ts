@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SqlValue } from "../../client/src/api.js";
-import { toConflicts, toHistory, toReport } from "../../client/src/shared/wire-json.js";
+import { toConflicts, toHistory } from "../../client/src/shared/wire-json.js";
 import { fromLiterals, toLiteral } from "../../client/src/shared/sql-literals.js";
 
 test("values survive being literals", () => {
@@ -16,19 +16,16 @@ test("values survive being literals", () => {
   assert.throws(() => fromLiterals("1; DROP TABLE t"), { code: "internal" });
 });
 
-test("history, conflicts and reports have this package's types", () => {
+test("history and conflicts have this package's types", () => {
   const cells = [{ column: "name", value: "'a'" }, { column: "done", value: "1" }];
-  const entry = { timestamp: "t", at_ms: 5, device: "d", deleted: false, cells };
+  const entry = { timestamp: "t", changed_ms: 5, device_name: "d", deleted: false, cells };
   assert.deepEqual(toHistory(JSON.stringify([entry])), [
     { timestamp: "t", timeMs: 5, device: "d", deleted: false, cells: { name: "a", done: 1 } },
   ]);
-  const lost = { at_ms: 1, device: "d", deleted: false, value: "'a'" };
-  const winner = { at_ms: 2, device: "e", deleted: true, value: null };
+  const lost = { changed_ms: 1, device_name: "d", deleted: false, value: "'a'" };
+  const winner = { changed_ms: 2, device_name: "e", deleted: true, value: null };
   const conflict = { id: "i", table: "t", key: "1, 'k'", column: "name", lost, winner };
   const [found] = toConflicts(JSON.stringify([conflict]));
   assert.deepEqual([found?.key, found?.lost, found?.kept], [[1, "k"], { name: "a" }, {}]);
   assert.deepEqual([found?.lostDeleted, found?.keptDeleted], [false, true]);
-  const report = { sent: 1, received: 2, equal: true, repaired: false, server_loss: null };
-  const refused = { by_reason: { unknown: 2, clock: 1 } };
-  assert.equal(toReport(JSON.stringify({ ...report, refused })).refused, 3);
 });

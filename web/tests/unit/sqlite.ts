@@ -6,6 +6,7 @@ import type {
   ReplicaHandle,
 } from "../../client/src/shared/wasm-engine.js";
 import type { FileKey, SqlValue } from "../../client/src/api.js";
+import type { RemoteStatusJson, ReplicaStatusJson } from "../../client/src/shared/json-types.js";
 
 /** What a test may have a replica do beyond SQL. */
 export interface Script {
@@ -69,11 +70,35 @@ const WITHOUT_ACCOUNT = {
 } satisfies Partial<ReplicaHandle>;
 
 function status(script: Script): string {
-  const synced = { synced_ms: 0, equal: true, loss: null };
-  const account = { server: "http://here", login: "ada", ...synced };
-  const remote = script.token === undefined ? null : account;
-  const counts = { unsent: 0, noted: 0, uncaptured: [], exceptions: [] };
-  return JSON.stringify({ sealed: false, remote, ...counts });
+  const account: RemoteStatusJson = {
+    server: "http://here",
+    login: "ada",
+    device_id: "0".repeat(16),
+    cursor: 0,
+    last_synced_ms: 0,
+    server_messages_count: 0,
+    in_sync: true,
+    server_loss: null,
+  };
+  const status: ReplicaStatusJson = {
+    node_id: "0".repeat(16),
+    tables: [],
+    messages_count: 0,
+    digest: "0".repeat(32),
+    content_bytes: 0,
+    unsent_count: 0,
+    pending_count: 0,
+    rejected_count: 0,
+    set_aside_count: 0,
+    uncaptured_tables: [],
+    e2ee: false,
+    visibility_overrides: [],
+    schema_conflicts: [],
+    missing_tables: [],
+    missing_constraints: [],
+    remote: script.token === undefined ? null : account,
+  };
+  return JSON.stringify(status);
 }
 
 export function replica(path: string, script: Script = {}): ReplicaHandle {

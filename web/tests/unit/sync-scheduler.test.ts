@@ -1,7 +1,7 @@
 /** When it syncs by itself, and how it stands meanwhile. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SyncReport, SyncState } from "../../client/src/api.js";
+import type { ErrorCode, SyncReport, SyncState } from "../../client/src/api.js";
 import { backoffMs } from "../../client/src/shared/time-source.js";
 import { DEBOUNCE_MS, SyncScheduler } from "../../client/src/worker/sync/sync-scheduler.js";
 import type { LocalSyncState } from "../../client/src/worker/sync/sync-state.js";
@@ -28,7 +28,7 @@ interface SyncScene {
   readonly syncing: SyncScheduler;
   standing: LocalSyncState;
   /** What the next syncs come to: a code, or done. */
-  outcomes: (string | undefined)[];
+  outcomes: (ErrorCode | undefined)[];
   syncs: number;
   readonly states: SyncState[];
   /** A sync that has begun ends when this is called. */
@@ -37,7 +37,7 @@ interface SyncScene {
   heard: (() => void) | undefined;
 }
 
-const refusal = (code: string): Error => Object.assign(new Error(code), { code });
+const refusal = (code: ErrorCode): Error => Object.assign(new Error(code), { code });
 
 function scene(): SyncScene {
   const clock = fakeClock();

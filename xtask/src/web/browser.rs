@@ -20,7 +20,8 @@ use crate::test_jobs::test_job::TestJob;
 use crate::{cargo_artifacts, test_jobs};
 
 /// Packages that find their own files, and so are not bundled.
-const EXTERNAL: &[&str] = &["@sqlite.org/sqlite-wasm", "axe-core", "playwright-core"];
+const EXTERNAL: &[&str] =
+    &["@sqlite.org/sqlite-wasm", "axe-core", "json-schema-to-typescript", "playwright-core"];
 
 /// Runs the named tests; all of them if none is named.
 pub(crate) fn test(root: &Path, args: &[&str]) -> Result<bool> {

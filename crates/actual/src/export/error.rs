@@ -43,20 +43,6 @@ pub enum ExportError {
 }
 
 impl ExportError {
-    /// The code for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NoFile => "budget_file_missing",
-            Self::Encrypted => "password_required",
-            Self::WrongKeyPassword => "wrong_password",
-            Self::TooLarge => "too_large",
-            Self::NewerApp { .. } => "app_too_new",
-            Self::Damaged(_) => "corrupt_budget",
-            Self::Changed => "busy",
-            Self::Store(_) => "failed",
-        }
-    }
-
     pub(crate) fn damaged(what: &str, why: impl std::fmt::Display) -> Self {
         Self::Damaged(format!("{what}: {why}"))
     }

@@ -69,10 +69,10 @@ pub(super) async fn import_budget(
         file_id: budget.file_id,
         group_id: budget.group_id,
         name: budget.name,
-        is_deleted: budget.is_deleted,
-        is_encrypted: budget.key.id.is_some(),
+        deleted: budget.is_deleted,
+        encrypted: budget.key.id.is_some(),
         messages_count: taken.count,
-        messages_bytes: taken.bytes,
+        content_bytes: taken.bytes,
         file_bytes: blob.map(|blob| blob.bytes),
         trie_fault: taken.trie_fault,
         not_canonical: taken.not_canonical,
@@ -117,9 +117,9 @@ async fn put_messages(
     let mut rows = statement.query([]).map_err(ImportError::old(path))?;
     let mut taken = ImportedMessages::default();
     loop {
-        let before = taken.not_canonical.count;
+        let before = taken.not_canonical.rows_count;
         let page = next_page(&mut rows, &mut taken).map_err(ImportError::old(path))?;
-        let skipped = taken.not_canonical.count - before;
+        let skipped = taken.not_canonical.rows_count - before;
         if page.is_empty() && skipped == 0 {
             break;
         }
@@ -177,7 +177,7 @@ fn check(recorded: Option<&str>, taken: &ImportedMessages) -> Result<MerkleTrie,
         let (recorded, computed) = (said(trie.root()), said(taken.trie.root()));
         return Err(format!("its hash is {recorded}, that of the messages is {computed}"));
     }
-    if taken.not_canonical.count > 0 {
+    if taken.not_canonical.rows_count > 0 {
         return Err("it stands for messages that were left out".to_owned());
     }
     Ok(trie)

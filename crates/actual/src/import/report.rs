@@ -1,109 +1,111 @@
 //! What became of an old server's data.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Rows that are named as examples.
 const EXAMPLES_MAX: usize = 5;
 
-/// What was taken over, and what was not.
-#[derive(Clone, Debug, Serialize)]
+/// What was imported, and what was not.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ImportReport {
-    /// In the order in which they were made; deleted ones, too.
+    /// The imported budgets in the order in which they were made, deleted ones included.
     pub budgets: Vec<ImportedBudget>,
-    /// Tokens that go on being valid.
+    /// The number of tokens that stay valid.
     pub tokens_count: u64,
-    /// Everything else.
-    pub left_out: SkippedData,
-    /// An import had broken off before; what it had left was removed.
-    pub is_again: bool,
+    /// Everything that was not imported.
+    pub skipped: SkippedData,
+    /// Whether an earlier import was interrupted; what it had left was removed.
+    pub resumed: bool,
 }
 
 /// A budget that Warren has now.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ImportedBudget {
-    /// Its id for ever.
+    /// The permanent id of the budget.
     pub file_id: String,
-    /// Of its messages; `None` after a reset.
+    /// The id that the apps gave to the budget's messages; null after a reset.
     pub group_id: Option<String>,
-    /// As shown to people.
+    /// The name that the apps show; null if they gave none.
     pub name: Option<String>,
-    /// Whether a user deleted it: its id is not used again.
-    pub is_deleted: bool,
-    /// Whether the apps encrypt it.
-    pub is_encrypted: bool,
-    /// Messages that were taken over.
+    /// Whether a user deleted the budget; its id is not used again.
+    pub deleted: bool,
+    /// Whether the apps encrypt the budget.
+    pub encrypted: bool,
+    /// The number of imported messages.
     pub messages_count: u64,
-    /// Of their contents.
-    pub messages_bytes: u64,
-    /// Of the budget's file; `None` if the old server had lost it.
+    /// The size of the messages' contents in bytes.
+    pub content_bytes: u64,
+    /// The size of the budget's file in bytes; null if the old server had lost it.
     pub file_bytes: Option<u64>,
-    /// What was wrong with the trie, which was then made anew from the messages: apps find the
-    /// difference at their next sync. `None` if it is the old server's, byte for byte.
+    /// What was wrong with the old server's Merkle trie, which was then computed again from the
+    /// messages, so that apps find the difference at their next sync; null if the trie is the old
+    /// server's, byte for byte.
     pub trie_fault: Option<String>,
-    /// Messages whose timestamp is not canonical: left out.
+    /// The messages that were skipped because their timestamp is not canonical.
     pub not_canonical: RowExamples,
 }
 
 /// Rows with something in common.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct RowExamples {
-    /// How many.
-    pub count: u64,
-    /// The first of them.
+    /// The number of these rows.
+    pub rows_count: u64,
+    /// The first of these rows, at most five.
     pub examples: Vec<String>,
 }
 
 impl RowExamples {
     pub(super) fn add(&mut self, row: &[u8]) {
-        self.count += 1;
+        self.rows_count += 1;
         if self.examples.len() < EXAMPLES_MAX {
             self.examples.push(String::from_utf8_lossy(row).into_owned());
         }
     }
 }
 
-/// What stays in the old server's folders alone.
-#[derive(Clone, Debug, Default, Serialize)]
+/// What stays only in the old server's directories.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct SkippedData {
-    /// Budgets of other users: Warren has one.
+    /// Budgets of other users, as a Warren account has one user.
     pub files_of_others: Vec<OtherUsersBudget>,
-    /// Who else may use budgets that are taken over: here only the password's owner may.
+    /// Other users' access to imported budgets, which only the password's owner may use now.
     pub access_of_others: Vec<OtherUsersAccess>,
-    /// Budgets whose file id or group id no server takes.
+    /// The ids of budgets whose file id or group id no server accepts.
     pub files_with_invalid_id: Vec<String>,
-    /// Files in the folder of budgets that belong to none.
+    /// The names of files in the directory of budgets that belong to no budget.
     pub stray_files: Vec<String>,
-    /// Tokens that are no longer valid.
-    pub tokens_expired: u64,
-    /// Tokens of other users.
-    pub tokens_of_others: u64,
-    /// Tokens too short to be secrets.
-    pub tokens_too_short: u64,
-    /// Access keys of banks: Warren does not talk to any.
-    pub secrets: u64,
-    /// Whether people logged in by `OpenID`: from now on by the password alone.
+    /// The number of tokens that are no longer valid.
+    pub expired_tokens_count: u64,
+    /// The number of tokens of other users.
+    pub tokens_of_others_count: u64,
+    /// The number of tokens that are too short or too long.
+    pub invalid_tokens_count: u64,
+    /// The number of access keys of banks, as Warren connects to none.
+    pub secrets_count: u64,
+    /// Whether people logged in by `OpenID`; now only the password logs in.
     pub openid: bool,
 }
 
 /// A budget of another user.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct OtherUsersBudget {
-    /// Its id.
+    /// The permanent id of the budget.
     pub file_id: String,
-    /// As shown to people.
+    /// The name that the apps show; null if they gave none.
     pub name: Option<String>,
-    /// The user's name.
+    /// The name of the user who owns the budget.
     pub owner: String,
 }
 
-/// Another user's access to a budget that is taken over.
-#[derive(Clone, Debug, Serialize)]
+/// Another user's access to an imported budget.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct OtherUsersAccess {
-    /// The budget's id.
+    /// The permanent id of the budget.
     pub file_id: String,
-    /// As shown to people.
+    /// The name that the apps show; null if they gave none.
     pub name: Option<String>,
-    /// The user's name.
+    /// The name of the user who has access.
     pub user: String,
 }
 

@@ -145,7 +145,7 @@ fn read(db: &Connection, user_files: &Path, now_ms: u64) -> rusqlite::Result<Acc
     let user_id = user_id.unwrap_or_else(|| Uuid::new_v4().to_string());
     let mut skipped = SkippedData {
         openid: first("SELECT 'yes' FROM auth WHERE method = 'openid' AND active = 1")?.is_some(),
-        secrets: count_rows(db, "secrets")?,
+        secrets_count: count_rows(db, "secrets")?,
         ..SkippedData::default()
     };
     let tokens = tokens(db, now_ms, &mut skipped)?;
@@ -174,9 +174,9 @@ fn tokens(
     while let Some(row) = rows.next()? {
         let (is_expired, is_others): (bool, Option<bool>) = (row.get(1)?, row.get(2)?);
         if is_others == Some(true) {
-            skipped.tokens_of_others += 1;
+            skipped.tokens_of_others_count += 1;
         } else if is_expired {
-            skipped.tokens_expired += 1;
+            skipped.expired_tokens_count += 1;
         } else {
             tokens.push(Zeroizing::new(row.get(0)?));
         }
@@ -318,7 +318,7 @@ mod tests {
             files.map(|file| (&*file.id, file.format.as_deref(), file.encrypt_meta.as_deref()));
         assert_eq!(files.collect::<Vec<_>>(), [("b", Some("2"), None), ("a", None, Some("{}"))]);
         let tokens: Vec<&str> = published.tokens.iter().map(|token| token.as_str()).collect();
-        assert_eq!((tokens, published.skipped.tokens_expired), (vec!["no end", "yet"], 1));
+        assert_eq!((tokens, published.skipped.expired_tokens_count), (vec!["no end", "yet"], 1));
         assert_eq!(published.owner.prefs, BTreeMap::new());
         assert!(!published.owner.user_id.is_empty());
     }

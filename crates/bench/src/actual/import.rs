@@ -99,9 +99,9 @@ pub(super) fn measure(
         let mut sample = RoundSample::new(messages, elapsed);
         sample.latency = waits.latency_and_mean();
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        sample.facts.push((CPU_US, cpu * 1e6 / messages as f64));
+        sample.metrics.push((CPU_US, cpu * 1e6 / messages as f64));
         anyhow::Ok(sample)
     })?;
-    sample.facts.extend(fresh.memory()?);
+    sample.metrics.extend(fresh.memory()?);
     Ok(sample)
 }

@@ -55,10 +55,10 @@ pub(super) fn measure(
         let moved = 2 * imported + (USERS * SYNCS_PER_USER * MESSAGES_PER_SYNC) as u64;
         let mut sample = RoundSample::new(moved, start.elapsed());
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        sample.facts.push((CPU_US, (processes.cpu_seconds() - cpu) * 1e6 / moved as f64));
+        sample.metrics.push((CPU_US, (processes.cpu_seconds() - cpu) * 1e6 / moved as f64));
         anyhow::Ok(sample)
     })?;
-    sample.facts.extend(fresh.memory()?);
+    sample.metrics.extend(fresh.memory()?);
     Ok(sample)
 }
 

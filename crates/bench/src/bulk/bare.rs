@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 
 use crate::measure::time;
+use crate::report_setting::ReportSetting;
 
 const SCHEMA: &str = "CREATE TABLE message (seq INTEGER PRIMARY KEY, \
     timestamp BLOB NOT NULL UNIQUE, content BLOB NOT NULL)";
@@ -46,11 +47,11 @@ fn insert(db: &Connection, messages: &[Message], page: usize) -> anyhow::Result<
 }
 
 /// What decides the cost of a commit, as read back. The server acknowledges with the same.
-pub(super) fn settings(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
+pub(super) fn settings(path: &Path) -> anyhow::Result<Vec<ReportSetting>> {
     let encryption = FileEncryption::Key { key: DatabaseKey::generate(), cipher: None };
     let (db, cipher) = open(path, &encryption)?;
     let cipher = cipher.map_or("none", Cipher::name);
-    let mut settings = vec![("cipher".to_owned(), cipher.to_owned())];
+    let mut settings = vec![ReportSetting::new("cipher", cipher)];
     for name in ["journal_mode", "synchronous", "page_size"] {
         let value = db.query_row(&format!("PRAGMA {name}"), [], |row| {
             Ok(match row.get(0)? {
@@ -59,7 +60,7 @@ pub(super) fn settings(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
                 other => format!("{other:?}"),
             })
         })?;
-        settings.push((name.to_owned(), value));
+        settings.push(ReportSetting::new(name, value));
     }
     Ok(settings)
 }

@@ -39,7 +39,7 @@ impl BulkBenchRun<'_> {
 /// All messages were stored in that time.
 pub(crate) fn sample(count: usize, elapsed: Duration) -> RoundSample {
     let mut sample = RoundSample::new(count as u64, elapsed);
-    sample.facts.push(("seconds", elapsed.as_secs_f64()));
+    sample.metrics.push(("seconds", elapsed.as_secs_f64()));
     sample
 }
 

@@ -15,18 +15,17 @@ use super::bare;
 use super::bench_run::{BulkBenchRun, UNIT, sample};
 use super::http::{PageEncoding, PreparedRequests, start_sink};
 use super::store::StoreFixture;
+use crate::report_setting::ReportSetting;
 use crate::server_process::{PreparedDataDir, ServerProcess};
 use crate::suite::{BenchCase, BenchSection, ResultTable};
 
 /// Cases that push to Warren.
 const PUSHING: usize = 2;
 
-type PragmaList = Vec<(String, String)>;
-
 pub(super) fn run(
     run: &BulkBenchRun<'_>,
     folder: &Path,
-) -> anyhow::Result<(Vec<ResultTable>, PragmaList)> {
+) -> anyhow::Result<(Vec<ResultTable>, Vec<ReportSetting>)> {
     let plan = run.plan;
     // A fresh vault for each page sequence: an account is used once.
     let accounts = plan.counts.len() * plan.rounds * PUSHING;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::process::{self, DriverProgram};
 
@@ -23,11 +24,14 @@ const END_TIME_MAX: Duration = Duration::from_secs(20);
 /// Of its first line.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// Which server, and what it does for each message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Which server it is, and what it does for each message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct CompetitorServerInfo {
+    /// The server's name.
     pub(crate) server: String,
+    /// The server's version.
     pub(crate) version: String,
+    /// What compiles or interprets it, with its version.
     pub(crate) runtime: String,
     /// Durability, encryption at rest, deduplication: a sentence each.
     pub(crate) does: String,

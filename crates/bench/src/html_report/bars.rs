@@ -65,7 +65,7 @@ pub(super) fn chart(table: &ResultTable) -> Markup {
         bars.push(ChartBar { row, name: format::wrap(&row.name, width), top });
     }
     let bottom = bars.last().map_or(0.0, ChartBar::bottom);
-    let highest = table.rows.iter().map(|row| row.of_baseline.interval.high);
+    let highest = table.rows.iter().map(|row| row.relative.interval.high);
     let highest = highest.filter(|max| max.is_finite()).fold(1.0, f64::max);
     let axis = ChartAxis::linear(highest);
     let id = table.name.as_str();
@@ -107,8 +107,8 @@ fn scale(axis: &ChartAxis, bottom: f64) -> Markup {
 }
 
 fn bar(bar: &ChartBar<'_>, axis: &ChartAxis) -> Markup {
-    let of_baseline = &bar.row.of_baseline;
-    let figure = format::ratio(of_baseline);
+    let relative = &bar.row.relative;
+    let figure = format::ratio(relative);
     let lines = bar.name.iter().scan(bar.top, |top, line| {
         let y = *top + 1.0;
         *top += LINE;
@@ -134,12 +134,12 @@ fn bar(bar: &ChartBar<'_>, axis: &ChartAxis) -> Markup {
                 @if let Some(text) = too_few { tspan.said-of { (text) ": " } }
                 (figure.value) "×"
             }
-            @if of_baseline.median.is_finite() {
-                rect.bar x="0" y=(em(top)) width=(percent(axis.at(of_baseline.median)))
+            @if relative.median.is_finite() {
+                rect.bar x="0" y=(em(top)) width=(percent(axis.at(relative.median)))
                     height=(em(BAR)) fill=[fill] {}
             }
-            @if of_baseline.interval.low < of_baseline.interval.high {
-                @let ConfidenceInterval { low, high } = of_baseline.interval;
+            @if relative.interval.low < relative.interval.high {
+                @let ConfidenceInterval { low, high } = relative.interval;
                 @let (low, high) = (axis.at(low), axis.at(high));
                 line.whisker x1=(percent(low)) x2=(percent(high)) y1=(em(middle)) y2=(em(middle)) {}
                 @for end in [low, high] {

@@ -80,15 +80,15 @@ fn line(matrix: &ReportMatrix, row: &MatrixRow, tables: &[ResultTable]) -> Marku
 }
 
 fn cell(row: &ResultRow) -> Markup {
-    let ms = row.facts.get(MS_EACH).map(|ms| format::wait(ms.median * 1e3).value);
+    let ms = row.metrics.get(MS_EACH).map(|ms| format::wait(ms.median * 1e3).value);
     let Some(difference) = &row.difference else {
         let here = ms.unwrap_or_else(|| format!("{}/s", format::median(&row.rate)));
         return html! { td { (here) " " small { "baseline" } } };
     };
-    let FormattedValue { value, range } = format::judged(&row.of_baseline, difference);
+    let FormattedValue { value, range } = format::judged(&row.relative, difference);
     let beside: Vec<String> = range.into_iter().chain(ms).collect();
     html! {
-        td class=[class(difference, row.of_baseline.median)] {
+        td class=[class(difference, row.relative.median)] {
             span aria-hidden="true" { (sign(difference.verdict)) " " }
             (value) "×"
             @if !beside.is_empty() { " " small { (beside.join(", ")) } }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::goals::{GoalResult, GoalStatus, GoalThreshold};
+use crate::goals::{GoalResult, GoalStatus};
 use crate::machine::MachineInfo;
 use crate::measure::{Distribution, LatencyStats};
 use crate::suite::{ResultRow, ResultTable};
@@ -10,7 +10,7 @@ use crate::suite::{ResultRow, ResultTable};
 pub(crate) fn machine() -> MachineInfo {
     MachineInfo {
         processor: "AMD EPYC 9R14 96-Core Processor".to_owned(),
-        cores: 2,
+        cores_count: 2,
         kernel: "6.8.0-1024-aws".to_owned(),
         file_system: "ext4".to_owned(),
         version: "0.1.0".into(),
@@ -23,31 +23,32 @@ pub(crate) fn machine() -> MachineInfo {
 /// A row of three rounds around `rate`, compared with a baseline of 1,000.
 pub(crate) fn row(name: &str, rate: f64) -> ResultRow {
     let rates = [rate, rate * 1.1, rate * 0.9].to_vec();
-    let of_baseline = rates.iter().map(|rate| rate / 1_000.0).collect();
+    let relative = rates.iter().map(|rate| rate / 1_000.0).collect();
     ResultRow {
         name: name.to_owned(),
         published: None,
         rate: Distribution::from_samples(rates),
-        of_baseline: Distribution::from_samples(of_baseline),
+        relative: Distribution::from_samples(relative),
         difference: None,
         by_cpu: None,
         latency: None,
-        facts: BTreeMap::new(),
+        metrics: BTreeMap::new(),
     }
 }
 
 /// One that is met and one that is not.
-pub(crate) fn aims() -> Vec<GoalResult> {
-    let aim = |name: &str, goal, verdict| GoalResult {
+pub(crate) fn goals() -> Vec<GoalResult> {
+    let goal = |name: &str, at_least, at_most, verdict| GoalResult {
         name: name.to_owned(),
-        goal,
+        at_least,
+        at_most,
         table: "transfers".to_owned(),
-        found: Distribution::from_samples(vec![2.9, 3.0, 3.1]),
+        measured: Distribution::from_samples(vec![2.9, 3.0, 3.1]),
         verdict,
     };
     vec![
-        aim("transactions a second", GoalThreshold::AtLeast(2.0), GoalStatus::Met),
-        aim("memory, MB", GoalThreshold::AtMost(0.5), GoalStatus::Missed),
+        goal("transactions a second", Some(2.0), None, GoalStatus::Met),
+        goal("memory, MB", None, Some(0.5), GoalStatus::Missed),
     ]
 }
 
@@ -82,19 +83,19 @@ fn full() -> Vec<ResultRow> {
         })
     };
     let mut bare = row("bare SQLite, one thread", 1_000.0);
-    bare.of_baseline = Distribution::from_samples(vec![1.0, 1.0, 1.0]);
+    bare.relative = Distribution::from_samples(vec![1.0, 1.0, 1.0]);
     let mut os = row("Warren, acknowledged by the operating system", 912.0);
     os.published = Some(44_096.0);
     os.latency = latency(81.4);
     let mut disk = row("Warren, acknowledged by the disk", 731.0);
     disk.published = Some(121_922.0);
     disk.latency = latency(12_500.0);
-    disk.facts.insert(
+    disk.metrics.insert(
         "transactions per commit".into(),
         Distribution::from_samples(vec![412.0, 398.5, 420.25]),
     );
-    disk.facts.insert("fsyncs/s".into(), Distribution::from_samples(vec![212.0, 214.0, 209.0]));
-    os.facts.insert(
+    disk.metrics.insert("fsyncs/s".into(), Distribution::from_samples(vec![212.0, 214.0, 209.0]));
+    os.metrics.insert(
         "transactions per commit".into(),
         Distribution::from_samples(vec![512.0, 512.0, 512.0]),
     );
@@ -122,7 +123,7 @@ fn wide() -> Vec<ResultRow> {
         row("Warren", 41_250.0),
         row("never ran", f64::NAN),
     ];
-    rows[1].facts.insert(
+    rows[1].metrics.insert(
         "bytes of WAL per transaction".into(),
         Distribution::from_samples(vec![1_450.0, 1_502.0]),
     );

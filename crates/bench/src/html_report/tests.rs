@@ -9,7 +9,7 @@ use crate::matrix;
 const VOID: [&str; 1] = ["meta"];
 
 fn page() -> String {
-    let settings = [("Durability".to_owned(), "Disk <fsync>".to_owned())];
+    let settings = [ReportSetting::new("Durability", "Disk <fsync>")];
     render(&HtmlPage {
         title: "Transactions & \"competitors\"",
         lead: "Each figure is a <median>.",
@@ -19,7 +19,7 @@ fn page() -> String {
         configurations: &[],
         tables: &sample::tables(),
         matrices: &[],
-        goals: &sample::aims(),
+        goals: &sample::goals(),
         notes: &["A figure of another machine is not ours: 1 < 2.".to_owned()],
     })
 }
@@ -179,7 +179,7 @@ fn empty_page() -> HtmlPage<'static> {
 }
 
 #[test]
-fn aims_stand_before_the_figures() {
+fn goals_stand_before_the_figures() {
     let page = page();
     let (short, _) = page.split_once("<main>").unwrap();
     let goal = "<dt>transactions a second, at least 2 times the baseline</dt>";

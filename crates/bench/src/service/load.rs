@@ -76,8 +76,8 @@ pub(crate) async fn run(
     let mut sample = all.sample(load, duration)?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let requests = (all.requests() + all.failures) as f64;
-    sample.facts.push((CPU_US, used.server * 1e6 / requests));
-    sample.facts.push(("generator CPU, cores", used.generator / duration.as_secs_f64()));
+    sample.metrics.push((CPU_US, used.server * 1e6 / requests));
+    sample.metrics.push(("generator CPU, cores", used.generator / duration.as_secs_f64()));
     Ok((sample, all.first_failure))
 }
 

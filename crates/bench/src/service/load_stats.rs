@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::measure::{LatencyRecorder, RoundSample};
 use crate::message_generator::MessageSchedule;
 
-const PUSH_FACTS: [&str; 6] = [
+const PUSH_METRICS: [&str; 6] = [
     "pushes/s",
     "push average, ms",
     "push P50, ms",
@@ -13,7 +13,7 @@ const PUSH_FACTS: [&str; 6] = [
     "push P99, ms",
     "push max, ms",
 ];
-const PULL_FACTS: [&str; 6] =
+const PULL_METRICS: [&str; 6] =
     ["pulls/s", "pull average, ms", "pull P50, ms", "pull P95, ms", "pull P99, ms", "pull max, ms"];
 
 /// What a request moved.
@@ -49,7 +49,7 @@ impl EndpointStats {
     }
 
     /// Where two endpoints share a row.
-    fn facts(
+    fn metrics(
         &self,
         names: [&'static str; 6],
         duration: Duration,
@@ -128,17 +128,17 @@ impl LoadStats {
         let mut sample = RoundSample::new(self.requests(), duration);
         sample.latency = all.latency_and_mean();
         let messages = count(self.push.messages + self.pull.messages);
-        sample.facts.push(("messages/s", messages / duration.as_secs_f64()));
+        sample.metrics.push(("messages/s", messages / duration.as_secs_f64()));
         let bytes = count(self.push.bytes + self.pull.bytes);
-        sample.facts.push(("kB an answer", bytes / count(self.requests()) / 1e3));
-        sample.facts.push(("requests", count(self.requests())));
-        sample.facts.push(("failures", count(self.failures)));
+        sample.metrics.push(("kB an answer", bytes / count(self.requests()) / 1e3));
+        sample.metrics.push(("requests", count(self.requests())));
+        sample.metrics.push(("failures", count(self.failures)));
         if load.rate.is_some() {
-            sample.facts.push(("not begun", count(self.not_begun)));
+            sample.metrics.push(("not begun", count(self.not_begun)));
         }
         if load.operation == LoadOperation::Cross {
-            sample.facts.extend(self.push.facts(PUSH_FACTS, duration));
-            sample.facts.extend(self.pull.facts(PULL_FACTS, duration));
+            sample.metrics.extend(self.push.metrics(PUSH_METRICS, duration));
+            sample.metrics.extend(self.pull.metrics(PULL_METRICS, duration));
         }
         Ok(sample)
     }

@@ -32,7 +32,7 @@ const ENROLLING_COUNT: usize = 16;
 /// Of the seeded messages: no device that is measured.
 const SEED: NodeId = NodeId(u64::MAX);
 
-/// Facts about a service's memory.
+/// Metrics of a service's memory.
 pub(crate) const MEMORY_IDLE: &str = "server memory idle, MB";
 pub(crate) const MEMORY_PEAK: &str = "server memory peak, MB";
 
@@ -142,7 +142,7 @@ impl<'a> ServiceFixture<'a> {
         let mut fresh = self.fresh(peer, pool, (load.seeded, load.pace))?;
         let devices = mem::take(&mut fresh.devices);
         let mut sample = self.work(peer, &fresh.started, devices, (load, duration))?;
-        sample.facts.extend(fresh.memory()?);
+        sample.metrics.extend(fresh.memory()?);
         Ok(sample)
     }
 

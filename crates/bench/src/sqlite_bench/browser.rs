@@ -31,7 +31,7 @@ use crate::competitors::setup::steps::MissingPolicy;
 use crate::competitors::{self, CompetitorFilter, CompetitorSearch, UnavailableCompetitor};
 use crate::machine::MachineInfo;
 use crate::measure::RoundSample;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::suite::{BenchCase, CaseGroup, run_group};
 
 /// What to measure.
@@ -157,6 +157,7 @@ pub fn run(plan: &BrowserBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRe
     }
     bar.finish_and_clear();
     Ok(BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "browser".into(),
         machine: MachineInfo::here(folder),
         command: command.clone(),
@@ -164,7 +165,7 @@ pub fn run(plan: &BrowserBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRe
         configurations,
         tables,
         matrices: Vec::new(),
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes: found.present.iter().map(|driver| note(&driver.about)).collect(),
         title: TITLE.into(),
         lead: LEAD.into(),
@@ -215,7 +216,7 @@ struct BrowserSettings<'a> {
 
 impl<'a> BrowserSettings<'a> {
     fn new(part: BrowserBenchPart, fixture: &'a BrowserBenchFixture<'a>) -> anyhow::Result<Self> {
-        let (about, journal_mode, synchronous) = match part {
+        let (description, journal_mode, synchronous) = match part {
             BrowserBenchPart::Wal => {
                 ("Warren's defaults: a WAL that no commit flushes", "WAL", "NORMAL")
             }
@@ -237,7 +238,7 @@ impl<'a> BrowserSettings<'a> {
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let configuration = PragmaConfiguration {
             name: name_of(part).to_owned(),
-            about: about.to_owned(),
+            description: description.to_owned(),
             settings: settings.into(),
         };
         let configured = EffectiveConfiguration::read_back(&configuration, &None, fixture.folder)?;

@@ -22,7 +22,8 @@ use super::{MeasureOptions, MeasureTimeBudget};
 use crate::disk;
 use crate::machine::MachineInfo;
 use crate::measure::RoundSample;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
+use crate::report_setting::ReportSetting;
 use crate::suite::{BenchCase, BenchSection, run as run_section};
 use crate::tps::accounts::{self, BALANCE_SQL};
 use crate::tps::bare_loop::{BareLoop, LONGEST};
@@ -84,11 +85,12 @@ pub fn run(plan: &CheckpointBenchPlan, bar: &ProgressBar) -> anyhow::Result<Benc
     }
     bar.finish_and_clear();
     let mut settings = vec![
-        ("rows".to_owned(), rows.to_string()),
-        ("cipher".to_owned(), cipher.map_or("none", Cipher::name).to_owned()),
+        ReportSetting::new("rows", rows.to_string()),
+        ReportSetting::new("cipher", cipher.map_or("none", Cipher::name)),
     ];
     settings.extend(method.settings());
     Ok(BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "checkpoint".into(),
         machine: MachineInfo::here(&method.folder),
         command: method.command.clone(),
@@ -96,7 +98,7 @@ pub fn run(plan: &CheckpointBenchPlan, bar: &ProgressBar) -> anyhow::Result<Benc
         configurations: Vec::new(),
         tables,
         matrices: Vec::new(),
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes: Vec::new(),
         title: TITLE.into(),
         lead: LEAD.into(),
@@ -134,9 +136,9 @@ fn plain(
     let found = read_setting(&db, "wal_autocheckpoint")?;
     ensure!(found == SampleValue::Integer(interval.into()), "wal_autocheckpoint is {found:?}");
     let mut sample = BareLoop::with_batch(batch).run(&db, &fixture.pairs, 0, duration)?;
-    let longest = sample.facts.iter().find(|(name, _)| *name == LONGEST).map(|(_, ms)| *ms);
+    let longest = sample.metrics.iter().find(|(name, _)| *name == LONGEST).map(|(_, ms)| *ms);
     let longest = longest.context("a loop tells its longest batch")?;
-    sample.facts = vec![(SLOWEST, longest), ("largest WAL, MB", wal_megabytes(&fixture.path))];
+    sample.metrics = vec![(SLOWEST, longest), ("largest WAL, MB", wal_megabytes(&fixture.path))];
     drop(db);
     drop(reader);
     Ok(sample)
@@ -154,7 +156,7 @@ fn through_engine(
     let Some(latency) = sample.latency.take() else {
         return Ok(RoundSample::new(0, sample.elapsed));
     };
-    sample.facts.push((SLOWEST, latency.max_us / 1e3));
+    sample.metrics.push((SLOWEST, latency.max_us / 1e3));
     drop(reader);
     Ok(sample)
 }
@@ -176,8 +178,8 @@ mod tests {
 
     const FIRST: Duration = Duration::from_millis(300);
 
-    fn fact(sample: &RoundSample, name: &str) -> f64 {
-        sample.facts.iter().find(|(of, _)| *of == name).unwrap().1
+    fn metric(sample: &RoundSample, name: &str) -> f64 {
+        sample.metrics.iter().find(|(of, _)| *of == name).unwrap().1
     }
 
     #[test]
@@ -187,9 +189,9 @@ mod tests {
             crate::tps::load(folder.path(), None, 50_000, &ProgressBar::hidden()).unwrap();
         let largest = |interval, is_read, duration| {
             let sample = plain(&fixture, 10, interval, is_read, duration).unwrap();
-            assert!(sample.transactions > 0 && fact(&sample, SLOWEST) > 0.0, "{sample:?}");
+            assert!(sample.transactions > 0 && metric(&sample, SLOWEST) > 0.0, "{sample:?}");
             assert!(!folder.path().join("accounts-50000-none.db-wal").exists());
-            fact(&sample, "largest WAL, MB")
+            metric(&sample, "largest WAL, MB")
         };
         let short = largest(100, false, FIRST);
         assert!(short < 1.0, "{short} MB");
@@ -198,7 +200,7 @@ mod tests {
             assert!(longer_each_time(FIRST).any(is_long), "{interval}: {short} MB without");
         }
         let ours = through_engine(&fixture, ProducerLoad::of(10, Os), true, FIRST).unwrap();
-        assert!(fact(&ours, SLOWEST) > 0.0 && ours.latency.is_none(), "{ours:?}");
+        assert!(metric(&ours, SLOWEST) > 0.0 && ours.latency.is_none(), "{ours:?}");
         fixture.check_sum().unwrap();
     }
 }

@@ -17,7 +17,7 @@ use super::{MeasureOptions, MeasureTimeBudget, cold};
 use crate::disk;
 use crate::format::whole;
 use crate::machine::MachineInfo;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::suite::{BenchCase, BenchSection, ResultTable, StopRule, run as run_section};
 
 /// What to measure.
@@ -93,6 +93,7 @@ pub fn run(plan: &CipherBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     let CipherBenchRun { tables, notes, .. } = work;
     bar.finish_and_clear();
     Ok(BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "cipher".into(),
         machine: MachineInfo::here(&method.folder),
         command: method.command.clone(),
@@ -104,7 +105,7 @@ pub fn run(plan: &CipherBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
         )?],
         tables,
         matrices: Vec::new(),
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes,
         title: TITLE.into(),
         lead: LEAD.into(),

@@ -7,6 +7,7 @@ use anyhow::Context;
 use engine::Profile;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::execute_plan::{read_setting, set, unlock};
 use super::message::CipherAndKey;
@@ -19,7 +20,7 @@ const EMPTY_FILE: [&str; 3] = ["auto_vacuum", "encoding", "page_size"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PragmaConfiguration {
     pub(crate) name: String,
-    pub(crate) about: String,
+    pub(crate) description: String,
     pub(crate) settings: Vec<(String, String)>,
 }
 
@@ -29,14 +30,14 @@ impl PragmaConfiguration {
         let settings = profile.pragmas().map(|one| (one.name.to_owned(), one.value.to_owned()));
         Self {
             name: profile.name.to_owned(),
-            about: profile.about.to_owned(),
+            description: profile.about.to_owned(),
             settings: settings.collect(),
         }
     }
 
     /// This one with a setting changed in its place, or added: where only an empty file takes it in
     /// front, else at the end.
-    pub(crate) fn with(&self, name: &str, about: &str, pragma: &str, value: &str) -> Self {
+    pub(crate) fn with(&self, name: &str, description: &str, pragma: &str, value: &str) -> Self {
         let mut settings = self.settings.clone();
         if let Some((_, old)) = settings.iter_mut().find(|(of, _)| of == pragma) {
             value.clone_into(old);
@@ -44,34 +45,33 @@ impl PragmaConfiguration {
             let place = if EMPTY_FILE.contains(&pragma) { 0 } else { settings.len() };
             settings.insert(place, (pragma.to_owned(), value.to_owned()));
         }
-        Self { name: name.to_owned(), about: about.to_owned(), settings }
+        Self { name: name.to_owned(), description: description.to_owned(), settings }
     }
 }
 
-/// What a configuration comes to, for the report.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A named set of PRAGMAs, read back.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EffectiveConfiguration {
-    /// Its name in the tables.
+    /// The name of its rows in the tables.
     pub name: String,
     /// What it is for.
-    pub about: String,
-    /// In the order in which they are set.
+    pub description: String,
+    /// The PRAGMAs, in the order in which they are set.
     pub settings: Vec<EffectivePragma>,
 }
 
 /// One PRAGMA, read back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EffectivePragma {
-    /// The PRAGMA.
+    /// The PRAGMA's name.
     pub name: String,
     /// What it was set to.
-    pub asked: String,
+    pub requested: String,
     /// What SQLite answered afterwards; what it answers as a number and takes by name, by name.
-    pub found: String,
-    /// Whether it is the same without being set.
-    pub is_default: bool,
-    /// Why it does not do what was asked, if it does not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual: String,
+    /// Whether SQLite answers the same without being told.
+    pub default: bool,
+    /// Why the PRAGMA does not do what was requested; null if it does.
     pub fault: Option<String>,
 }
 
@@ -83,7 +83,7 @@ impl EffectiveConfiguration {
         encryption: &CipherAndKey,
         folder: &Path,
     ) -> anyhow::Result<Self> {
-        let PragmaConfiguration { name, about, settings } = configuration;
+        let PragmaConfiguration { name, description, settings } = configuration;
         let connect = |file: &str, settings: &[(String, String)]| {
             let db = Connection::open(folder.join(file))?;
             if let Some((cipher, key)) = encryption {
@@ -100,54 +100,54 @@ impl EffectiveConfiguration {
         let journal: Vec<(String, String)> =
             settings.iter().filter(|(name, _)| name == "journal_mode").cloned().collect();
         let default = connect(&file("default"), &journal)?;
-        let settings = settings.iter().map(|(name, asked)| {
-            let (found, default) = (read_setting(&db, name)?, read_setting(&default, name)?);
-            let found = named(name, &found);
+        let settings = settings.iter().map(|(name, requested)| {
+            let (actual, default) = (read_setting(&db, name)?, read_setting(&default, name)?);
+            let actual = named(name, &actual);
             let is_default = match name.as_str() {
                 // The other file was given the same.
-                "journal_mode" => found == "delete",
-                name => found == named(name, &default),
+                "journal_mode" => actual == "delete",
+                name => actual == named(name, &default),
             };
-            let fault = fault(name, asked, &found, encryption.is_some());
+            let fault = fault(name, requested, &actual, encryption.is_some());
             Ok(EffectivePragma {
                 name: name.clone(),
-                asked: asked.clone(),
-                found,
-                is_default,
+                requested: requested.clone(),
+                actual,
+                default: is_default,
                 fault,
             })
         });
         let settings = settings.collect::<anyhow::Result<_>>()?;
-        Ok(Self { name: name.clone(), about: about.clone(), settings })
+        Ok(Self { name: name.clone(), description: description.clone(), settings })
     }
 
     /// Refuses a measured connection that answers otherwise than this.
     pub(crate) fn check(&self, answered: &BTreeMap<String, SampleValue>) -> anyhow::Result<()> {
-        self.settings.iter().try_for_each(|EffectivePragma { name, found, .. }| {
+        self.settings.iter().try_for_each(|EffectivePragma { name, actual, .. }| {
             let answered = answered.get(name).map(|value| named(name, value));
             let answered = answered.with_context(|| format!("no answer to PRAGMA {name}"))?;
             anyhow::ensure!(
-                answered == *found,
-                "PRAGMA {name} is {answered} where it was measured, and {found} when it was tried"
+                answered == *actual,
+                "PRAGMA {name} is {answered} where it was measured, and {actual} when it was tried"
             );
             Ok(())
         })
     }
 
-    /// Settings that do not do what was asked, for people.
+    /// Settings that do not do what was requested, for people.
     pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
         let faults = self.settings.iter().filter_map(|one| Some((one, one.fault.as_ref()?)));
-        faults.map(|(one, fault)| format!("{}: {} {}: {fault}", self.name, one.name, one.asked))
+        faults.map(|(one, fault)| format!("{}: {} {}: {fault}", self.name, one.name, one.requested))
     }
 }
 
-fn fault(name: &str, asked: &str, found: &str, is_encrypted: bool) -> Option<String> {
-    if name == "mmap_size" && found != "0" && is_encrypted {
+fn fault(name: &str, requested: &str, actual: &str, is_encrypted: bool) -> Option<String> {
+    if name == "mmap_size" && actual != "0" && is_encrypted {
         return Some("without effect on an encrypted file".to_owned());
     }
-    let asked = asked.trim_matches('\'');
-    let asked = asked.parse().map_or(asked.to_owned(), |it| named(name, &SampleValue::Integer(it)));
-    (!asked.eq_ignore_ascii_case(found)).then(|| format!("SQLite says {found}"))
+    let text = requested.trim_matches('\'');
+    let text = text.parse().map_or(text.to_owned(), |it| named(name, &SampleValue::Integer(it)));
+    (!text.eq_ignore_ascii_case(actual)).then(|| format!("SQLite says {actual}"))
 }
 
 /// A value as `PRAGMA` takes it, where it answers with a number.
@@ -187,7 +187,7 @@ mod tests {
         let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         let one = PragmaConfiguration {
             name: "x".into(),
-            about: "x".into(),
+            description: "x".into(),
             settings: settings.collect(),
         };
         let folder = tempfile::tempdir().unwrap();
@@ -196,14 +196,14 @@ mod tests {
 
     fn read_settings(configured: &EffectiveConfiguration) -> Vec<(&str, bool, Option<&str>)> {
         let settings = configured.settings.iter();
-        settings.map(|one| (one.found.as_str(), one.is_default, one.fault.as_deref())).collect()
+        settings.map(|one| (one.actual.as_str(), one.default, one.fault.as_deref())).collect()
     }
 
     #[test]
     fn what_an_empty_file_takes_stands_in_front() {
         let wal = PragmaConfiguration {
             name: "wal".into(),
-            about: String::new(),
+            description: String::new(),
             settings: vec![("journal_mode".into(), "WAL".into())],
         };
         let names = |pragma: &str| {

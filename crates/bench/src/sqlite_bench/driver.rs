@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::plan::{LabDriverInfo, LabPlan, LabResult};
 use crate::competitors::process::{self, DriverProgram};
@@ -26,12 +27,13 @@ pub(crate) struct LabDriver {
 }
 
 /// Which drivers there are on this machine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LabDrivers {
+    /// Drivers that work here.
     present: Vec<LabDriverInfo>,
+    /// Drivers that do not work here.
     absent: Vec<UnavailableCompetitor>,
-    /// What the absent ones may need.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What the absent drivers may need; null if nothing is missing.
     missing: Option<MissingTools>,
 }
 

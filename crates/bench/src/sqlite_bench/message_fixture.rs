@@ -214,8 +214,8 @@ pub(crate) fn sample(timing: &StepTiming) -> RoundSample {
     let mut sample = RoundSample::new(timing.operations, Duration::from_secs_f64(timing.seconds));
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let operations = timing.operations.max(1) as f64;
-    sample.facts.extend(timing.cpu_seconds.map(|cpu| (CPU_US, cpu * 1e6 / operations)));
-    sample.facts.push(("slowest ms", timing.slowest_us / 1e3));
+    sample.metrics.extend(timing.cpu_seconds.map(|cpu| (CPU_US, cpu * 1e6 / operations)));
+    sample.metrics.push(("slowest ms", timing.slowest_us / 1e3));
     sample
 }
 
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(names(found), steps.join(" "));
 
         let configuration =
-            PragmaConfiguration { name: "x".into(), about: String::new(), settings: vec![] };
+            PragmaConfiguration { name: "x".into(), description: String::new(), settings: vec![] };
         let mut case = case(fixture, "x", "x.sqlite", &configuration, &None);
         for _ in 0..2 {
             let samples = (case.run)(Duration::from_millis(5)).unwrap();
@@ -291,12 +291,12 @@ mod tests {
         assert!(MessageTableFixture { sets_up: false, ..fixture }.headings().len() == 1);
         let wal = vec![("journal_mode".to_owned(), "WAL".to_owned())];
         let configuration =
-            PragmaConfiguration { name: "x".into(), about: String::new(), settings: wal };
+            PragmaConfiguration { name: "x".into(), description: String::new(), settings: wal };
         let mut case = case(fixture, "x", "x.sqlite", &configuration, &None);
         let samples = (case.run)(Duration::from_millis(2)).unwrap();
         let [_, setup] = &samples[..] else { panic!("{samples:?}") };
         assert!(setup.transactions > 0 && setup.elapsed >= Duration::from_millis(2), "{setup:?}");
-        assert!(!setup.facts.is_empty());
+        assert!(!setup.metrics.is_empty());
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
         assert_eq!(left.len(), 1, "{left:?}");
     }

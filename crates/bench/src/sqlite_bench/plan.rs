@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What to do with a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -67,14 +68,20 @@ impl ToSql for SampleValue {
     }
 }
 
-/// Who carried a plan out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Who carries plans out (`docs/formats/12-lab-plan.md`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct LabDriverInfo {
+    /// The library.
     pub(crate) driver: String,
+    /// The library's version.
     pub(crate) version: String,
+    /// The version of the SQLite that the library brings.
     pub(crate) sqlite: String,
+    /// What compiles or interprets the driver, with its version.
     pub(crate) runtime: String,
+    /// The ciphers that it opens files with; empty if it opens no encrypted files.
     pub(crate) ciphers: Vec<String>,
+    /// How its SQLite was compiled, as SQLite says itself, sorted.
     pub(crate) compile_options: Vec<String>,
 }
 

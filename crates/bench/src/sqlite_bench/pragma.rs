@@ -14,6 +14,8 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use engine::ScratchFolder;
 use indicatif::ProgressBar;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use self::catalogue::configurations;
 use super::configuration::{EffectiveConfiguration, EffectivePragma, PragmaConfiguration};
@@ -25,7 +27,8 @@ use super::{MeasureOptions, MeasureTimeBudget};
 use crate::disk;
 use crate::machine::MachineInfo;
 use crate::matrix::ReportMatrix;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
+use crate::report_setting::ReportSetting;
 use crate::suite::{ResultTable, StopRule};
 
 /// What to measure.
@@ -43,8 +46,8 @@ pub struct PragmaBenchPlan {
     pub only: Vec<String>,
 }
 
-/// What a name in [`PragmaBenchPlan::only`] picks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+/// What a name of `--only` picks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BenchChoiceKind {
     /// A group of tables.
@@ -55,15 +58,15 @@ pub enum BenchChoiceKind {
     Operation,
 }
 
-/// Something to pick.
-#[derive(Clone, Debug, serde::Serialize)]
+/// Something that `--only` can pick.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct BenchChoice {
     /// What it is.
     pub kind: BenchChoiceKind,
-    /// What picks it.
+    /// The name that picks it.
     pub name: String,
     /// What it is for.
-    pub about: String,
+    pub description: String,
 }
 
 const TITLE: &str = "Warren: SQLite's settings, measured";
@@ -85,19 +88,19 @@ const LAYOUT_BODIES: [usize; 2] = [3_500, 60_000];
 
 /// All that can be picked.
 pub fn choices() -> Vec<BenchChoice> {
-    let choice = |kind, name: &str, about: &str| BenchChoice {
+    let choice = |kind, name: &str, description: &str| BenchChoice {
         kind,
         name: name.to_owned(),
-        about: about.to_owned(),
+        description: description.to_owned(),
     };
     let mut all = vec![
         choice(BenchChoiceKind::Part, SETTINGS, "every configuration, for each size"),
         choice(BenchChoiceKind::Part, LAYOUTS, "the body last, first, or in a table of its own"),
     ];
     let rows = configurations().into_iter();
-    all.extend(rows.map(|one| choice(BenchChoiceKind::Configuration, &one.name, &one.about)));
+    all.extend(rows.map(|one| choice(BenchChoiceKind::Configuration, &one.name, &one.description)));
     let steps = step_names(TRANSACTIONS).into_iter();
-    all.extend(steps.map(|(name, about)| choice(BenchChoiceKind::Operation, &name, &about)));
+    all.extend(steps.map(|(name, text)| choice(BenchChoiceKind::Operation, &name, &text)));
     all.push(choice(
         BenchChoiceKind::Operation,
         SETUP,
@@ -188,8 +191,10 @@ pub fn run(plan: &PragmaBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     }
     bar.finish_and_clear();
     let mut settings = plan.method.settings();
-    settings.insert(0, ("cipher".to_owned(), plan.cipher.clone().unwrap_or("none".to_owned())));
+    let cipher = plan.cipher.as_deref().unwrap_or("none");
+    settings.insert(0, ReportSetting::new("cipher", cipher));
     Ok(BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "pragma".into(),
         machine: MachineInfo::here(folder),
         command: command.clone(),
@@ -197,7 +202,7 @@ pub fn run(plan: &PragmaBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
         configurations: configured,
         matrices: work.matrices,
         tables: work.tables,
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes,
         title: TITLE.into(),
         lead: LEAD.into(),
@@ -232,7 +237,7 @@ fn effective(
 fn is_idle(one: &EffectiveConfiguration, baseline: &EffectiveConfiguration) -> bool {
     let is_changed = |setting: &&EffectivePragma| {
         let same = baseline.settings.iter().find(|of| of.name == setting.name);
-        same.is_none_or(|of| of.asked != setting.asked)
+        same.is_none_or(|of| of.requested != setting.requested)
     };
     let mut changed = one.settings.iter().filter(is_changed).peekable();
     changed.peek().is_some() && changed.all(|setting| setting.fault.is_some())

@@ -36,7 +36,7 @@ use crate::competitors::setup::steps::MissingPolicy;
 use crate::competitors::{CompetitorFilter, CompetitorSearch, UnavailableCompetitor};
 use crate::machine::MachineInfo;
 use crate::measure::RoundSample;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, run_group};
 
 /// What to measure.
@@ -99,6 +99,7 @@ pub fn run(plan: &RuntimeBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRe
     }
     bar.finish_and_clear();
     Ok(BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "runtime".into(),
         machine: MachineInfo::here(folder),
         command: command.clone(),
@@ -106,7 +107,7 @@ pub fn run(plan: &RuntimeBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRe
         configurations,
         tables,
         matrices: Vec::new(),
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes,
         title: TITLE.into(),
         lead: LEAD.into(),

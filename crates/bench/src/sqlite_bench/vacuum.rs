@@ -30,7 +30,7 @@ use crate::competitors::process;
 use crate::disk;
 use crate::machine::MachineInfo;
 use crate::measure::RoundSample;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::suite::{BenchCase, BenchSection, run as run_section};
 
 /// What to measure.
@@ -113,6 +113,7 @@ pub fn run(plan: &VacuumBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     }
     bar.finish_and_clear();
     Ok(BenchReport {
+        format: REPORT_FORMAT,
         benchmark: "vacuum".into(),
         machine: MachineInfo::here(folder),
         command: command.clone(),
@@ -120,7 +121,7 @@ pub fn run(plan: &VacuumBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
         configurations: configured,
         tables,
         matrices: Vec::new(),
-        aims: Vec::new(),
+        goals: Vec::new(),
         notes,
         title: TITLE.into(),
         lead: LEAD.into(),
@@ -249,11 +250,11 @@ impl VacuumFixture {
 /// What `warren vacuum --json` says.
 #[derive(Clone, Debug, Deserialize)]
 struct VacuumResult {
-    bytes_before: u64,
-    bytes_after: u64,
-    seconds: f64,
+    before_bytes: u64,
+    after_bytes: u64,
+    duration_ms: f64,
     /// Where the system tells.
-    memory_peak_bytes: Option<u64>,
+    peak_memory_bytes: Option<u64>,
 }
 
 impl VacuumResult {
@@ -263,17 +264,19 @@ impl VacuumResult {
     }
 
     fn sample(&self) -> anyhow::Result<RoundSample> {
-        let Self { bytes_before, bytes_after, seconds, memory_peak_bytes } = *self;
+        let Self { before_bytes, after_bytes, duration_ms, peak_memory_bytes } = *self;
         ensure!(
-            bytes_after < bytes_before,
-            "VACUUM made {bytes_after} bytes of {bytes_before}, a fifth of which were free"
+            after_bytes < before_bytes,
+            "VACUUM made {after_bytes} bytes of {before_bytes}, a fifth of which were free"
         );
+        // Whole milliseconds: less than one is none.
+        let seconds = duration_ms.max(1.0) / 1e3;
         let elapsed = Duration::try_from_secs_f64(seconds)?;
-        let mut sample = RoundSample::new(bytes_before / 1_000_000, elapsed);
-        sample.facts.push(("seconds", seconds));
-        let peak = memory_peak_bytes.map(|bytes| ("memory peak, MB", megabytes(bytes)));
-        sample.facts.extend(peak);
-        sample.facts.push(("file after, MB", megabytes(bytes_after)));
+        let mut sample = RoundSample::new(before_bytes / 1_000_000, elapsed);
+        sample.metrics.push(("seconds", seconds));
+        let peak = peak_memory_bytes.map(|bytes| ("memory peak, MB", megabytes(bytes)));
+        sample.metrics.extend(peak);
+        sample.metrics.push(("file after, MB", megabytes(after_bytes)));
         Ok(sample)
     }
 }
@@ -284,14 +287,14 @@ mod tests {
 
     #[test]
     fn what_warren_vacuum_answers_is_a_sample() {
-        let text = r#"{"file":"x","way":"copy","bytes_before":5000000,"bytes_after":4000000,
-                       "rows":7,"seconds":0.5,"memory_peak_bytes":12000000}"#;
+        let text = r#"{"path":"x","method":"copy","before_bytes":5000000,"after_bytes":4000000,
+                       "rows_count":7,"duration_ms":500,"peak_memory_bytes":12000000}"#;
         let sample = VacuumResult::parse(text).unwrap().sample().unwrap();
         assert!((sample.rate() - 10.0).abs() < 1e-9, "{sample:?}");
-        let facts = [("seconds", 0.5), ("memory peak, MB", 12.0), ("file after, MB", 4.0)];
-        assert_eq!(sample.facts, facts);
+        let metrics = [("seconds", 0.5), ("memory peak, MB", 12.0), ("file after, MB", 4.0)];
+        assert_eq!(sample.metrics, metrics);
         let silent = text.replace("12000000", "null");
-        assert_eq!(VacuumResult::parse(&silent).unwrap().sample().unwrap().facts.len(), 2);
+        assert_eq!(VacuumResult::parse(&silent).unwrap().sample().unwrap().metrics.len(), 2);
         let same = VacuumResult::parse(&text.replace("4000000", "5000000")).unwrap();
         assert!(same.sample().is_err(), "nothing was given back");
         let refused = VacuumResult::parse(r#"{"error":{"code":"busy"}}"#).unwrap_err();

@@ -76,11 +76,11 @@ fn measure(
         let after_mb = started.processes.memory_mb();
         let mut sample = deliver(started.address, &devices, &changes, duration).await?;
         let peak = started.processes.memory_peak_mb().context("/proc")?;
-        sample.facts.push(("server memory, MB", after_mb));
-        sample.facts.push(("server memory peak, MB", peak));
+        sample.metrics.push(("server memory, MB", after_mb));
+        sample.metrics.push(("server memory peak, MB", peak));
         #[expect(clippy::cast_precision_loss, reason = "thousands")]
         let listeners = idle.len().max(1) as f64;
-        sample.facts.push(("KB a listener", (after_mb - before_mb) * 1_000.0 / listeners));
+        sample.metrics.push(("KB a listener", (after_mb - before_mb) * 1_000.0 / listeners));
         Ok(sample)
     })
 }

@@ -89,9 +89,9 @@ fn flood_with(
         let mut sample = RoundSample::new(waits.count(), elapsed);
         sample.latency = waits.latency_and_mean();
         let peak = started.processes.memory_peak_mb().context("/proc")?;
-        sample.facts.push(("server memory idle, MB", idle_mb));
-        sample.facts.push(("server memory, MB", started.processes.memory_mb()));
-        sample.facts.push(("server memory peak, MB", peak));
+        sample.metrics.push(("server memory idle, MB", idle_mb));
+        sample.metrics.push(("server memory, MB", started.processes.memory_mb()));
+        sample.metrics.push(("server memory peak, MB", peak));
         Ok(sample)
     })
 }

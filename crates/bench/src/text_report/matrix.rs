@@ -84,12 +84,12 @@ fn column(column: &MatrixColumn, matrix: &ReportMatrix, tables: &[ResultTable]) 
 /// The ratio with its sign, and its interval; of the baseline, how many a second. Where one is more
 /// telling than many, how long it takes in place of the interval.
 fn cell(row: &ResultRow) -> (String, Option<String>) {
-    let ms = row.facts.get(MS_EACH).map(|ms| format::wait(ms.median * 1e3).value);
+    let ms = row.metrics.get(MS_EACH).map(|ms| format::wait(ms.median * 1e3).value);
     match (&row.difference, ms) {
         (None, None) => (format!("{}/s", format::median(&row.rate)), None),
         (None, Some(ms)) => (ms, None),
         (Some(difference), ms) => {
-            let FormattedValue { value, range } = format::judged(&row.of_baseline, difference);
+            let FormattedValue { value, range } = format::judged(&row.relative, difference);
             let beside = ms.or(range).unwrap_or_default();
             (format!("{value}{}", sign(difference.verdict)), Some(beside))
         }

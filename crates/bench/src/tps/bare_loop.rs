@@ -11,7 +11,7 @@ use super::accounts::{
 };
 use crate::measure::RoundSample;
 
-/// The fact that tells how long a commit took at most, with the transactions in it.
+/// The metric that tells how long a commit took at most, with the transactions in it.
 pub(crate) const LONGEST: &str = "longest batch, ms";
 
 /// How a bare loop works.
@@ -57,7 +57,7 @@ impl BareLoop {
             before = after;
         }
         let mut sample = RoundSample::new((index - first) as u64, before - start);
-        sample.facts.push((LONGEST, longest.as_secs_f64() * 1_000.0));
+        sample.metrics.push((LONGEST, longest.as_secs_f64() * 1_000.0));
         Ok(sample)
     }
 

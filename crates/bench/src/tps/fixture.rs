@@ -79,7 +79,7 @@ impl TpsFixture {
         let db = self.connection()?;
         db.pragma_update(None, "synchronous", synchronous)?;
         let mut sample = work.run(&db, &self.pairs, 0, duration)?;
-        sample.facts.push(("largest WAL, MB", wal_megabytes(&self.path)));
+        sample.metrics.push(("largest WAL, MB", wal_megabytes(&self.path)));
         Ok(sample)
     }
 
@@ -101,8 +101,8 @@ impl TpsFixture {
     ) -> anyhow::Result<RoundSample> {
         let mut sample = producers::run(&self.runtime, database, &self.pairs, load, duration)?;
         let pause = database.stats().checkpoint_pause_max.as_secs_f64() * 1_000.0;
-        sample.facts.push(("longest WAL reset, ms", pause));
-        sample.facts.push(("largest WAL, MB", wal_megabytes(&self.path)));
+        sample.metrics.push(("longest WAL reset, ms", pause));
+        sample.metrics.push(("largest WAL, MB", wal_megabytes(&self.path)));
         Ok(sample)
     }
 

@@ -66,14 +66,14 @@ fn watched(
             let stats = database.stats();
             let ms = |pause: Duration| pause.as_secs_f64() * 1e3;
             let resets = u32::try_from(stats.checkpoint_pauses).unwrap_or(u32::MAX);
-            sample.facts.push(("WAL resets", f64::from(resets)));
-            sample.facts.push(("reads held, ms", ms(stats.read_pause_max)));
+            sample.metrics.push(("WAL resets", f64::from(resets)));
+            sample.metrics.push(("reads held, ms", ms(stats.read_pause_max)));
             if let Some(latency) = reads.latency() {
-                sample.facts.push(("read at P99, ms", latency.p99_us / 1e3));
-                sample.facts.push(("longest read, ms", latency.max_us / 1e3));
+                sample.metrics.push(("read at P99, ms", latency.p99_us / 1e3));
+                sample.metrics.push(("longest read, ms", latency.max_us / 1e3));
             }
             if let Some(latency) = sample.latency {
-                sample.facts.push(("longest commit, ms", latency.max_us / 1e3));
+                sample.metrics.push(("longest commit, ms", latency.max_us / 1e3));
             }
             Ok(sample)
         })

@@ -71,7 +71,7 @@ impl ProducerCounters {
 }
 
 /// Runs the load for about `duration` on the runtime's threads. The rate is of requests; where some
-/// of them only read, the facts say how many wrote.
+/// of them only read, the metrics say how many wrote.
 pub(crate) fn run(
     runtime: &Runtime,
     database: &Arc<Database>,
@@ -111,7 +111,7 @@ pub(crate) fn run(
         sample.latency = shared.latency();
         if read_only > 0 {
             let writes = RoundSample::new(ran(&after) - ran(&before), elapsed);
-            sample.facts.push(("writes/s", writes.rate()));
+            sample.metrics.push(("writes/s", writes.rate()));
         }
         Ok(sample)
     })

@@ -151,7 +151,7 @@ impl VaultFilesFixture {
         let per_vault = resident_bytes().saturating_sub(memory_before) as f64
             / databases.open_count().max(1) as f64;
         if active > 1 {
-            sample.facts.push(("memory per open vault, KB", per_vault / 1024.0));
+            sample.metrics.push(("memory per open vault, KB", per_vault / 1024.0));
         }
         Ok(sample)
     }

@@ -13,7 +13,7 @@ pub(crate) struct TuneCandidate {
     pub(crate) pragma: &'static str,
     pub(crate) value: &'static str,
     /// What it costs, in words; empty if nothing.
-    pub(crate) cost: &'static str,
+    pub(crate) impact: &'static str,
     /// At most so much more, for each connection.
     pub(crate) memory_bytes: u64,
 }
@@ -28,12 +28,12 @@ pub(crate) struct TuneCondition {
 /// A copy of each page size is made; past this, that takes longer than measuring.
 pub(crate) const CONVERTED_BYTES_MAX: u64 = 1 << 30;
 
-const fn one(pragma: &'static str, value: &'static str, cost: &'static str) -> TuneCandidate {
-    TuneCandidate { pragma, value, cost, memory_bytes: 0 }
+const fn one(pragma: &'static str, value: &'static str, impact: &'static str) -> TuneCandidate {
+    TuneCandidate { pragma, value, impact, memory_bytes: 0 }
 }
 
 const fn cache(value: &'static str, kib: u64) -> TuneCandidate {
-    TuneCandidate { pragma: "cache_size", value, cost: "", memory_bytes: kib << 10 }
+    TuneCandidate { pragma: "cache_size", value, impact: "", memory_bytes: kib << 10 }
 }
 
 const VACUUM: &str = "once: VACUUM, which needs the file's size free on the disk, twice";

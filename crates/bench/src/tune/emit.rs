@@ -107,8 +107,9 @@ impl TargetFramework {
     /// The snippet.
     pub fn write(&self, recipe: &PragmaRecipe) -> String {
         let mut comments: Vec<String> = recipe.risk().map(str::to_owned).into_iter().collect();
-        if !recipe.once.is_empty() {
-            let once = recipe.once.iter().map(|(name, value)| format!("PRAGMA {name} = {value};"));
+        if !recipe.file_settings.is_empty() {
+            let once = recipe.file_settings.iter();
+            let once = once.map(|(name, value)| format!("PRAGMA {name} = {value};"));
             let once = once.collect::<Vec<_>>().join(" ");
             comments.push(ONCE.to_owned());
             comments
@@ -129,8 +130,8 @@ mod tests {
     fn recipe() -> PragmaRecipe {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         PragmaRecipe {
-            settings: vec![pair("busy_timeout", "5000"), pair("journal_mode", "WAL")],
-            once: vec![pair("page_size", "8192")],
+            connection_settings: vec![pair("busy_timeout", "5000"), pair("journal_mode", "WAL")],
+            file_settings: vec![pair("page_size", "8192")],
         }
     }
 
@@ -209,10 +210,9 @@ mod tests {
     #[test]
     fn a_profile_waits_for_locks_first_and_keeps_apart_what_a_file_keeps() {
         let recipe = PragmaRecipe::from_profile(Profile::SERVER);
-        assert_eq!(recipe.settings[0].0, "busy_timeout");
-        assert_eq!(recipe.once, [("auto_vacuum".to_owned(), "INCREMENTAL".to_owned())]);
-        assert!(
-            recipe.settings.iter().any(|(name, value)| name == "journal_mode" && value == "WAL")
-        );
+        let settings = &recipe.connection_settings;
+        assert_eq!(settings[0].0, "busy_timeout");
+        assert_eq!(recipe.file_settings, [("auto_vacuum".to_owned(), "INCREMENTAL".to_owned())]);
+        assert!(settings.iter().any(|(name, value)| name == "journal_mode" && value == "WAL"));
     }
 }

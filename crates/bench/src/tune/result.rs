@@ -11,100 +11,102 @@ mod text;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::candidate::{CANDIDATES, CONVERTED_BYTES_MAX, cache_bytes};
 use super::emit::recipe::PragmaRecipe;
 use super::plan::TunePlan;
 use super::search::{PhaseMeasurement, TuneSearchResult, TuneTrial, gains};
-use super::settings::{PowerLossSafety, PragmaSettings, is_of_file};
+use super::settings::{PowerLossSafety, PragmaSettings, PragmaValue, is_of_file};
 use super::target::TuneTarget;
 use super::tune_load::TuneWorkload;
 use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
 use crate::machine::MachineInfo;
 use crate::measure::Distribution;
 
-/// What was found.
-#[derive(Clone, Debug, Serialize)]
+/// What `warren tune` has found.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TuneReport {
-    /// On what it was measured.
+    /// The machine and the program that it was measured on.
     pub machine: MachineInfo,
     /// The command line.
     pub command: String,
-    /// The person's file; none if the workload made one.
+    /// The person's file; null if the workload made one.
     pub file: Option<TunedFile>,
     /// What was done.
     pub workload: TuneWorkload,
-    /// With which tables.
-    pub load: Vec<String>,
+    /// What is done to which table, a text for each.
+    pub workload_tables: Vec<String>,
     /// What was left out or not tried, and why; what to beware of.
     pub notes: Vec<String>,
     /// What a connection gets today, in the order in which it is set.
-    pub today: Vec<(String, String)>,
-    /// Today's settings once more, compared with themselves: what chance does.
+    pub current_settings: Vec<PragmaValue>,
+    /// The current settings compared with themselves, measured again: what chance does.
     pub noise: Vec<PhaseComparison>,
     /// Every setting that was tried.
-    pub tried: Vec<TriedSetting>,
-    /// In the order in which they are set.
+    pub trials: Vec<TriedSetting>,
+    /// What to set, in the order in which it is set.
     pub recommended: Vec<SettingRecommendation>,
-    /// All of what is recommended, compared with today.
-    pub together: Option<Vec<PhaseComparison>>,
+    /// All that is recommended, compared with the current settings; null if nothing gained.
+    pub combined: Option<Vec<PhaseComparison>>,
 }
 
 /// The person's file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TunedFile {
-    /// As it was given.
+    /// The path, as it was given.
     pub path: String,
-    /// The copy's, which has no free pages.
-    pub bytes: u64,
+    /// The size of the copy, which has no free pages.
+    pub file_bytes: u64,
     /// How long the copy took.
-    pub copy_seconds: f64,
-    /// If it is encrypted.
+    pub copy_duration_ms: u64,
+    /// The cipher; null if the file is not encrypted.
     pub cipher: Option<String>,
 }
 
 /// One phase of the load under two sets of settings.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PhaseComparison {
-    /// `mix`, `reads`, `writes`.
+    /// The phase: `mix`, `reads` or `writes`.
     pub phase: String,
     /// Operations a second.
     pub rate: Distribution,
-    /// Divided by that of the other set in the same round.
+    /// The rate divided by that of the other set in the same round.
     pub ratio: Distribution,
-    /// What that says.
+    /// What the ratio says.
     pub difference: MedianDifference,
 }
 
 /// A setting that was tried.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TriedSetting {
-    /// The PRAGMA.
+    /// The PRAGMA's name.
     pub pragma: &'static str,
     /// Its value.
     pub value: &'static str,
-    /// What a power loss may do with it.
+    /// What a power loss may do with all settings, this one included.
     pub safety: PowerLossSafety,
-    /// What it costs otherwise.
-    pub cost: &'static str,
-    /// Memory of each connection, at most.
+    /// What it costs otherwise, in words; empty if nothing.
+    pub impact: &'static str,
+    /// At most so much more memory for each connection.
     pub memory_bytes: u64,
     /// What came of it.
     pub outcome: TrialOutcome,
-    /// What it was compared with, beyond today's settings: nothing, or what was chosen before it,
-    /// if it applies only with that.
-    pub beside: Vec<(String, String)>,
-    /// In the order of the phases.
+    /// What was set beyond the current settings in what it was compared with: nothing, or what was
+    /// chosen before it, if it applies only with that.
+    pub on_top_of: Vec<PragmaValue>,
+    /// The comparisons, in the order of the phases.
     pub comparisons: Vec<PhaseComparison>,
-    /// What it added to what was chosen before it.
-    pub added: Option<Vec<PhaseComparison>>,
+    /// Comparisons with the set that it joined; null if it joined none.
+    pub added_gain: Option<Vec<PhaseComparison>>,
 }
 
 /// What came of a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialOutcome {
     /// It is recommended.
@@ -114,7 +116,7 @@ pub enum TrialOutcome {
     /// It does not differ beyond the noise.
     NoDifference,
     /// It gains alone, but nothing beyond what was chosen.
-    NotBeyond,
+    NoAdditionalGain,
     /// It makes something slower.
     Slower,
     /// There was no time for a verdict.
@@ -122,28 +124,28 @@ pub enum TrialOutcome {
 }
 
 /// A PRAGMA to set.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SettingRecommendation {
-    /// The PRAGMA.
+    /// The PRAGMA's name.
     pub pragma: String,
     /// Its value.
     pub value: String,
-    /// Why.
+    /// Why it is recommended.
     pub reason: RecommendationReason,
     /// Whether SQLite does the same without it.
-    pub is_default: bool,
-    /// Whether it is one of the file, taken by VACUUM.
-    pub is_once: bool,
+    pub default: bool,
+    /// Whether the file keeps it, and takes it by VACUUM.
+    pub file_setting: bool,
 }
 
 /// Why a PRAGMA is recommended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecommendationReason {
     /// It is faster.
     Faster,
     /// It is what it is today, said because a library may have another default.
-    AsToday,
+    Unchanged,
     /// Not for speed.
     Hygiene,
 }
@@ -173,16 +175,16 @@ impl TuneReport {
         if found.is_cut {
             notes.push("there was no time to look for more that gains: --minutes".to_owned());
         }
-        let holds = found.together.as_ref().is_some_and(|together| gains(together));
-        if found.together.is_some() && !holds {
+        let holds = found.combined.as_ref().is_some_and(|combined| gains(combined));
+        if found.combined.is_some() && !holds {
             notes.push(
                 "what gained at first did not gain when it was measured once more".to_owned(),
             );
         }
         let file = plan.source.as_ref().map(|source| TunedFile {
             path: source.path.display().to_string(),
-            bytes: subject.bytes,
-            copy_seconds: subject.copied_in.unwrap_or_default().as_secs_f64(),
+            file_bytes: subject.bytes,
+            copy_duration_ms: whole_ms(subject.copied_in.unwrap_or_default()),
             cipher: subject.encryption.as_ref().map(|(cipher, _)| cipher.clone()),
         });
         let set = if holds { &found.settings } else { &subject.today };
@@ -191,25 +193,30 @@ impl TuneReport {
             command: plan.command.clone(),
             file,
             workload: plan.workload,
-            load: subject.load.about.clone(),
+            workload_tables: subject.load.workload_tables.clone(),
             notes,
-            today: subject.today.pairs().to_vec(),
+            current_settings: PragmaValue::list(subject.today.pairs()),
             noise: comparisons(&found.noise),
-            tried: tried(found, holds),
+            trials: trials(found, holds),
             recommended: recommended(subject, set)?,
-            together: found.together.as_deref().filter(|_| holds).map(comparisons),
+            combined: found.combined.as_deref().filter(|_| holds).map(comparisons),
         })
     }
 
     /// What to set, to be written as code.
     pub fn recipe(&self) -> PragmaRecipe {
         let pair = |one: &SettingRecommendation| (one.pragma.clone(), one.value.clone());
-        let (once, always): (Vec<_>, Vec<_>) = self.recommended.iter().partition(|one| one.is_once);
+        let (of_file, of_connection): (Vec<_>, Vec<_>) =
+            self.recommended.iter().partition(|one| one.file_setting);
         PragmaRecipe {
-            settings: always.into_iter().map(pair).collect(),
-            once: once.into_iter().map(pair).collect(),
+            connection_settings: of_connection.into_iter().map(pair).collect(),
+            file_settings: of_file.into_iter().map(pair).collect(),
         }
     }
+}
+
+fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn comparisons(measured: &[PhaseMeasurement]) -> Vec<PhaseComparison> {
@@ -223,7 +230,7 @@ fn comparisons(measured: &[PhaseMeasurement]) -> Vec<PhaseComparison> {
 }
 
 /// In the order of the table of candidates.
-fn tried(found: &TuneSearchResult, holds: bool) -> Vec<TriedSetting> {
+fn trials(found: &TuneSearchResult, holds: bool) -> Vec<TriedSetting> {
     let all = CANDIDATES.iter().filter_map(|candidate| {
         let find = |trials: &[TuneTrial]| {
             trials.iter().find(|trial| trial.candidate == candidate).cloned()
@@ -242,12 +249,12 @@ fn tried(found: &TuneSearchResult, holds: bool) -> Vec<TriedSetting> {
             pragma: candidate.pragma,
             value: candidate.value,
             safety: trial.safety,
-            cost: candidate.cost,
+            impact: candidate.impact,
             memory_bytes: candidate.memory_bytes,
             outcome,
-            beside: trial.beside.clone(),
+            on_top_of: PragmaValue::list(&trial.on_top_of),
             comparisons: comparisons(&trial.measured),
-            added: chosen.map(|trial| comparisons(&trial.measured)),
+            added_gain: chosen.map(|trial| comparisons(&trial.measured)),
         })
     });
     all.collect()
@@ -258,7 +265,7 @@ fn outcome(trial: &TuneTrial, holds: bool) -> TrialOutcome {
     match () {
         () if is(DifferenceVerdict::TooFewRounds) => TrialOutcome::TooFewRounds,
         () if is(DifferenceVerdict::Slower) => TrialOutcome::Slower,
-        () if is(DifferenceVerdict::Faster) && holds => TrialOutcome::NotBeyond,
+        () if is(DifferenceVerdict::Faster) && holds => TrialOutcome::NoAdditionalGain,
         () => TrialOutcome::NoDifference,
     }
 }
@@ -279,14 +286,14 @@ fn recommended(
     };
     match set.get("busy_timeout") {
         "0" => also("busy_timeout", BUSY_TIMEOUT, RecommendationReason::Hygiene),
-        waits => also("busy_timeout", waits, RecommendationReason::AsToday),
+        waits => also("busy_timeout", waits, RecommendationReason::Unchanged),
     }
     if subject.declares_references()? {
         also("foreign_keys", "ON", RecommendationReason::Hygiene);
     }
     if set.is_wal() {
-        also("journal_mode", "WAL", RecommendationReason::AsToday);
-        also("synchronous", set.get("synchronous"), RecommendationReason::AsToday);
+        also("journal_mode", "WAL", RecommendationReason::Unchanged);
+        also("synchronous", set.get("synchronous"), RecommendationReason::Unchanged);
         also("journal_size_limit", WAL_SIZE, RecommendationReason::Hygiene);
     }
     if subject.encryption.is_some() {
@@ -303,8 +310,8 @@ fn recommended(
             pragma: pragma.clone(),
             value: value.clone(),
             reason: reason(pragma)?,
-            is_default: pragma != "journal_mode" && defaults.get(pragma) == value,
-            is_once: is_of_file(pragma),
+            default: pragma != "journal_mode" && defaults.get(pragma) == value,
+            file_setting: is_of_file(pragma),
         })
     });
     Ok(recommended.collect())
@@ -315,7 +322,7 @@ fn recommended(
 fn defaults(set: &PragmaSettings, folder: &Path) -> anyhow::Result<PragmaSettings> {
     let scratch = tempfile::tempdir_in(folder)?;
     let db = Connection::open(scratch.path().join("new.sqlite"))?;
-    db.busy_timeout(std::time::Duration::ZERO)?;
+    db.busy_timeout(Duration::ZERO)?;
     db.execute_batch(&format!("PRAGMA journal_mode = {}", set.get("journal_mode")))?;
     PragmaSettings::read(&db)
 }

@@ -51,7 +51,7 @@ pub(crate) struct TuneSearchResult {
     /// The set.
     pub(crate) settings: PragmaSettings,
     /// The set, compared with today. None if nothing gained.
-    pub(crate) together: Option<Vec<PhaseMeasurement>>,
+    pub(crate) combined: Option<Vec<PhaseMeasurement>>,
     /// What costs durability and was not allowed, compared with the set.
     pub(crate) refused: Vec<TuneTrial>,
     /// Whether the time was over before nothing gained any more.
@@ -63,7 +63,7 @@ pub(crate) struct TuneSearchResult {
 pub(crate) struct TuneTrial {
     pub(crate) candidate: &'static TuneCandidate,
     /// What it was compared with, beyond today's settings.
-    pub(crate) beside: Vec<(String, String)>,
+    pub(crate) on_top_of: Vec<(String, String)>,
     /// With it.
     pub(crate) safety: PowerLossSafety,
     pub(crate) measured: Vec<PhaseMeasurement>,
@@ -111,7 +111,7 @@ pub(crate) fn search(
         passed: Vec::new(),
         noise,
         settings: today.clone(),
-        together: None,
+        combined: None,
         refused: Vec::new(),
         is_cut: false,
     };
@@ -194,7 +194,7 @@ impl TrialRunner<'_> {
         let comparisons = (cases.len() - 1) * tables.len();
         let trials = candidates.iter().enumerate().map(|(index, candidate)| TuneTrial {
             candidate,
-            beside: set.beyond(&self.subject.today),
+            on_top_of: set.beyond(&self.subject.today),
             safety: candidate.apply(set).safety(),
             measured: measured(&tables, index + 2, 0, comparisons),
         });
@@ -227,11 +227,11 @@ impl TrialRunner<'_> {
         let comparisons = (cases.len() - 1) * tables.len();
         found.noise = measured(&tables, 1, 0, comparisons);
         if !found.chosen.is_empty() {
-            found.together = Some(measured(&tables, 2, 0, comparisons));
+            found.combined = Some(measured(&tables, 2, 0, comparisons));
         }
         let refused = refused.into_iter().enumerate().map(|(index, candidate)| TuneTrial {
             candidate,
-            beside: found.settings.beyond(today),
+            on_top_of: found.settings.beyond(today),
             safety: candidate.apply(&found.settings).safety(),
             measured: measured(&tables, index + 3, 2, comparisons),
         });
@@ -356,7 +356,7 @@ mod tests {
         });
         TuneTrial {
             candidate: &CANDIDATES[candidate],
-            beside: Vec::new(),
+            on_top_of: Vec::new(),
             safety: PowerLossSafety::Safe,
             measured: measured.collect(),
         }

@@ -9,7 +9,8 @@
 
 use anyhow::{Context, ensure};
 use rusqlite::Connection;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::sqlite_bench::SampleValue;
 use crate::sqlite_bench::read_setting;
@@ -38,15 +39,32 @@ const AUTO_VACUUM: [&str; 3] = ["NONE", "FULL", "INCREMENTAL"];
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PragmaSettings(Vec<(String, String)>);
 
+/// A PRAGMA and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PragmaValue {
+    /// The PRAGMA's name.
+    pub pragma: String,
+    /// Its value, as people write it.
+    pub value: String,
+}
+
+impl PragmaValue {
+    /// Of each pair of name and value.
+    pub(crate) fn list(pairs: &[(String, String)]) -> Vec<Self> {
+        let all = pairs.iter().cloned();
+        all.map(|(pragma, value)| Self { pragma, value }).collect()
+    }
+}
+
 /// What a power loss may do. The worse, the less.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PowerLossSafety {
-    /// Corrupt the file.
+    /// A power loss may corrupt the file.
     MayCorrupt,
-    /// Take back the last commits; the file stays whole.
+    /// A power loss may take back the last commits; the file stays whole.
     LosesLastCommits,
-    /// What SQLite promises by default.
+    /// A power loss does what SQLite promises by default.
     Safe,
 }
 

@@ -17,6 +17,7 @@ mod schema;
 mod tests;
 mod values;
 
+use std::io;
 use std::path::Path;
 
 use anyhow::ensure;
@@ -43,11 +44,7 @@ pub(crate) fn shape(
 ) -> anyhow::Result<TuneLoad> {
     let db = open(path, encryption)?;
     let (mut tables, mut notes) = schema::read(&db)?;
-    ensure!(
-        !tables.is_empty(),
-        "no table has rows, so there is nothing to measure: without a file, --workload says what \
-         to measure"
-    );
+    ensure!(!tables.is_empty(), invalid("no table has rows, so there is nothing to measure"));
     tables.sort_by_key(|table| std::cmp::Reverse(table.rows));
     let left_out = tables.split_off(tables.len().min(TABLES_MAX));
     if !left_out.is_empty() {
@@ -67,7 +64,7 @@ pub(crate) fn shape(
             }
         }
     }
-    load.about = tables.iter().map(|table| about(table, &kept)).collect();
+    load.workload_tables = tables.iter().map(|table| about(table, &kept)).collect();
     for (_, operation) in &kept {
         load.operations.extend(operation.statements.clone());
         load.clean.extend(operation.clean.clone());
@@ -75,6 +72,11 @@ pub(crate) fn shape(
     load.notes = notes;
     load.phases = phases(&kept, workload, &mut load.notes)?;
     Ok(load)
+}
+
+/// The error of a file that has nothing to measure.
+fn invalid(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 fn open(path: &Path, encryption: &CipherAndKey) -> anyhow::Result<Connection> {
@@ -163,7 +165,7 @@ fn phases(
     let (mut updates, mut pairs) =
         (names(&[OperationKind::Update]), names(&[OperationKind::Insert]));
     let whole = mix(workload, &mut reads, &mut updates, &mut pairs);
-    ensure!(!whole.is_empty(), "nothing can be read or written in this file");
+    ensure!(!whole.is_empty(), invalid("nothing can be read or written in this file"));
     let mut phases = vec![TunePhase::new("mix", whole, 1)];
     if reads.is_empty() || (updates.is_empty() && pairs.is_empty()) {
         let only = if reads.is_empty() { "writes" } else { "reads" };

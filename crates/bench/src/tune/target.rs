@@ -13,6 +13,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -167,8 +168,9 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
     let path = &source.path;
     let name = path.display();
     let metadata = path.metadata().with_context(|| name.to_string())?;
-    ensure!(metadata.is_file(), "{name} is not a file");
-    ensure!(metadata.len() > 0, "{name} is empty");
+    let unusable = |kind, what| io::Error::new(kind, format!("{name} {what}"));
+    ensure!(metadata.is_file(), unusable(ErrorKind::IsADirectory, "is not a file"));
+    ensure!(metadata.len() > 0, unusable(ErrorKind::InvalidData, "is empty"));
     let wal = wal_bytes(path);
     let needed = 2 * (metadata.len() + wal) + GROWTH_BYTES;
     disk::check(folder, needed, "a copy of the file and what is written to it")?;
@@ -189,19 +191,17 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
         }
         let opened =
             engine::open_connection(&mended, &source.encryption, &NO_SETTINGS, false, false);
-        return take(opened.map_err(|error| explain(source, error))?, source, to);
+        return take(opened?, source, to);
     }
     let before = size_and_mtime(path)?;
-    let open = |how| {
-        let opened = engine::open_read_only(path, &source.encryption, how);
-        opened.map_err(|error| explain(source, error))
-    };
+    let open = |how| engine::open_read_only(path, &source.encryption, how);
     // A WAL's index that nobody has made could be made only by writing: then nobody writes, either.
     let is_immutable = is_wal(&open(ReadOnlyMode::Immutable)?.0)? && !is_served;
     let how = if is_immutable { ReadOnlyMode::Immutable } else { ReadOnlyMode::Shared };
     let copied = take(open(how)?, source, to)?;
     let is_changed = is_immutable && size_and_mtime(path)? != before;
-    ensure!(!is_changed, "{name} was written to while it was copied: run it again");
+    let what = "was written to while it was copied: run it again";
+    ensure!(!is_changed, unusable(ErrorKind::ResourceBusy, what));
     Ok(copied)
 }
 
@@ -266,19 +266,6 @@ fn today(
         db.execute_batch(&sql).with_context(|| sql.clone())?;
     }
     PragmaSettings::read(&db)
-}
-
-/// What nobody can open needs another answer with a key than without.
-fn explain(source: &TuneSource, error: engine::Error) -> anyhow::Error {
-    let is_plain = matches!(source.encryption, FileEncryption::None);
-    match error {
-        engine::Error::WrongKey { .. } if is_plain => anyhow::anyhow!(
-            "{}: not an SQLite database, or an encrypted one: for that, give --key-file or \
-             --passphrase-file",
-            source.path.display()
-        ),
-        error => error.into(),
-    }
 }
 
 fn size_and_mtime(path: &Path) -> anyhow::Result<(u64, SystemTime)> {

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::settings::PragmaSettings;
 use crate::sqlite_bench::{
     BodyLayout, CipherAndKey, LabPlan, LabStatement, LabStep, MailboxTable, SampleValue,
 };
 
-/// Of what the operations are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// What the operations are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum TuneWorkload {
     /// 95 % reads.
     Read,
@@ -38,7 +39,7 @@ pub(crate) struct TuneLoad {
     /// The whole mix first, then its parts.
     pub(crate) phases: Vec<TunePhase>,
     /// What is done to which table, for the report.
-    pub(crate) about: Vec<String>,
+    pub(crate) workload_tables: Vec<String>,
     /// What could not be done, and why.
     pub(crate) notes: Vec<String>,
 }
@@ -115,7 +116,7 @@ pub(crate) fn mail(path: &Path) -> anyhow::Result<TuneLoad> {
             TunePhase::new("reads", names(&["list", "read", "read"]), 1),
             TunePhase::new("writes", names(&["insert", "update", "update", "delete"]), 1),
         ],
-        about: vec![
+        workload_tables: vec![
             "10,000 messages with bodies of 3,500 bytes: lists of 50, bodies, new messages, \
                      flags, deletes"
                 .to_owned(),
@@ -157,7 +158,7 @@ pub(crate) fn sync(path: &Path) -> anyhow::Result<TuneLoad> {
             TunePhase::new("reads", vec!["pull".to_owned()], 1),
             TunePhase::new("writes", pushes, PAGE),
         ],
-        about: vec![
+        workload_tables: vec![
             "50,000 changes of 300 bytes: pages of 100 pushed in a transaction, and pulled"
                 .to_owned(),
         ],

@@ -7,12 +7,14 @@ use accounts::{Accounts, KdfCost, Login, Password, UnlockedAccount, VaultId};
 use anyhow::Context;
 use clap::Args;
 use engine::{Databases, EngineLimits};
+use protocol::ErrorCode;
 use sync_store::{DataDirLock, PostgresDatabase, VaultFiles, Vaults};
 use tokio::runtime::{Handle, Runtime};
 
 use super::key_args::FileKeyArgs;
 use super::password::PasswordSource;
 use super::postgres_args;
+use crate::output::CommandError;
 
 /// The server's data directory.
 #[derive(Args, Clone)]
@@ -36,15 +38,21 @@ impl StorageArgs {
     pub(crate) fn existing_directory(&self) -> anyhow::Result<&Path> {
         let data = &self.data.data;
         let is_one = data.join(accounts::ACCOUNTS_FILE).exists();
-        anyhow::ensure!(is_one, "{} is no data directory of Warren's", data.display());
+        anyhow::ensure!(is_one, not_a_data_directory(data));
         Ok(data)
     }
 
     /// Takes the directory for a command that must not run beside a server.
     pub(crate) fn lock(&self, command: &str) -> anyhow::Result<DataDirLock> {
         let locked = DataDirLock::acquire(self.existing_directory()?, command);
-        locked.with_context(|| format!("{command} runs while no server does: stop it first"))
+        locked.with_context(|| format!("{command} cannot run while a server does"))
     }
+}
+
+/// The error of a directory that no server has made. One that is not there is a missing file.
+pub(crate) fn not_a_data_directory(path: &Path) -> CommandError {
+    let code = if path.exists() { ErrorCode::NotADataDirectory } else { ErrorCode::FileNotFound };
+    CommandError::new(code, format!("{} is not a data directory of Warren", path.display()))
 }
 
 /// What to look at: a synced file, or an account in a data directory.
@@ -67,7 +75,8 @@ pub(crate) struct FileOrAccountArgs {
 impl FileOrAccountArgs {
     /// The account's data directory, and the account unlocked by its password.
     pub(crate) fn unlock(&self) -> anyhow::Result<(DataDir, UnlockedAccount)> {
-        let login = self.login.as_deref().context("a file or --login")?;
+        let missing = || CommandError::usage("give a file or --login");
+        let login = self.login.as_deref().ok_or_else(missing)?;
         let data_dir = DataDir::open(&self.place)?;
         let unlocked = data_dir.unlock(login, &self.password)?;
         Ok((data_dir, unlocked))
@@ -135,7 +144,8 @@ impl DataDir {
     /// The file of a vault, where vaults are files.
     pub(crate) fn vault_path(&self, vault: &VaultId) -> anyhow::Result<PathBuf> {
         let is_file = matches!(self.vaults, Vaults::Files(_));
-        anyhow::ensure!(is_file, "this vault is in PostgreSQL, not in a file");
+        let message = "this vault is in PostgreSQL, not in a file";
+        anyhow::ensure!(is_file, CommandError::usage(message));
         Ok(vault.path(&self.path))
     }
 

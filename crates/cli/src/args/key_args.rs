@@ -12,10 +12,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use clap::Args;
 use engine::{Cipher, DatabaseKey, FileEncryption, Passphrase};
+use protocol::ErrorCode;
 use replica::{FileKey, Replica};
 use zeroize::Zeroizing;
 
 use super::password::first_line;
+use crate::output::CommandError;
 
 /// Key of an encrypted file.
 #[derive(Args)]
@@ -35,7 +37,8 @@ impl FileKeyArgs {
         }
         let Some(path) = &self.passphrase_file else { return Ok(None) };
         let line = first_line(path)?;
-        ensure!(!line.is_empty(), "{} begins with an empty line", path.display());
+        let message = || format!("{} begins with an empty line", path.display());
+        ensure!(!line.is_empty(), CommandError::new(ErrorCode::InvalidKey, message()));
         Ok(Some(FileKey::Passphrase(Zeroizing::new(line.as_bytes().to_vec()))))
     }
 
@@ -102,10 +105,8 @@ impl CipherKeyArgs {
         };
         match key {
             None => {
-                ensure!(
-                    cipher.is_none(),
-                    "--cipher needs --key-file, --passphrase-file or --key-command"
-                );
+                let message = "--cipher needs --key-file, --passphrase-file or --key-command";
+                ensure!(cipher.is_none(), CommandError::usage(message));
                 Ok(FileEncryption::None)
             }
             Some(FileKey::Raw(key)) => {
@@ -135,9 +136,8 @@ fn read_key(path: &Path) -> anyhow::Result<Zeroizing<[u8; 32]>> {
         Ok(key) => Some(Zeroizing::new(key)),
         Err(_) => from_hex(bytes.trim_ascii()),
     };
-    key.with_context(|| {
-        format!("{} holds no key: 32 bytes, or 64 hex digits, are one", path.display())
-    })
+    let message = || format!("{} holds no key: 32 bytes, or 64 hex digits", path.display());
+    Ok(key.ok_or_else(|| CommandError::new(ErrorCode::InvalidKey, message()))?)
 }
 
 fn from_hex(digits: &[u8]) -> Option<Zeroizing<[u8; 32]>> {

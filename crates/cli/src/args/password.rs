@@ -4,9 +4,10 @@ use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use protocol::ErrorCode;
 use zeroize::Zeroizing;
 
-use crate::output::EscapedText;
+use crate::output::{CommandError, EscapedText};
 
 /// Source of a password.
 #[derive(clap::Args)]
@@ -46,7 +47,8 @@ pub(crate) fn read_new(file: Option<&Path>, prompt: &str) -> anyhow::Result<Zero
     let password = read(file, prompt)?;
     if file.is_none() && std::io::stdin().is_terminal() {
         let again = Zeroizing::new(rpassword::prompt_password("The same again: ")?);
-        anyhow::ensure!(*again == *password, "the two passwords differ");
+        let differs = || CommandError::new(ErrorCode::InvalidPassword, "the two passwords differ");
+        anyhow::ensure!(*again == *password, differs());
     }
     Ok(password)
 }

@@ -2,19 +2,21 @@
 //!
 //! It works beside a running server: both read the accounts file at every call.
 
-mod quota;
-mod show;
+pub(crate) mod quota;
+pub(crate) mod show;
 
 use std::path::PathBuf;
 
 use accounts::{Login, Password};
 use clap::{Args, Subcommand};
 use engine::clock::now_ms;
-use serde_json::json;
+use protocol::ErrorCode;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::args::data_dir::{DataDir, DataDirArgs, StorageArgs};
 use crate::args::password::{self, PasswordSource};
-use crate::output::{Printer, format_time};
+use crate::output::{CommandError, Printer, format_time};
 
 /// Create, list, limit and remove accounts in a data directory.
 #[derive(Subcommand)]
@@ -83,6 +85,48 @@ pub(crate) struct AccountPasswordArgs {
     place: StorageArgs,
 }
 
+/// The output of `warren account add`: the new account.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AccountAddOutput {
+    /// The login of the account.
+    login: String,
+    /// The id of the account's vault.
+    vault_id: String,
+}
+
+/// An account in the output of `warren account list`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AccountListItem {
+    /// The login of the account.
+    login: String,
+    /// The id of the account's vault.
+    vault_id: String,
+    /// The number of registered devices.
+    devices_count: u64,
+    /// When the account was created, milliseconds since 1970.
+    created_ms: u64,
+}
+
+/// The output of `warren account remove`: what was deleted.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AccountRemoveOutput {
+    /// The login of the account.
+    login: String,
+    /// The id of the account's vault.
+    vault_id: String,
+    /// The ids of the account's sub-vaults.
+    sub_vault_ids: Vec<String>,
+}
+
+/// The output of `warren account password`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AccountPasswordOutput {
+    /// The login of the account.
+    login: String,
+    /// The number of devices that were revoked; 0 without `--revoke-devices`.
+    revoked_count: usize,
+}
+
 pub(crate) fn run(command: AccountCommand, output: Printer) -> anyhow::Result<()> {
     match command {
         AccountCommand::Add(arguments) => add(&arguments, output),
@@ -108,30 +152,30 @@ fn add(arguments: &AccountAddArgs, output: Printer) -> anyhow::Result<()> {
         let data = data_dir.path.display();
         output.line(format_args!("  {data} is a new data directory (--data names another)"));
     }
-    output.json(&json!({"login": login.as_str(), "vault": unlocked.vault.as_str()}))
+    output
+        .json(&AccountAddOutput { login: login.to_string(), vault_id: unlocked.vault.to_string() })
 }
 
 fn list(arguments: &AccountListArgs, output: Printer) -> anyhow::Result<()> {
     let accounts = DataDir::open_accounts_only(&arguments.data)?.accounts.list()?;
     for account in &accounts {
-        let (created, clients) = (format_time(account.created_ms), account.devices_count);
+        let (created, devices) = (format_time(account.created_ms), account.devices_count);
         let login = account.login.as_str();
-        output.line(format_args!("{login:24} {clients:>4} devices   made {created}"));
+        output.line(format_args!("{login:24} {devices:>4} devices   made {created}"));
     }
-    let values = accounts.iter().map(|account| {
-        json!({
-            "login": account.login.as_str(),
-            "vault": account.vault.as_str(),
-            "clients": account.devices_count,
-            "created_ms": account.created_ms,
-        })
+    let items = accounts.iter().map(|account| AccountListItem {
+        login: account.login.to_string(),
+        vault_id: account.vault.to_string(),
+        devices_count: account.devices_count,
+        created_ms: account.created_ms,
     });
-    output.json(&values.collect::<Vec<_>>())
+    output.json(&items.collect::<Vec<_>>())
 }
 
 fn remove(arguments: &AccountRemoveArgs, output: Printer) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
-    anyhow::ensure!(arguments.yes, "this destroys the vault of {login}: say --yes to do it");
+    let message = || format!("this destroys the vault of {login}");
+    anyhow::ensure!(arguments.yes, CommandError::new(ErrorCode::ConfirmationRequired, message()));
     let data_dir = DataDir::open(&arguments.place)?;
     let vaults = data_dir.accounts.remove(&login)?;
     for vault in &vaults {
@@ -140,8 +184,11 @@ fn remove(arguments: &AccountRemoveArgs, output: Printer) -> anyhow::Result<()> 
     let count = vaults.len() - 1;
     let others = if count > 0 { format!(", and {count} that belong to it") } else { String::new() };
     output.line(format_args!("removed account {login} and its vault{others}"));
-    let vaults: Vec<_> = vaults.iter().map(accounts::VaultId::as_str).collect();
-    output.json(&json!({"login": login.as_str(), "vault": vaults[0], "children": vaults[1..]}))
+    output.json(&AccountRemoveOutput {
+        login: login.to_string(),
+        vault_id: vaults[0].to_string(),
+        sub_vault_ids: vaults[1..].iter().map(ToString::to_string).collect(),
+    })
 }
 
 fn change_password(arguments: &AccountPasswordArgs, output: Printer) -> anyhow::Result<()> {
@@ -150,7 +197,7 @@ fn change_password(arguments: &AccountPasswordArgs, output: Printer) -> anyhow::
     let new = arguments.new_password_file.as_deref();
     let new = Password::parse(password::read_new(new, "New password: ")?)?;
     let data_dir = DataDir::open(&arguments.place)?;
-    let revoked = if arguments.revoke_devices {
+    let revoked_count = if arguments.revoke_devices {
         let unlocked = data_dir.accounts.unlock(&login, &old)?;
         let revoked = data_dir.accounts.replace_password(&unlocked, &new, None)?;
         let count = revoked.len();
@@ -162,7 +209,7 @@ fn change_password(arguments: &AccountPasswordArgs, output: Printer) -> anyhow::
     };
     output.line(format_args!("changed the password of {login}"));
     if arguments.revoke_devices {
-        output.line(format_args!("revoked {revoked} devices"));
+        output.line(format_args!("revoked {revoked_count} devices"));
     }
-    output.json(&json!({"login": login.as_str(), "revoked": revoked}))
+    output.json(&AccountPasswordOutput { login: login.to_string(), revoked_count })
 }

@@ -1,10 +1,10 @@
 //! `warren actual-budget`: the operator's side of what Actual Budget's apps keep here.
 
 mod budget_account;
-mod export;
-mod import;
-mod list;
-mod restore;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod restore;
 
 use clap::Subcommand;
 

@@ -20,15 +20,17 @@ use clap::Args;
 use engine::CopyProgress;
 use engine::clock::now_ms;
 use indicatif::{DecimalBytes, ProgressBar};
+use protocol::ErrorCode;
 
 use self::files::{check_accounts, copy, names};
 use self::folder::BackupFolder;
 use self::manifest::{BackedUpFile, BackupManifest, hash_of};
 pub(crate) use self::restore::{RestoreArgs, restore};
 use self::revocation_lists::ListFile;
+pub(crate) use self::summary::BackupOutput;
 use self::summary::BackupSummary;
-use crate::args::data_dir::DataDirArgs;
-use crate::output::Printer;
+use crate::args::data_dir::{DataDirArgs, not_a_data_directory};
+use crate::output::{CommandError, Printer};
 
 /// What a server's log calls the process that copies its files.
 const COMMAND: &str = "warren backup";
@@ -53,7 +55,7 @@ pub(crate) struct BackupArgs {
 pub(crate) fn back_up(arguments: &BackupArgs, output: Printer) -> anyhow::Result<()> {
     let (data, folder) = (&arguments.data.data, &arguments.folder);
     let is_one = data.join(ACCOUNTS_FILE).exists();
-    ensure!(is_one, "{} is no data directory of Warren's", data.display());
+    ensure!(is_one, not_a_data_directory(data));
     accounts::check_restored(data)?;
     let begun = BackupFolder::begin(folder, data)?;
     let names = names(data)?;
@@ -94,10 +96,10 @@ fn back_up_file(
     match engine::copy_file(&from, &to, COMMAND, on_progress) {
         Ok(copied) => {
             let (file_bytes, blake3) = hash_of(&to)?;
+            let message = || format!("{} is not as long as it was written", to.display());
             ensure!(
                 file_bytes == copied.bytes,
-                "{} is not as long as it was written",
-                to.display()
+                CommandError::new(ErrorCode::StorageFailed, message())
             );
             let (path, wal_pages_count) = (name.to_owned(), copied.wal_pages);
             Ok(Some(BackedUpFile { path, file_bytes, blake3, wal_pages_count }))

@@ -2,7 +2,8 @@
 
 use clap::{Args, Command};
 use clap_complete::Shell;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::output::Printer;
 
@@ -17,6 +18,15 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
+/// The output of `warren completions`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CompletionsOutput {
+    /// The shell that the script is for.
+    shell: String,
+    /// The script.
+    script: String,
+}
+
 pub(crate) fn run(
     arguments: &CompletionsArgs,
     mut command: Command,
@@ -26,5 +36,5 @@ pub(crate) fn run(
     clap_complete::generate(arguments.shell, &mut command, "warren", &mut script);
     let script = String::from_utf8(script)?;
     output.text(format_args!("{}", script.trim_end()));
-    output.json(&json!({"shell": arguments.shell.to_string(), "script": script}))
+    output.json(&CompletionsOutput { shell: arguments.shell.to_string(), script })
 }

@@ -1,14 +1,16 @@
 //! `warren conflicts`: edits that lost to others made without knowing of them, and rows that are
 //! hidden.
 
-use anyhow::Context;
 use clap::Args;
 use engine::clock::now_ms;
-use replica::{Conflict, ConflictEdit, Error, HiddenRow, JoinedRow, ResolvedEdit};
-use serde_json::json;
+use replica::{
+    Conflict, ConflictEdit, Error, HiddenRow, JoinedRow, Replica, VisibilityOverrideKind,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::args::key_args::TrackedFileArgs;
-use crate::output::{Printer, format_change_time};
+use crate::output::{CommandError, Printer, format_change_time};
 
 /// List and resolve conflicts: lost edits and hidden rows.
 #[derive(Args)]
@@ -37,60 +39,116 @@ pub(crate) struct ConflictsArgs {
     resolve: Vec<String>,
 }
 
+/// What `warren conflicts` lists, or has done.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum ConflictsOutput {
+    /// Without an option.
+    List {
+        /// The lost edits.
+        conflicts: Vec<Conflict>,
+        /// The hidden rows.
+        hidden_rows: Vec<HiddenRow>,
+    },
+    /// With `--restore`.
+    Restored {
+        /// The conflict whose lost edit is back in its table.
+        restored: Conflict,
+    },
+    /// With `--merge`.
+    Merged {
+        /// The hidden row, and where it is now.
+        merged: JoinedRow,
+    },
+    /// With `--dismiss`.
+    Dismissed {
+        /// The lost edit that was dismissed, or the hidden row that was deleted.
+        dismissed: DismissedConflict,
+    },
+    /// With `--resolve`.
+    Resolved {
+        /// The row that was hidden and is shown.
+        resolved: HiddenRow,
+    },
+}
+
+/// A lost edit that was dismissed, or a hidden row that was deleted.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum DismissedConflict {
+    LostEdit(Conflict),
+    HiddenRow(HiddenRow),
+}
+
 pub(crate) fn run(arguments: &ConflictsArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
+    output.json(&apply(arguments, &replica, output)?)
+}
+
+fn apply(
+    arguments: &ConflictsArgs,
+    replica: &Replica,
+    output: Printer,
+) -> anyhow::Result<ConflictsOutput> {
     if let Some(id) = &arguments.restore {
         let restored = replica.restore(id, now_ms())?;
         let what = cell_label(&restored);
         output.line(format_args!("restored {what}: {}", outcome(&restored.lost)));
-        return output.json(&json!({"restored": restored.to_json()}));
+        return Ok(ConflictsOutput::Restored { restored });
     }
     if let Some(id) = &arguments.merge {
-        let joined = replica.join(id, now_ms())?;
-        describe_joined(&joined, output);
-        return output.json(&json!({"joined": joined.to_json()}));
+        let merged = replica.join(id, now_ms())?;
+        describe_joined(&merged, output);
+        return Ok(ConflictsOutput::Merged { merged });
     }
     if let Some(id) = &arguments.dismiss {
-        let dismissed = match replica.dismiss(id, now_ms()) {
-            Err(Error::ConflictNotFound { .. }) => {
-                let row = replica.delete_hidden_row(id, now_ms())?;
-                output.line(format_args!("deleted {} ({})", row.table, row.key));
-                return output.json(&json!({"dismissed": row.to_json()}));
-            }
-            dismissed => dismissed?,
-        };
-        let what = cell_label(&dismissed);
-        output.line(format_args!("dismissed {what}: {}", outcome(&dismissed.lost)));
-        return output.json(&json!({"dismissed": dismissed.to_json()}));
+        return Ok(ConflictsOutput::Dismissed { dismissed: dismiss(id, replica, output)? });
     }
     if let [id, given] = &arguments.resolve[..] {
-        let (column, value) = given.split_once('=').context("--resolve takes COLUMN=VALUE")?;
-        let row = replica.resolve_hidden_row(id, column, value, now_ms())?;
-        output.line(format_args!("shown {} ({}) with {column} {value}", row.table, row.key));
-        return output.json(&json!({"given": row.to_json()}));
+        let (column, value) = given
+            .split_once('=')
+            .ok_or_else(|| CommandError::usage("--resolve takes COLUMN=VALUE"))?;
+        let resolved = replica.resolve_hidden_row(id, column, value, now_ms())?;
+        let HiddenRow { table, key, .. } = &resolved;
+        output.line(format_args!("shown {table} ({key}) with {column} {value}"));
+        return Ok(ConflictsOutput::Resolved { resolved });
     }
-    let (conflicts, held) = (replica.conflicts()?, replica.hidden_rows()?);
+    let (conflicts, hidden_rows) = (replica.conflicts()?, replica.hidden_rows()?);
     for conflict in &conflicts {
         output.line(format_args!("{}  {}", conflict.id, cell_label(conflict)));
         output.line(format_args!("    lost   {}", describe(&conflict.lost)));
         output.line(format_args!("    shown  {}", describe(&conflict.winner)));
     }
-    for row in &held {
+    for row in &hidden_rows {
         describe_hidden_row(row, output);
     }
     if conflicts.is_empty() {
         output.line(format_args!("no lost edits"));
     }
-    output.json(&json!({
-        "conflicts": conflicts.iter().map(Conflict::to_json).collect::<Vec<_>>(),
-        "held": held.iter().map(HiddenRow::to_json).collect::<Vec<_>>(),
-    }))
+    Ok(ConflictsOutput::List { conflicts, hidden_rows })
+}
+
+/// Dismisses a lost edit, or deletes a hidden row.
+fn dismiss(id: &str, replica: &Replica, output: Printer) -> anyhow::Result<DismissedConflict> {
+    match replica.dismiss(id, now_ms()) {
+        Err(Error::ConflictNotFound { .. }) => {
+            let row = replica.delete_hidden_row(id, now_ms())?;
+            output.line(format_args!("deleted {} ({})", row.table, row.key));
+            Ok(DismissedConflict::HiddenRow(row))
+        }
+        dismissed => {
+            let dismissed = dismissed?;
+            let what = cell_label(&dismissed);
+            output.line(format_args!("dismissed {what}: {}", outcome(&dismissed.lost)));
+            Ok(DismissedConflict::LostEdit(dismissed))
+        }
+    }
 }
 
 fn describe_hidden_row(row: &HiddenRow, output: Printer) {
     let HiddenRow { id, table, key, kind, reason, cells, same_as } = row;
-    let what = match *kind {
-        "dangling_reference" => "is deleted, and other rows refer to it",
+    let what = match kind {
+        VisibilityOverrideKind::DanglingReference => "is deleted, and other rows refer to it",
         _ => "is held back",
     };
     output.line(format_args!("{id}  {table} ({key}) {what}: {reason}"));
@@ -105,13 +163,15 @@ fn describe_hidden_row(row: &HiddenRow, output: Printer) {
 }
 
 fn describe_joined(joined: &JoinedRow, output: Printer) {
-    let JoinedRow { row: HiddenRow { table, key, .. }, into, followed, held } = joined;
+    let JoinedRow { row, into_key, moved_references_count, hidden_rows_count } = joined;
+    let HiddenRow { table, key, .. } = row;
     output.line(format_args!(
-        "{table} ({key}) is {table} ({into}) now: {followed} rows that referred to it follow"
+        "{table} ({key}) is {table} ({into_key}) now: {moved_references_count} rows that referred to \
+         it follow"
     ));
-    if *held > 0 {
+    if *hidden_rows_count > 0 {
         output.line(format_args!(
-            "{held} rows are held back now, since one that followed has the same value: \
+            "{hidden_rows_count} rows are held back now, since one that followed has the same value: \
              `warren conflicts` lists them"
         ));
     }
@@ -126,16 +186,16 @@ fn cell_label(conflict: &Conflict) -> String {
 fn describe(edit: &ConflictEdit) -> String {
     format!(
         "{}  {} on {}",
-        format_change_time(edit.timestamp.millis()),
+        format_change_time(edit.origin.changed_ms),
         outcome(edit),
-        edit.device_name
+        edit.origin.device_name
     )
 }
 
 fn outcome(edit: &ConflictEdit) -> &str {
-    match &edit.outcome {
-        ResolvedEdit::Value(literal) => literal,
-        ResolvedEdit::Present => "(the row is there)",
-        ResolvedEdit::Deleted => "(the row is deleted)",
+    match &edit.value {
+        Some(literal) => literal,
+        None if edit.deleted => "(the row is deleted)",
+        None => "(the row is there)",
     }
 }

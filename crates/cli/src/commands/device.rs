@@ -8,13 +8,14 @@ use clap::{Args, Subcommand};
 use engine::clock::now_ms;
 use protocol::{DeviceInfo, DeviceList, ErrorCode};
 use replica::{Error, HttpTransport};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::args::data_dir::{DataDir, FileOrAccountArgs, StorageArgs};
 use crate::args::key_args::FileKeyArgs;
 use crate::args::password::PasswordSource;
 use crate::output::time_span::TimeSpan;
-use crate::output::{Printer, format_time};
+use crate::output::{CommandError, Printer, format_time};
 
 /// List and revoke the devices of an account.
 #[derive(Subcommand)]
@@ -69,6 +70,14 @@ pub(crate) struct DeviceRevokeArgs {
     place: StorageArgs,
     #[command(flatten)]
     password: PasswordSource,
+}
+
+/// The output of `warren device revoke`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DeviceRevokeOutput {
+    /// The ids of the devices that were named or selected; devices that these registered are
+    /// revoked with them.
+    revoked_device_ids: Vec<String>,
 }
 
 /// Where the devices of an account are seen from.
@@ -180,8 +189,10 @@ fn revoke(arguments: DeviceRevokeArgs, output: Printer) -> anyhow::Result<()> {
         arguments;
     let id = inactive_for.is_none().then(|| targets.remove(0));
     let file = targets.pop().map(PathBuf::from);
-    ensure!(targets.is_empty(), "either a device or --inactive-for, and one file");
-    ensure!(file.is_some() != login.is_some(), "a file, or --login on the data directory");
+    let message = "give either a device or --inactive-for, and one file";
+    ensure!(targets.is_empty(), CommandError::usage(message));
+    let message = "give either a file, or --login on the data directory";
+    ensure!(file.is_some() != login.is_some(), CommandError::usage(message));
     let view = DeviceDirectory::open(&FileOrAccountArgs { file, key, login, place, password })?;
     if let Some(span) = inactive_for {
         return revoke_inactive(&view, span, yes, output);
@@ -189,7 +200,7 @@ fn revoke(arguments: DeviceRevokeArgs, output: Printer) -> anyhow::Result<()> {
     let id = id.expect("clap wants a device where no span is given");
     view.revoke(&id)?;
     output.line(format_args!("revoked device {id}"));
-    output.json(&json!({"client_id": id}))
+    output.json(&DeviceRevokeOutput { revoked_device_ids: vec![id] })
 }
 
 fn revoke_inactive(
@@ -202,7 +213,12 @@ fn revoke_inactive(
     let inactive = revocable(&list, span);
     if !yes && !inactive.is_empty() {
         let count = inactive.len();
-        bail!("this revokes {count} devices (`warren device list` shows them): say --yes");
+        let message = format!("this revokes {count} devices");
+        bail!(
+            CommandError::new(ErrorCode::ConfirmationRequired, message).with_hint(
+                "`warren device list` with --inactive-for shows them; --yes confirms it"
+            )
+        );
     }
     for device in &inactive {
         match view.revoke(&device.device_id) {
@@ -213,8 +229,8 @@ fn revoke_inactive(
         output.line(format_args!("revoked device {}  {}", device.device_id, device.name));
     }
     output.line(format_args!("revoked {} devices", inactive.len()));
-    let ids: Vec<_> = inactive.iter().map(|device| &device.device_id).collect();
-    output.json(&json!({"revoked": ids}))
+    let ids = inactive.iter().map(|device| device.device_id.clone());
+    output.json(&DeviceRevokeOutput { revoked_device_ids: ids.collect() })
 }
 
 /// The inactive devices, except the one that asks and those that registered a device which stays: it

@@ -1,42 +1,36 @@
 //! `warren doctor`: what is wrong with an SQLite file, or slow, and what to do about it.
 
 mod baseline;
+mod catalogue_entry;
 pub(crate) mod doctor_args;
+pub(crate) mod doctor_output;
 mod examined_file;
-mod exit_status;
 mod finding_identity;
 mod fix;
 mod fleet;
+mod fleet_report;
 mod format;
 mod history;
 mod ignore;
 mod load;
 mod print;
 mod settings;
+mod severity_status;
 mod watch;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
-use doctor::{CatalogueEntry, DoctorReport, ExamineOptions, TempDirVariables};
+use doctor::{CatalogueEntry, ExamineOptions, TempDirVariables};
 use engine::FileEncryption;
-use serde::Serialize;
 
+use self::catalogue_entry::catalogue_entry;
 use self::doctor_args::DoctorArgs;
-use self::exit_status::{status, verdict};
-use self::history::HistoryTrend;
+use self::doctor_output::DoctorOutput;
 use self::ignore::IgnoreFile;
+use self::severity_status::{status, verdict};
 use crate::args::data_dir::DataDir;
-use crate::output::Printer;
-
-/// What is said of one file.
-#[derive(Serialize)]
-struct FileReport<'a> {
-    #[serde(flatten)]
-    report: &'a DoctorReport,
-    trend: Option<HistoryTrend>,
-}
+use crate::output::{CommandError, Printer};
 
 pub(crate) fn run(arguments: &DoctorArgs, output: Printer) -> anyhow::Result<()> {
     if arguments.list {
@@ -57,28 +51,30 @@ pub(crate) fn run(arguments: &DoctorArgs, output: Printer) -> anyhow::Result<()>
         return fix::undo(&file, output);
     }
     if let Some(code) = &arguments.fix {
-        let report = fix::run(&file, &encryption, &options, code, arguments.dry_run, output)?;
-        return verdict(status(&report, arguments));
+        return fix::run(&file, &encryption, &options, code, arguments, output);
     }
     let mut ignores = IgnoreFile::read(arguments.ignore.as_deref())?;
     options.ignore = ignores.rules_for(&file);
-    let report = doctor::examine(&file, &encryption, &options)?;
+    let mut report = doctor::examine(&file, &encryption, &options)?;
     ignores.mark_used(&file, &report);
     print::report(&report, output);
     print::needless(&ignores.needless(), output);
-    let history = arguments.history.as_deref();
-    let trend = history.map(|folder| history::record_run(folder, &report)).transpose()?.flatten();
-    if let Some(trend) = &trend {
-        trend.print(output);
+    if let Some(folder) = &arguments.history {
+        report.trend = history::record_run(folder, &report)?;
     }
-    output.json(&FileReport { report: &report, trend })?;
-    verdict(status(&report, arguments))
+    if let Some(trend) = &report.trend {
+        history::print(trend, output);
+    }
+    let status = status(&report, arguments);
+    output.json(&DoctorOutput::Report(Box::new(report)))?;
+    verdict(status)
 }
 
 fn options(arguments: &DoctorArgs) -> anyhow::Result<ExamineOptions> {
     let budget = Duration::try_from_secs_f64(arguments.time_limit);
     let budget = budget.ok().filter(|budget| !budget.is_zero());
-    let budget = budget.context("--time-limit takes a number of seconds above 0")?;
+    let message = "--time-limit takes a number of seconds above 0";
+    let budget = budget.ok_or_else(|| CommandError::usage(message))?;
     let place = |name| std::env::var_os(name).map(PathBuf::from);
     let workload = load::read(&arguments.queries)?;
     let (sqlite_tmpdir, tmpdir) = (place("SQLITE_TMPDIR"), place("TMPDIR"));
@@ -98,7 +94,8 @@ fn options(arguments: &DoctorArgs) -> anyhow::Result<ExamineOptions> {
 /// The file, and how it opens: as the flags say, or as an account's vault.
 fn target_file(arguments: &DoctorArgs) -> anyhow::Result<(PathBuf, FileEncryption)> {
     let Some(login) = &arguments.login else {
-        let file = arguments.files.first().cloned().context("a file or --login")?;
+        let missing = || CommandError::usage("give a file or --login");
+        let file = arguments.files.first().cloned().ok_or_else(missing)?;
         let encryption = arguments.key.encryption(&file)?;
         return Ok((file, encryption));
     };
@@ -112,12 +109,12 @@ fn list(output: Printer) -> anyhow::Result<()> {
     for CatalogueEntry { code, severity, title, .. } in doctor::catalogue() {
         output.line(format_args!("{severity:8} {code:28} {title}"));
     }
-    output.json(&doctor::catalogue())
+    let entries = doctor::catalogue().into_iter().copied().collect();
+    output.json(&DoctorOutput::Catalogue(entries))
 }
 
 fn explain(code: &str, output: Printer) -> anyhow::Result<()> {
-    let entry = doctor::entry(code);
-    let entry = entry.with_context(|| format!("no code {code:?}: `warren doctor --list`"))?;
+    let entry = catalogue_entry(code)?;
     print::entry(entry, output);
-    output.json(entry)
+    output.json(&DoctorOutput::Entry(*entry))
 }

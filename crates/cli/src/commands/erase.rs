@@ -6,15 +6,16 @@ use std::io::{BufRead, IsTerminal};
 use anyhow::Context;
 use clap::Args;
 use protocol::{EraseRequest, ErrorCode, PushResponse};
-use replica::{ErasureTarget, Error, Replica};
-use serde_json::json;
+use replica::{ErasureTarget, Error, Replica, SyncReport};
+use serde::Serialize;
+use utoipa::ToSchema;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::args::key_args::TrackedFileArgs;
 use crate::args::password::PasswordSource;
 use crate::commands::sync;
 use crate::commands::sync::sync_once::{ServerAddress, sync_once};
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 /// Erase earlier values or deleted rows from the server and all devices.
 ///
@@ -54,6 +55,26 @@ pub(crate) struct EraseArgs {
     password: PasswordSource,
 }
 
+/// What `warren erase` has erased, or could.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum EraseOutput {
+    /// With a row or an option.
+    Erased {
+        /// Changes of which something was erased.
+        erased_count: usize,
+        /// The sync that followed; null if there was nothing to erase.
+        sync: Option<Box<SyncReport>>,
+    },
+    /// Without a row or an option.
+    Erasable {
+        /// Changes that no device can read: `--rejected` erases them.
+        rejected_count: usize,
+        /// Erased changes that a backup brought back to the server: `--again` erases them again.
+        unerased_count: usize,
+    },
+}
+
 /// How often other devices may send something between a look and an erasure.
 const TRIES_MAX: u32 = 5;
 
@@ -68,7 +89,7 @@ pub(crate) fn run(arguments: &EraseArgs, output: Printer) -> anyhow::Result<()> 
         let count: usize = requests.iter().map(|request| request.erasures.len()).sum();
         if count == 0 {
             output.line(format_args!("There is nothing to erase."));
-            return output.json(&json!({"erased": 0}));
+            return output.json(&EraseOutput::Erased { erased_count: 0, sync: None });
         }
         let password = match &password {
             Some(password) => password,
@@ -85,9 +106,11 @@ pub(crate) fn run(arguments: &EraseArgs, output: Printer) -> anyhow::Result<()> 
              at their next sync. Backups of the server keep what they have."
         ));
         sync::describe(replica.path(), &report, output);
-        return output.json(&json!({"erased": count, "sync": report.to_json()}));
+        return output
+            .json(&EraseOutput::Erased { erased_count: count, sync: Some(Box::new(report)) });
     }
-    anyhow::bail!("other devices send faster than this one receives: try again")
+    let message = "other devices send faster than this one receives";
+    anyhow::bail!(CommandError::new(ErrorCode::StaleCursor, message).with_hint("try again"))
 }
 
 fn target(arguments: &EraseArgs) -> Option<ErasureTarget<'_>> {
@@ -117,7 +140,7 @@ fn print_status(replica: &Replica, output: Printer) -> anyhow::Result<()> {
     ));
     output
         .line(format_args!("`warren erase FILE TABLE KEY --column COLUMN` erases earlier values"));
-    output.json(&json!({"refused": rejected, "again": again}))
+    output.json(&EraseOutput::Erasable { rejected_count: rejected, unerased_count: again })
 }
 
 /// Asks whether it is meant, and for the password.
@@ -128,9 +151,10 @@ fn confirm(
     output: Printer,
 ) -> anyhow::Result<Zeroizing<String>> {
     if !arguments.yes {
+        let message = || format!("this erases data of {count} changes and cannot be undone");
         anyhow::ensure!(
             std::io::stdin().is_terminal(),
-            "this cannot be taken back: say --yes if it is meant"
+            CommandError::new(ErrorCode::ConfirmationRequired, message())
         );
         output.line(format_args!(
             "This erases data of {count} changes from the server and from all devices. It cannot be \
@@ -138,7 +162,10 @@ fn confirm(
         ));
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).context("standard input")?;
-        anyhow::ensure!(line.trim() == "erase", "nothing was erased");
+        anyhow::ensure!(
+            line.trim() == "erase",
+            CommandError::new(ErrorCode::ConfirmationRequired, "nothing was erased")
+        );
     }
     let login = replica.remote()?.map(|remote| remote.login).unwrap_or_default();
     arguments.password.read(&format!("Password for {login}: "))

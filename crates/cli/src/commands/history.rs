@@ -2,7 +2,8 @@
 
 use clap::Args;
 use replica::HistoryEntry;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::args::key_args::TrackedFileArgs;
 use crate::output::{Printer, format_change_time};
@@ -22,23 +23,34 @@ pub(crate) struct HistoryArgs {
     key: Vec<String>,
 }
 
+/// Every change of a row.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct HistoryOutput {
+    /// The oldest first.
+    changes: Vec<HistoryEntry>,
+}
+
 pub(crate) fn run(arguments: &HistoryArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
-    let entries = replica.history(&arguments.table, &arguments.key)?;
-    for entry in &entries {
+    let changes = replica.history(&arguments.table, &arguments.key)?;
+    for entry in &changes {
         describe(entry, output);
     }
-    if entries.is_empty() {
+    if changes.is_empty() {
         let (table, key) = (&arguments.table, arguments.key.join(", "));
         output.line(format_args!("no change of a row ({key}) of {table} until the last sync"));
     }
-    output.json(&json!({"changes": entries.iter().map(HistoryEntry::to_json).collect::<Vec<_>>()}))
+    output.json(&HistoryOutput { changes })
 }
 
 fn describe(entry: &HistoryEntry, output: Printer) {
-    let at = format_change_time(entry.timestamp.millis());
+    let at = format_change_time(entry.origin.changed_ms);
     let what = if entry.deleted { "deleted" } else { "written" };
-    output.line(format_args!("{} {at}  {what} on {}", mark(entry.visible), entry.device_name));
+    output.line(format_args!(
+        "{} {at}  {what} on {}",
+        mark(entry.visible),
+        entry.origin.device_name
+    ));
     for cell in &entry.cells {
         output.line(format_args!("  {} {} = {}", mark(cell.visible), cell.column, cell.value));
     }

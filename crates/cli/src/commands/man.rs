@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Command};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::output::Printer;
 
@@ -18,6 +19,24 @@ pub(crate) struct ManArgs {
     folder: Option<PathBuf>,
 }
 
+/// The output of `warren man`.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum ManOutput {
+    /// Without a directory: the page of `warren` itself.
+    Page {
+        /// The page in roff.
+        page: String,
+    },
+    /// With a directory: the pages that were written.
+    Pages {
+        /// The path of the directory.
+        path: String,
+        /// The names of the files.
+        pages: Vec<String>,
+    },
+}
+
 pub(crate) fn run(arguments: &ManArgs, command: Command, output: Printer) -> anyhow::Result<()> {
     // `warren help` needs no page, and building gives the commands below their full names.
     let mut command = command.disable_help_subcommand(true);
@@ -27,13 +46,13 @@ pub(crate) fn run(arguments: &ManArgs, command: Command, output: Printer) -> any
         clap_mangen::Man::new(command).render(&mut page)?;
         let page = String::from_utf8(page)?;
         output.text(format_args!("{}", page.trim_end()));
-        return output.json(&json!({"page": page}));
+        return output.json(&ManOutput::Page { page });
     };
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let pages = write(&command, folder)?;
-    let (count, shown) = (pages.len(), folder.display().to_string());
-    output.line(format_args!("wrote {count} manual pages: {shown}"));
-    output.json(&json!({"folder": shown, "pages": pages}))
+    let (count, path) = (pages.len(), folder.display().to_string());
+    output.line(format_args!("wrote {count} manual pages: {path}"));
+    output.json(&ManOutput::Pages { path, pages })
 }
 
 /// Writes the pages of a command and of those below it; returns the files' names.

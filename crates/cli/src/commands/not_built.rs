@@ -1,8 +1,9 @@
 //! `warren tune` and `warren bench` in a build without the feature `bench`: how to get them.
 
 use clap::{Args, Subcommand};
+use protocol::ErrorCode;
 
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 /// Not included in this build.
 #[derive(Args)]
@@ -20,8 +21,8 @@ pub(crate) enum BenchCommand {
 }
 
 pub(crate) fn run<Arguments>(_: Arguments, _: Printer) -> anyhow::Result<()> {
-    anyhow::bail!(
-        "`make run` builds a `warren` without `tune` and `bench`; with them: \
-         `cargo build --profile dist --package cli`, then `target/dist/warren`"
-    )
+    let error =
+        CommandError::new(ErrorCode::NotInstalled, "this build has neither `tune` nor `bench`");
+    let hint = "`cargo build --profile dist --package cli` builds `target/dist/warren` with both";
+    Err(error.with_hint(hint).into())
 }

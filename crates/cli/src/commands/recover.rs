@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use doctor::{RecoverOptions, RecoverProgress, RecoverReport, RecoveredTable};
-use serde_json::json;
 
 use crate::args::key_args::CipherKeyArgs;
+use crate::output::exit_status::{STATUS_ERROR, STATUS_WARNING};
 use crate::output::{NonZeroExit, Printer};
 use crate::signals;
 
@@ -38,9 +38,6 @@ pub(crate) struct RecoverArgs {
     free_pages: bool,
 }
 
-const STATUS_LOST: u8 = 3;
-const STATUS_FAULTY: u8 = 4;
-
 pub(crate) fn run(arguments: &RecoverArgs, output: Printer) -> anyhow::Result<()> {
     let encryption = arguments.key.encryption(&arguments.file)?;
     let options =
@@ -64,15 +61,10 @@ pub(crate) fn run(arguments: &RecoverArgs, output: Printer) -> anyhow::Result<()
     bar.finish_and_clear();
     let recovered = recovered?;
     print_report(&recovered, output);
-    let (is_complete, is_sound) = (recovered.is_complete(), recovered.is_sound());
-    let mut value = serde_json::to_value(&recovered)?;
-    value["rows_saved"] = json!(recovered.rows_saved());
-    value["is_complete"] = json!(is_complete);
-    value["is_sound"] = json!(is_sound);
-    output.json(&value)?;
-    match (is_complete, is_sound) {
-        (_, false) => Err(NonZeroExit(STATUS_FAULTY).into()),
-        (false, true) => Err(NonZeroExit(STATUS_LOST).into()),
+    output.json(&recovered)?;
+    match (recovered.complete, recovered.sound) {
+        (_, false) => Err(NonZeroExit(STATUS_ERROR).into()),
+        (false, true) => Err(NonZeroExit(STATUS_WARNING).into()),
         (true, true) => Ok(()),
     }
 }
@@ -82,8 +74,8 @@ fn print_report(recovered: &RecoverReport, output: Printer) {
     let whole = recovered.tables.iter().filter(|table| table.is_whole());
     output.line(format_args!(
         "{}: {} rows, of {} tables; {} tables have lost nothing that is known",
-        recovered.target,
-        recovered.rows_saved(),
+        recovered.target_path,
+        recovered.saved_rows_count,
         recovered.tables.len(),
         whole.count()
     ));
@@ -94,7 +86,7 @@ fn print_report(recovered: &RecoverReport, output: Printer) {
         output.line(format_args!(
             "{}: {} rows of pages that no table led to; rootpgno says which belong together, id is \
              the rowid, c0, c1, … are the columns",
-            lost.table, lost.rows
+            lost.table, lost.rows_count
         ));
     }
     for object in &recovered.missing {
@@ -107,55 +99,56 @@ fn print_report(recovered: &RecoverReport, output: Printer) {
              program that has it"
         ));
     }
-    if recovered.is_sound() {
+    if recovered.sound {
         output.line(format_args!("checked: SQLite finds no fault in it"));
     }
-    for message in recovered.integrity.iter().filter(|_| !recovered.is_sound()) {
+    for message in recovered.integrity.iter().filter(|_| !recovered.sound) {
         output.line(format_args!("integrity_check: {message}"));
     }
     output.line(format_args!(
         "next: compare {} with what you expect or with a backup; then, with every program closed, \
          move {} and its -wal and -journal away, and {} to its name",
-        recovered.target, recovered.file, recovered.target
+        recovered.target_path, recovered.path, recovered.target_path
     ));
 }
 
 fn print_pages(recovered: &RecoverReport, output: Printer) {
     let pages = &recovered.pages;
-    let file = &recovered.file;
-    if pages.count == 0 {
+    let file = &recovered.path;
+    if pages.pages_count == 0 {
         output.line(format_args!("{file}: its header is damaged, and was replaced for reading"));
     } else {
         output.line(format_args!(
             "{file}: {} pages, of which {} cannot be read",
-            pages.count, pages.unreadable
+            pages.pages_count, pages.unreadable_count
         ));
     }
-    if pages.missing > 0 {
-        output.line(format_args!("its header tells of {} more, which are gone", pages.missing));
+    if pages.missing_count > 0 {
+        output
+            .line(format_args!("its header tells of {} more, which are gone", pages.missing_count));
     }
-    if !pages.has_page_1 {
+    if !pages.page_1_readable {
         output.line(format_args!(
             "page 1 is lost, and with it the settings and all or a part of the schema"
         ));
-    } else if recovered.schema_pages_lost > 0 || recovered.schema_rows_torn > 0 {
+    } else if recovered.lost_schema_pages_count > 0 || recovered.torn_schema_rows_count > 0 {
         output.line(format_args!("a part of the schema is lost: there may have been more tables"));
     }
 }
 
 fn losses_of(table: &RecoveredTable) -> String {
-    let mut parts = vec![format!("{}: {} rows saved", table.name, table.rows_saved)];
-    if table.rows_lost > 0 {
-        parts.push(format!("at least {} lost", table.rows_lost));
+    let mut parts = vec![format!("{}: {} rows saved", table.name, table.saved_rows_count)];
+    if table.lost_rows_count > 0 {
+        parts.push(format!("at least {} lost", table.lost_rows_count));
     }
-    if table.pages_lost > 0 {
-        parts.push(format!("{} pages lost with what was on or below them", table.pages_lost));
+    if table.lost_pages_count > 0 {
+        parts.push(format!("{} pages lost with what was on or below them", table.lost_pages_count));
     }
-    if table.rows_torn > 0 {
-        parts.push(format!("{} saved with a value that is cut or wrong", table.rows_torn));
+    if table.torn_rows_count > 0 {
+        parts.push(format!("{} saved with a value that is cut or wrong", table.torn_rows_count));
     }
-    if let Some(refused) = &table.refused {
-        parts.push(format!("{} refused ({})", refused.rows, refused.reason));
+    if let Some(rejected) = &table.rejected {
+        parts.push(format!("{} refused ({})", rejected.rows_count, rejected.reason));
     }
     parts.join(", ")
 }

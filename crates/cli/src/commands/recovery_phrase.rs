@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use replica::{RecoveryPhrase, RecoveryPhraseError, Replica};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
 use crate::args::key_args::TrackedFileArgs;
@@ -22,6 +23,13 @@ use crate::output::Printer;
 pub(crate) struct RecoveryPhraseArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
+}
+
+/// The recovery phrase of a file.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RecoveryPhraseOutput<'a> {
+    /// Its 24 words, separated by spaces.
+    recovery_phrase: &'a str,
 }
 
 /// Recovery phrase of the other devices.
@@ -68,8 +76,9 @@ pub(crate) fn prompt_for_phrase(replica: &Replica, output: Printer) -> anyhow::R
 pub(crate) fn run(arguments: &RecoveryPhraseArgs, output: Printer) -> anyhow::Result<()> {
     let phrase = arguments.tracked.open()?.recovery_phrase()?;
     let phrase = phrase.ok_or(replica::Error::RecoveryPhrase(RecoveryPhraseError::NotSet))?;
-    output.line(format_args!("{}", *phrase.words()));
-    output.json(&json!({"phrase": *phrase.words()}))
+    let words = phrase.words();
+    output.line(format_args!("{}", *words));
+    output.json(&RecoveryPhraseOutput { recovery_phrase: &words })
 }
 
 /// Makes a phrase for the file, unless it has one, and shows it this once.

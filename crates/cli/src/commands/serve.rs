@@ -5,20 +5,22 @@ pub(crate) mod file_descriptors;
 mod log;
 mod permissions;
 mod serve_args;
+pub(crate) mod serve_output;
 pub(crate) mod settings;
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use serde_json::json;
+use protocol::ErrorCode;
 use server::{AdminToken, Config, SyncServer, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::serve_args::{DefaultLimitArgs, ServeArgs};
+use self::serve_output::{ServeOutput, ServerStart};
 pub(crate) use self::settings::LayeredServeArgs;
 use crate::args::password::first_line;
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result<()> {
     if layered.prints_config() {
@@ -31,7 +33,7 @@ pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result
     for file in arguments.files_with_secrets() {
         permissions::warn_of_readers(file);
     }
-    let data = arguments.data.display().to_string();
+    let data_dir = arguments.data.display().to_string();
     let (config, actual) = build_config(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -39,12 +41,13 @@ pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut server = SyncServer::bind(config).await?;
         let address = format!("{}://{}", server.scheme(), server.address());
-        let actual = actual.add_to(&mut server)?;
-        output.line(format_args!("Warren serves {address} with {data}; Ctrl-C stops it."));
-        if let Some(actual) = &actual {
+        let actual_budget_address = actual.add_to(&mut server)?;
+        output.line(format_args!("Warren serves {address} with {data_dir}; Ctrl-C stops it."));
+        if let Some(actual) = &actual_budget_address {
             output.line(format_args!("Actual Budget's apps sync with {actual}."));
         }
-        output.json(&json!({"address": address, "actual": actual, "data": data}))?;
+        let start = ServerStart { address, actual_budget_address, data_dir };
+        output.json(&ServeOutput::Start(start))?;
         let shutdown = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -117,10 +120,14 @@ fn memory_bytes_max(
     let Some(mib) = asked_mib else { return Ok(default.max(least)) };
     let bytes = mib.saturating_mul(1 << 20);
     let least_mib = least.div_ceil(1 << 20);
-    ensure!(
-        bytes >= least,
-        "--body-memory-mib {mib} is too little for requests of {largest} bytes: take \
-         {least_mib}, or lower --request-body-bytes-max and --actual-budget-sync-bytes-max"
-    );
+    ensure!(bytes >= least, too_little_memory(mib, largest, least_mib));
     Ok(bytes)
+}
+
+fn too_little_memory(mib: usize, largest: usize, least_mib: usize) -> CommandError {
+    let message = format!("--body-memory-mib {mib} is too little for requests of {largest} bytes");
+    CommandError::new(ErrorCode::InvalidSettings, message).with_hint(format!(
+        "give at least {least_mib}, or lower --request-body-bytes-max and \
+         --actual-budget-sync-bytes-max"
+    ))
 }

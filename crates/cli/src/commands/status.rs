@@ -5,23 +5,24 @@ pub(crate) mod sync_status;
 use clap::Args;
 use engine::clock::now_ms;
 use replica::{
-    Error, MissingConstraint, Replica, ReplicaStatus, RowDifference, RowDifferenceKind, SyncStatus,
-    TablesVerification,
+    Error, Replica, ReplicaStatus, RowDifference, RowDifferenceKind, SyncStatus,
+    TablesVerification, VisibilityOverrideKind,
 };
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::sync::describe_loss;
 use crate::args::key_args::TrackedFileArgs;
-use crate::output::{NonZeroExit, Printer, format_time};
+use crate::output::{ErrorDetails, NonZeroExit, Printer, format_time};
 
 /// Show the sync status of a tracked file.
 ///
 /// Shows tables, unsent changes, the server and other devices. Waits at most 2.5 seconds for the
 /// server; without a response, shows the state of the last sync.
 ///
-/// With --verify, compares every row of every table with the recorded changes, and fails if rows
-/// differ: a program wrote to the file without Warren's triggers. `warren sync --compare` sends
-/// what it wrote.
+/// With --verify, compares every row of every table with the recorded changes, and ends with status
+/// 4 if rows differ: a program wrote to the file without Warren's triggers. `warren sync --compare`
+/// sends what it wrote.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren status a.db\n  warren status a.db --offline\n  \
                         warren status a.db --verify\n  warren status a.db --json")]
@@ -36,21 +37,27 @@ pub(crate) struct StatusArgs {
     verify: bool,
 }
 
+/// The sync status of a tracked file.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct StatusOutput {
+    #[serde(flatten)]
+    replica: ReplicaStatus,
+    /// What the server says; null if the file knows no server, or it was not asked.
+    sync_status: Option<SyncStatus>,
+    /// Why the server could not be asked; null if it answered, or was not asked.
+    sync_status_error: Option<ErrorDetails>,
+    /// What `--verify` found; null without it.
+    verification: Option<TablesVerification>,
+}
+
 pub(crate) fn run(arguments: &StatusArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
     let fetched =
         if arguments.offline { Ok(None) } else { sync_status::fetch_device_list(&replica) };
     let status = replica.status()?;
     describe(&status, output);
-    let mut value = status.to_json();
-    match fetched {
-        Ok(list) => {
-            if let Some(list) = &list {
-                output.line(format_args!("{}", sync_status::describe(&status, list)));
-            }
-            value["receipt"] =
-                list.map(|list| SyncStatus::new(&status, &list).to_json(&list)).into();
-        }
+    let (sync_status, sync_status_error) = match fetched {
+        Ok(list) => (list.map(|list| SyncStatus::new(&status, &list)), None),
         Err(
             error @ (Error::Unreachable(_)
             | Error::Untrusted { .. }
@@ -58,17 +65,17 @@ pub(crate) fn run(arguments: &StatusArgs, output: Printer) -> anyhow::Result<()>
             | Error::RejectedByServer { .. }),
         ) => {
             output.line(format_args!("{error} (what is above, the last sync saw)"));
-            value["receipt_error"] = json!({"code": error.code(), "message": error.to_string()});
+            (None, Some(ErrorDetails::from(&error.into())))
         }
         Err(error) => return Err(error.into()),
+    };
+    if let Some(sync_status) = &sync_status {
+        output.line(format_args!("{}", sync_status::describe(&status, sync_status)));
     }
     let verification = arguments.verify.then(|| verify(&replica, output)).transpose()?;
-    value["verification"] = verification.as_ref().map(TablesVerification::to_json).into();
-    output.json(&value)?;
-    match verification {
-        Some(TablesVerification { differing: 1.., .. }) => Err(NonZeroExit(1).into()),
-        _ => Ok(()),
-    }
+    let differs = verification.as_ref().is_some_and(|found| found.differing_count > 0);
+    output.json(&StatusOutput { replica: status, sync_status, sync_status_error, verification })?;
+    NonZeroExit::if_differing(differs)
 }
 
 fn verify(replica: &Replica, output: Printer) -> anyhow::Result<TablesVerification> {
@@ -76,8 +83,8 @@ fn verify(replica: &Replica, output: Printer) -> anyhow::Result<TablesVerificati
     let verification =
         replica.verify(now_ms(), |table| spinner.set_message(format!("comparing {table}")))?;
     spinner.finish_and_clear();
-    let TablesVerification { rows, differing, differences } = &verification;
-    output.line(format_args!("{rows} rows compared with the changes: {differing} differ"));
+    let TablesVerification { rows_count, differing_count: differing, differences } = &verification;
+    output.line(format_args!("{rows_count} rows compared with the changes: {differing} differ"));
     for RowDifference { table, key, kind, columns } in differences {
         let how = match kind {
             RowDifferenceKind::Unknown => "no change has made it".to_owned(),
@@ -97,11 +104,11 @@ fn verify(replica: &Replica, output: Printer) -> anyhow::Result<TablesVerificati
 
 pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
     for table in &status.tables {
-        output.line(format_args!("{:30} {:>10} rows", table.name, table.rows_count));
+        output.line(format_args!("{:30} {:>10} rows", table.table, table.rows_count));
     }
     let (noted, unsent) = (status.pending_count, status.unsent_count);
     output.line(format_args!("changes since the last sync: {noted}; unsent messages: {unsent}"));
-    for table in &status.uncaptured {
+    for table in &status.uncaptured_tables {
         output.line(format_args!(
             "{table}: its schema has changed; the next sync looks for what was written since"
         ));
@@ -110,14 +117,14 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
         output
             .line(format_args!("encrypted end to end (`warren recovery-phrase` shows the phrase)"));
     }
-    if status.refused_in_all > 0 {
-        let count = status.refused_in_all;
+    if status.rejected_count > 0 {
+        let count = status.rejected_count;
         output.line(format_args!(
             "received but not applied, for the reasons that the sync gave: {count}"
         ));
     }
-    if status.set_aside > 0 {
-        let count = status.set_aside;
+    if status.set_aside_count > 0 {
+        let count = status.set_aside_count;
         output.line(format_args!(
             "not sent, as the server says that their timestamps are invalid: {count}"
         ));
@@ -129,19 +136,19 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
             let (server, login) = (&remote.server, &remote.login);
             let synced = format_time(remote.last_synced_ms);
             output.line(format_args!("{login} on {server}, device {}", remote.device_id));
-            let (here, there) = (status.fingerprint.count, remote.server_messages_count);
+            let (here, there) = (status.messages_count, remote.server_messages_count);
             output.line(format_args!(
                 "last sync {synced}: server {there} changes, here {here}, {equal}"
             ));
-            for line in remote.loss.iter().flat_map(describe_loss) {
+            for line in remote.server_loss.iter().flat_map(describe_loss) {
                 output.line(format_args!("{line}"));
             }
         }
     }
     for exception in &status.visibility_overrides {
-        let what = match exception.kind.as_str() {
-            "resurrected" => "kept though deleted",
-            "dangling_reference" => "deleted, though another row refers to it",
+        let what = match exception.kind {
+            VisibilityOverrideKind::Resurrected => "kept though deleted",
+            VisibilityOverrideKind::DanglingReference => "deleted, though another row refers to it",
             _ => "held back",
         };
         let (table, key, reason) = (&exception.table, &exception.key, &exception.reason);
@@ -156,7 +163,8 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
              `warren sync --create-missing` creates it)"
         ));
     }
-    for MissingConstraint { table, constraint } in &status.missing_constraints {
+    for missing in &status.missing_constraints {
+        let (table, constraint) = (&missing.table, missing.description());
         output.line(format_args!(
             "{table}: another device has {constraint}, this file has not: rows that are shown here may \
              be held back there"

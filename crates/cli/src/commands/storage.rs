@@ -1,15 +1,17 @@
 //! `warren storage`: where an account's vault is kept.
 
-mod schema;
+pub(crate) mod schema;
 
 use accounts::UnlockedAccount;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use protocol::ErrorCode;
+use serde::Serialize;
 use sync_store::{Vault, VaultSummary, Vaults};
+use utoipa::ToSchema;
 
 use crate::args::data_dir::{DataDir, StorageArgs};
 use crate::args::password::PasswordSource;
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 /// Migrate vaults between files and PostgreSQL, or print the database schema.
 #[derive(Subcommand)]
@@ -50,6 +52,48 @@ enum MigrationTarget {
     Sqlite,
 }
 
+/// The output of `warren storage migrate`: the account's vault as it was copied.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct StorageMigrateOutput {
+    /// The login of the account.
+    login: String,
+    /// The number of messages.
+    messages_count: u64,
+    /// The digest of the messages: 32 hex digits.
+    digest: String,
+    /// The newest sequence number; 0 if there is no message.
+    cursor: u64,
+    /// Whether the originals were deleted.
+    source_removed: bool,
+    /// The sub-vaults that were copied; those that an earlier run had moved, or that are empty,
+    /// are not among them.
+    sub_vaults: Vec<SubVaultMigration>,
+}
+
+/// A sub-vault that was copied.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SubVaultMigration {
+    /// The id of the sub-vault.
+    vault_id: String,
+    /// The number of messages.
+    messages_count: u64,
+    /// The digest of the messages: 32 hex digits.
+    digest: String,
+    /// The newest sequence number; 0 if there is no message.
+    cursor: u64,
+}
+
+impl SubVaultMigration {
+    fn new(unlocked: &UnlockedAccount, copied: &VaultSummary) -> Self {
+        Self {
+            vault_id: unlocked.vault.to_string(),
+            messages_count: copied.fingerprint.count,
+            digest: format!("{:032x}", copied.fingerprint.digest),
+            cursor: copied.cursor,
+        }
+    }
+}
+
 pub(crate) fn run(command: StorageCommand, output: Printer) -> anyhow::Result<()> {
     match command {
         StorageCommand::Migrate(arguments) => migrate(&arguments, output),
@@ -63,7 +107,8 @@ fn migrate(arguments: &StorageMigrateArgs, output: Printer) -> anyhow::Result<()
     let data_dir = DataDir::open(&arguments.place)?;
     let in_postgres = data_dir.vaults.clone();
     let is_named = matches!(in_postgres, Vaults::Postgres(_));
-    anyhow::ensure!(is_named, "say which PostgreSQL: --postgres or --postgres-file");
+    let message = "--postgres or --postgres-file is needed: it names the PostgreSQL database";
+    anyhow::ensure!(is_named, CommandError::usage(message));
     let unlocked = data_dir.unlock(&arguments.login, &arguments.password)?;
     let in_files = Vaults::Files(data_dir.files.clone());
     let (from, to) = match arguments.to {
@@ -97,16 +142,15 @@ fn migrate(arguments: &StorageMigrateArgs, output: Printer) -> anyhow::Result<()
         let (vault, fingerprint) = (&child.vault, copied.fingerprint);
         output.line(format_args!("moved its vault {vault}: {fingerprint}; both are equal"));
     }
-    let mut value = to_json(&copied);
-    value["login"] = login.as_str().into();
-    value["source_removed"] = arguments.remove_source.into();
-    let children = moved.iter().map(|(child, copied)| {
-        let mut value = to_json(copied);
-        value["vault"] = child.vault.as_str().into();
-        value
-    });
-    value["children"] = children.collect();
-    output.json(&value)
+    let sub_vaults = moved.iter().map(|(child, copied)| SubVaultMigration::new(child, copied));
+    output.json(&StorageMigrateOutput {
+        login: login.to_string(),
+        messages_count: fingerprint.count,
+        digest: format!("{:032x}", fingerprint.digest),
+        cursor: copied.cursor,
+        source_removed: arguments.remove_source,
+        sub_vaults: sub_vaults.collect(),
+    })
 }
 
 async fn copy(
@@ -119,7 +163,8 @@ async fn copy(
     let source = from.open(unlocked)?;
     if overwrite_destination {
         let is_only_copy = is_empty(&source).await? && !is_empty(&to.open(unlocked)?).await?;
-        anyhow::ensure!(!is_only_copy, "nothing is where the vault would be moved from");
+        let message = "the vault is only where it would be moved to";
+        anyhow::ensure!(!is_only_copy, CommandError::new(ErrorCode::NotFound, message));
         to.remove(&unlocked.vault).await?;
     }
     let copy = to.open(unlocked)?;
@@ -135,13 +180,4 @@ async fn is_empty(vault: &Vault) -> anyhow::Result<bool> {
         && vault.gateway_state().await?.state.is_empty()
         && vault.chunk_ids().await?.is_empty();
     Ok(is_empty)
-}
-
-fn to_json(copied: &VaultSummary) -> Value {
-    let fingerprint = copied.fingerprint;
-    json!({
-        "count": fingerprint.count,
-        "digest": format!("{:032x}", fingerprint.digest),
-        "cursor": copied.cursor,
-    })
 }

@@ -3,7 +3,7 @@
 mod event_listener;
 mod report;
 pub(crate) mod sync_once;
-mod watch;
+pub(crate) mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use super::status::sync_status;
 use crate::args::key_args::TrackedFileArgs;
 use crate::args::password::PasswordSource;
 use crate::args::permissions_warning;
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 /// Sync a tracked file with the server.
 ///
@@ -107,8 +107,11 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
         return Err(Error::ServerNotConfigured.into());
     }
     let replica = if path.exists() {
-        let exists = || format!("{} exists: clone makes a new file", path.display());
-        arguments.tracked.resume()?.with_context(exists)?
+        let exists = || {
+            let message = format!("{} exists, and is not an interrupted clone", path.display());
+            CommandError::new(ErrorCode::FileExists, message)
+        };
+        arguments.tracked.resume()?.ok_or_else(exists)?
     } else {
         arguments.tracked.create()?
     };
@@ -151,18 +154,20 @@ fn sync_and_report(
     };
     describe(replica.path(), &report, output);
     let refused = report.rejected.count() > 0 || replica.has_rejected()?;
-    anyhow::ensure!(
-        report.in_sync || !refused,
-        "the sides differ: one has changes that could not be applied (`warren status` counts them)"
-    );
-    anyhow::ensure!(
-        report.in_sync,
-        "the sides differ although everything was compared: sync again"
-    );
-    output.json(&report.to_json())?;
+    anyhow::ensure!(report.in_sync, not_in_sync(refused));
+    output.json(&report)?;
     // What the devices are called is for people: a sync does not fail for it.
     drop(sync_status::fetch_device_list(&replica));
     Ok(())
+}
+
+fn not_in_sync(has_rejected: bool) -> CommandError {
+    if !has_rejected {
+        let message = "the sides differ although everything was compared";
+        return CommandError::new(ErrorCode::NotInSync, message);
+    }
+    let message = "the sides differ: one has changes that could not be applied";
+    CommandError::new(ErrorCode::NotInSync, message).with_hint("`warren status FILE` counts them")
 }
 
 /// Gives the file the phrase, the token and the authorities that it needs. Returns its server.

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use engine::clock::now_ms;
-use serde_json::json;
+use replica::{Error, RecoveryPhrase, TrackingResult};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::recovery_phrase::{self, RecoveryPhraseSource};
 use crate::args::key_args::TrackedFileArgs;
@@ -46,27 +48,63 @@ pub(crate) struct UntrackArgs {
     force: bool,
 }
 
+/// What `warren track` did.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TrackOutput<'a> {
+    /// The tables that are tracked.
+    tables: Vec<TrackingResult>,
+    /// The tables that cannot be tracked, with `--all`.
+    rejected: Vec<RejectedTable>,
+    /// The 24 words that were made by `--e2ee`; null if none were.
+    recovery_phrase: Option<&'a str>,
+}
+
+/// A table that cannot be tracked.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RejectedTable {
+    /// Its name; null if the error is not about a table.
+    table: Option<String>,
+    /// Why it cannot be tracked.
+    reason: String,
+}
+
+impl From<Error> for RejectedTable {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Untrackable { table, reason } => Self { table: Some(table), reason },
+            error => Self { table: None, reason: error.to_string() },
+        }
+    }
+}
+
+/// What `warren untrack` did.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct UntrackOutput<'a> {
+    /// The tables that are not tracked any more.
+    untracked_tables: &'a [String],
+}
+
 pub(crate) fn track(arguments: &TrackArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.prepare()?;
     // First, so that nothing is noted in a file whose phrase is refused.
     let was_given = arguments.phrase.apply_to(&replica)?;
     let made =
         if arguments.e2ee { recovery_phrase::create_phrase(&replica, output)? } else { None };
-    let (tracked, refused) = if arguments.all {
+    let (tables, refused) = if arguments.all {
         replica.track_all()?
     } else {
         (replica.track(&arguments.tables)?, Vec::new())
     };
-    for table in &tracked {
-        let (name, rows) = (&table.table, table.rows);
-        if table.was_tracked {
+    for table in &tables {
+        let (name, rows) = (&table.table, table.rows_count);
+        if table.already_tracked {
             output.line(format_args!("{name}: tracked already"));
         } else {
             output.line(format_args!("{name}: tracked, {rows} rows"));
         }
     }
     let counting: Vec<_> =
-        tracked.iter().filter(|table| table.has_auto_key && !table.was_tracked).collect();
+        tables.iter().filter(|table| table.auto_keys && !table.already_tracked).collect();
     if !counting.is_empty() {
         let names: Vec<_> = counting.iter().map(|table| table.table.as_str()).collect();
         output.line(format_args!(
@@ -85,28 +123,26 @@ pub(crate) fn track(arguments: &TrackArgs, output: Printer) -> anyhow::Result<()
     if was_given || made.is_some() {
         permissions_warning::warn_if_readable_by_others(&arguments.tracked.file, output)?;
     }
-    let tables = tracked.iter().map(
-        |t| json!({"table": t.table, "rows": t.rows, "already": t.was_tracked, "counts": t.has_auto_key}),
-    );
-    let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
-    output.json(&json!({
-        "tracked": tables.collect::<Vec<_>>(),
-        "refused": refused,
-        "phrase": made.as_ref().map(|phrase| phrase.words().to_string()),
-    }))
+    let words = made.as_ref().map(RecoveryPhrase::words);
+    output.json(&TrackOutput {
+        tables,
+        rejected: refused.into_iter().map(RejectedTable::from).collect(),
+        recovery_phrase: words.as_ref().map(|words| words.as_str()),
+    })
 }
 
 pub(crate) fn untrack(arguments: &UntrackArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
-    if arguments.tables.is_empty() {
-        replica.untrack_all(arguments.force)?;
+    let tables = &arguments.tables;
+    if tables.is_empty() {
+        let untracked_tables = &replica.untrack_all(arguments.force)?;
         output.line(format_args!(
             "nothing of Warren's is left in {}",
             arguments.tracked.file.display()
         ));
-    } else {
-        replica.untrack(&arguments.tables, now_ms())?;
-        output.line(format_args!("not tracked any more: {}", arguments.tables.join(", ")));
+        return output.json(&UntrackOutput { untracked_tables });
     }
-    output.json(&json!({"untracked": arguments.tables}))
+    replica.untrack(tables, now_ms())?;
+    output.line(format_args!("not tracked any more: {}", tables.join(", ")));
+    output.json(&UntrackOutput { untracked_tables: tables })
 }

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench::tune::emit::{FRAMEWORKS, PragmaRecipe, TargetFramework};
-use bench::tune::{TunePlan, TuneSource, TuneWorkload};
+use bench::tune::{CheckSnippet, SettingsSnippet, TuneOutput, TunePlan, TuneSource, TuneWorkload};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use engine::Profile;
-use serde_json::json;
 
 use super::benchmark::bench_output::command_line;
 use crate::args::key_args::CipherKeyArgs;
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 use crate::signals;
 
 /// Find the fastest settings for a SQLite file or workload on this machine.
@@ -61,13 +60,13 @@ pub(crate) struct TuneArgs {
 
 pub(crate) fn run(arguments: &TuneArgs, output: Printer) -> anyhow::Result<()> {
     if arguments.check {
-        let framework = framework(arguments)?;
-        let code = framework.check();
-        output.text(format_args!("{}", code.trim_end()));
-        return output.json(&json!({"framework": framework.name, "code": code}));
+        let snippet = CheckSnippet::new(framework(arguments)?);
+        output.text(format_args!("{}", snippet.code.trim_end()));
+        return output.json(&TuneOutput::Check(snippet));
     }
     if let Some(name) = &arguments.profile {
-        let profile = Profile::by_name(name).context("no such profile")?;
+        let profile = Profile::by_name(name)
+            .ok_or_else(|| CommandError::usage(format!("no profile is called {name}")))?;
         return emit(arguments, &PragmaRecipe::from_profile(profile), output);
     }
     signals::remove_temporary_files_first()?;
@@ -76,24 +75,19 @@ pub(crate) fn run(arguments: &TuneArgs, output: Printer) -> anyhow::Result<()> {
         return emit(arguments, &tuning.recipe(), output);
     }
     output.text(format_args!("{tuning}"));
-    output.json(&tuning)
+    output.json(&TuneOutput::Report(Box::new(tuning)))
 }
 
 fn emit(arguments: &TuneArgs, recipe: &PragmaRecipe, output: Printer) -> anyhow::Result<()> {
-    let framework = framework(arguments)?;
-    let code = framework.write(recipe);
-    output.text(format_args!("{}", code.trim_end()));
-    output.json(&json!({
-        "framework": framework.name,
-        "code": code,
-        "settings": recipe.settings,
-        "once": recipe.once,
-    }))
+    let snippet = SettingsSnippet::new(framework(arguments)?, recipe);
+    output.text(format_args!("{}", snippet.code.trim_end()));
+    output.json(&TuneOutput::Settings(snippet))
 }
 
 fn framework(arguments: &TuneArgs) -> anyhow::Result<&'static TargetFramework> {
     let name = arguments.emit.as_deref().unwrap_or_default();
-    TargetFramework::by_name(name).context("no such framework")
+    TargetFramework::by_name(name)
+        .ok_or_else(|| CommandError::usage(format!("no framework is called {name}")).into())
 }
 
 fn plan(arguments: &TuneArgs) -> anyhow::Result<TunePlan> {
@@ -107,8 +101,10 @@ fn plan(arguments: &TuneArgs) -> anyhow::Result<TunePlan> {
     let is_of_file = !matches!(workload, TuneWorkload::Mail | TuneWorkload::Sync);
     anyhow::ensure!(
         is_of_file || arguments.file.is_none(),
-        "--workload {} makes a file of its own: with a file, it is read, write or mixed",
-        arguments.workload
+        CommandError::usage(format!(
+            "--workload {} makes a file of its own: with a file, it is read, write or mixed",
+            arguments.workload
+        ))
     );
     let source = arguments.file.clone().map(|path| {
         let encryption = arguments.key.encryption(&path)?;

@@ -1,16 +1,19 @@
 //! `warren vacuum`: makes any SQLite file as small as its content.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use doctor::{FileHolder, file_holders};
 use engine::{Error, VacuumMethod, clock};
 use indicatif::DecimalBytes;
-use serde_json::json;
+use protocol::ErrorCode;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::args::key_args::CipherKeyArgs;
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 use crate::signals;
 
 /// Compact a SQLite file that no program has open, and verify the result.
@@ -42,16 +45,46 @@ enum TempStore {
     Memory,
 }
 
+/// What `warren vacuum` prints.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct VacuumOutput {
+    /// The path of the file, as it was given.
+    path: String,
+    /// How it was compacted.
+    method: VacuumMethodName,
+    /// How many rows the file has, compared with those before.
+    rows_count: u64,
+    /// How long it took.
+    duration_ms: u64,
+    /// The largest memory of the process; null in a build without the benchmarks.
+    peak_memory_bytes: Option<u64>,
+    /// The size of the file and its WAL before.
+    before_bytes: u64,
+    /// The size of the file and its WAL afterwards.
+    after_bytes: u64,
+}
+
+/// How a file is compacted.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum VacuumMethodName {
+    /// A compact copy replaces the file.
+    Copy,
+    /// VACUUM runs on the file itself.
+    InPlace,
+}
+
 pub(crate) fn run(arguments: &VacuumArgs, output: Printer) -> anyhow::Result<()> {
     signals::remove_temporary_files_first()?;
     let file = &arguments.file;
     let encryption = arguments.key.encryption(file)?;
-    let (way, name) = if arguments.in_place {
-        (VacuumMethod::InPlace { in_memory: arguments.temp_store == TempStore::Memory }, "in-place")
+    let (method, method_name) = if arguments.in_place {
+        let in_memory = arguments.temp_store == TempStore::Memory;
+        (VacuumMethod::InPlace { in_memory }, VacuumMethodName::InPlace)
     } else {
         // Before the work; the engine asks again right before the copy takes the file's place.
         check_unused(file)?;
-        (VacuumMethod::Copy, "copy")
+        (VacuumMethod::Copy, VacuumMethodName::Copy)
     };
     let spinner = output.spinner(format_args!("shrinking {}", file.display()));
     let start = clock::now();
@@ -60,34 +93,43 @@ pub(crate) fn run(arguments: &VacuumArgs, output: Printer) -> anyhow::Result<()>
         found = file_holders(file);
         if found.is_empty() { Ok(()) } else { Err(Error::Busy) }
     };
-    let vacuumed = engine::vacuum(file, &encryption, way, is_unused);
-    let seconds = start.elapsed().as_secs_f64();
+    let vacuumed = engine::vacuum(file, &encryption, method, is_unused);
+    let duration = start.elapsed();
     spinner.finish_and_clear();
     let vacuumed = vacuumed.map_err(|error| match error {
         Error::Busy if found.is_empty() => file_in_use_error(file, &file_holders(file)),
         Error::Busy => file_in_use_error(file, &found),
         error => error.into(),
     })?;
-    let (before, after) = (vacuumed.bytes_before, vacuumed.bytes_after);
-    let peak = memory_peak_bytes();
+    let report = VacuumOutput {
+        path: file.display().to_string(),
+        method: method_name,
+        rows_count: vacuumed.rows,
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        peak_memory_bytes: memory_peak_bytes(),
+        before_bytes: vacuumed.bytes_before,
+        after_bytes: vacuumed.bytes_after,
+    };
+    print(&report, duration, output);
+    output.json(&report)
+}
+
+fn print(report: &VacuumOutput, duration: Duration, output: Printer) {
+    let VacuumOutput { path, rows_count, before_bytes, after_bytes, .. } = report;
+    let method = match report.method {
+        VacuumMethodName::Copy => "copy",
+        VacuumMethodName::InPlace => "in-place",
+    };
+    let peak = report
+        .peak_memory_bytes
+        .map_or(String::new(), |bytes| format!(", {} of memory at most", DecimalBytes(bytes)));
     output.line(format_args!(
-        "{}: {} before, {} after ({name}, {seconds:.1} s{})",
-        file.display(),
-        DecimalBytes(before),
-        DecimalBytes(after),
-        peak.map_or(String::new(), |bytes| format!(", {} of memory at most", DecimalBytes(bytes)))
+        "{path}: {} before, {} after ({method}, {:.1} s{peak})",
+        DecimalBytes(*before_bytes),
+        DecimalBytes(*after_bytes),
+        duration.as_secs_f64()
     ));
-    let rows = vacuumed.rows;
-    output.line(format_args!("checked: sound, with all of its {rows} rows"));
-    output.json(&json!({
-        "file": file.display().to_string(),
-        "way": name,
-        "bytes_before": before,
-        "bytes_after": after,
-        "rows": rows,
-        "seconds": seconds,
-        "memory_peak_bytes": peak,
-    }))
+    output.line(format_args!("checked: sound, with all of its {rows_count} rows"));
 }
 
 #[cfg(feature = "bench")]
@@ -105,7 +147,7 @@ fn check_unused(file: &Path) -> anyhow::Result<()> {
     if holders.is_empty() { Ok(()) } else { Err(file_in_use_error(file, &holders)) }
 }
 
-/// Says by whom, and what to do.
+/// The error of a file that these processes have open.
 fn file_in_use_error(file: &Path, holders: &[FileHolder]) -> anyhow::Error {
     let who: Vec<String> = holders.iter().map(FileHolder::to_string).collect();
     let who = if who.is_empty() {
@@ -113,6 +155,6 @@ fn file_in_use_error(file: &Path, holders: &[FileHolder]) -> anyhow::Error {
     } else {
         who.join("; ")
     };
-    anyhow::Error::from(Error::Busy)
-        .context(format!("{} is open in {who}; stop it and try again", file.display()))
+    let message = format!("{} is open in {who}", file.display());
+    CommandError::new(ErrorCode::Busy, message).with_hint("stop it and try again").into()
 }

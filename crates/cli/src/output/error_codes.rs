@@ -1,133 +1,221 @@
-//! What a program is told of an error: its code, and the exit status that goes with it
-//! (`docs/formats/4-errors.md`).
+//! The code of an error (`docs/formats/4-errors.md`).
+//!
+//! # Invariants
+//! - The same thing has the same code, whichever command and library meet it: a missing file, a wrong
+//!   key, a file that is in use, a full disk.
 
-use std::process::ExitCode;
+use std::error::Error as StdError;
+use std::io;
+use std::time::TryFromFloatSecsError;
 
-use serde_json::json;
+use ::actual::export::ExportError;
+use ::actual::import::ImportError;
+use ::actual::inventory::InventoryError;
+use protocol::ErrorCode;
 
+use super::command_error::CommandError;
 use crate::commands::serve::settings::resolved::InvalidSettings;
-use crate::output::{EscapedText, NonZeroExit, Printer, print, print_error};
 
-impl Printer {
-    /// Reports how the command ended: 0, or the error and the status of its code, or the status of
-    /// its verdict.
-    pub(crate) fn exit(self, result: anyhow::Result<()>) -> ExitCode {
-        let Err(error) = result else { return ExitCode::SUCCESS };
-        if let Some(NonZeroExit(status)) = error.downcast_ref() {
-            return ExitCode::from(*status);
-        }
-        let code = code(&error);
-        if self.json {
-            let message = message(&error);
-            print(&EscapedText::json(json!({"error": {"code": code, "message": message}})));
-        } else {
-            let message = message(&error);
-            print_error(&EscapedText::line(format_args!("warren: {message} [{code}]")));
-        }
-        ExitCode::from(exit_status(code))
+/// The code of the first of an error's causes that has one.
+pub(crate) fn code(error: &anyhow::Error) -> ErrorCode {
+    if let Some(error) = error.downcast_ref::<CommandError>() {
+        return error.code;
     }
+    error.chain().find_map(code_of_cause).unwrap_or(ErrorCode::Internal)
 }
 
-/// The error's code: the closed list's where it has one (`docs/formats/4-errors.md`).
-pub(crate) fn code(error: &anyhow::Error) -> &'static str {
-    if let Some(error) = error.downcast_ref::<replica::Error>() {
-        return error.code();
+fn code_of_cause(cause: &(dyn StdError + 'static)) -> Option<ErrorCode> {
+    if let Some(error) = cause.downcast_ref::<io::Error>() {
+        return io_code(error);
     }
-    if let Some(error) = error.downcast_ref::<::doctor::Error>() {
-        return error.code();
+    if let Some(error) = cause.downcast_ref::<rusqlite::Error>() {
+        return Some(replica::sqlite_code(error));
+    }
+    if let Some(error) = cause.downcast_ref::<replica::Error>() {
+        return Some(error.code());
+    }
+    if let Some(error) = cause.downcast_ref::<engine::Error>() {
+        return engine_code(error);
+    }
+    if let Some(error) = cause.downcast_ref::<::doctor::Error>() {
+        return doctor_code(error);
+    }
+    if let Some(error) = cause.downcast_ref::<accounts::Error>() {
+        return accounts_code(error);
+    }
+    if let Some(error) = cause.downcast_ref::<sync_store::Error>() {
+        return store_code(error);
+    }
+    if let Some(error) = cause.downcast_ref::<server::Error>() {
+        return server_code(error);
+    }
+    if let Some(error) = cause.downcast_ref::<InventoryError>() {
+        return inventory_code(error);
+    }
+    if let Some(error) = cause.downcast_ref::<ExportError>() {
+        return export_code(error);
+    }
+    if let Some(error) = cause.downcast_ref::<ImportError>() {
+        return import_code(error);
+    }
+    if cause.is::<TryFromFloatSecsError>() {
+        return Some(ErrorCode::InvalidArgument);
     }
     #[cfg(feature = "bench")]
-    if error.is::<::bench::sqlite_bench::runtime::NotSetUp>() {
-        return "not_set_up";
+    if cause.is::<::bench::sqlite_bench::runtime::NotSetUp>() {
+        return Some(ErrorCode::NotInstalled);
     }
-    if error.is::<InvalidSettings>() {
-        return "invalid_settings";
-    }
-    if let Some(error) = error.downcast_ref::<::actual::inventory::InventoryError>() {
-        return error.code();
-    }
-    if let Some(error) = error.downcast_ref::<::actual::export::ExportError>() {
-        return error.code();
-    }
-    if let Some(server::Error::Tls(_)) = error.downcast_ref() {
-        return "invalid_certificate";
-    }
-    let stored = match error.downcast_ref::<server::Error>() {
-        Some(server::Error::Store(error)) => Some(error),
-        _ => error.downcast_ref::<sync_store::Error>(),
-    };
-    match stored {
-        Some(sync_store::Error::Busy(_)) => return "busy",
-        Some(sync_store::Error::DataInUse { .. }) => return "data_directory_in_use",
-        Some(sync_store::Error::Unavailable(_)) => return "unavailable",
-        _ => {}
-    }
-    let of_engine = match stored {
-        Some(sync_store::Error::Engine(error)) => Some(error),
-        _ => error.downcast_ref::<engine::Error>(),
-    };
-    if let Some(code) = of_engine.and_then(engine_code) {
-        return code;
-    }
-    let of_accounts = match error.downcast_ref::<server::Error>() {
-        Some(server::Error::Accounts(error)) => Some(error),
-        _ => error.downcast_ref::<accounts::Error>(),
-    };
-    let Some(error) = of_accounts else { return "failed" };
-    match error {
-        accounts::Error::AccountExists => "account_exists",
-        accounts::Error::Engine(error) => engine_code(error).unwrap_or("failed"),
-        accounts::Error::InvalidLogin => "invalid_login",
-        accounts::Error::InvalidPassword => "invalid_password",
-        accounts::Error::NotFound => "not_found",
-        accounts::Error::UnfinishedRestore { .. } => "unfinished_restore",
-        accounts::Error::WrongPassword => "wrong_password",
-        _ => "failed",
-    }
+    let is_setting = cause.is::<InvalidSettings>() || cause.is::<server::InvalidAdminToken>();
+    is_setting.then_some(ErrorCode::InvalidSettings)
 }
 
-/// The code of an error of the engine, if it is one that somebody can do something about.
-fn engine_code(error: &engine::Error) -> Option<&'static str> {
-    Some(match error {
-        engine::Error::Busy | engine::Error::CopyOvertaken { .. } => "busy",
-        engine::Error::DiskFull { .. } => "disk_full",
-        engine::Error::NotEnoughSpace { .. } => "not_enough_space",
-        engine::Error::SchemaTooNew { .. } => "format_too_new",
-        engine::Error::SchemaTooOld { .. } => "format_too_old",
-        engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. } => "wrong_key",
+fn io_code(error: &io::Error) -> Option<ErrorCode> {
+    use io::ErrorKind as K;
+    Some(match error.kind() {
+        K::NotFound => ErrorCode::FileNotFound,
+        K::PermissionDenied => ErrorCode::PermissionDenied,
+        K::StorageFull | K::QuotaExceeded => ErrorCode::DiskFull,
+        K::AlreadyExists | K::DirectoryNotEmpty => ErrorCode::FileExists,
+        K::IsADirectory | K::NotADirectory | K::TooManyLinks => ErrorCode::NotAFile,
+        K::ResourceBusy => ErrorCode::Busy,
+        K::ReadOnlyFilesystem => ErrorCode::ReadOnly,
+        K::AddrInUse => ErrorCode::AddressInUse,
+        K::InvalidData => ErrorCode::InvalidFile,
         _ => return None,
     })
 }
 
-/// What scripts branch on: the numbers of `sysexits.h` where one fits (`docs/formats/4-errors.md`).
-pub(crate) fn exit_status(code: &str) -> u8 {
-    match code {
-        "server_damaged" | "unavailable" | "unexpected_response" | "unreachable" | "untrusted" => {
-            69
-        }
-        "disk_full" | "not_enough_space" | "quota_exceeded" | "storage_failed" | "storage_full" => {
-            74
-        }
-        "busy" | "timeout" | "too_many_attempts" => 75,
-        "admin_disabled"
-        | "invalid_token"
-        | "read_only"
-        | "registration_closed"
-        | "wrong_password" => 77,
-        _ => 1,
+fn engine_code(error: &engine::Error) -> Option<ErrorCode> {
+    use engine::Error as E;
+    Some(match error {
+        E::Busy | E::CopyOvertaken { .. } => ErrorCode::Busy,
+        E::DiskFull { .. } | E::NotEnoughSpace { .. } => ErrorCode::DiskFull,
+        E::SchemaTooNew { .. } => ErrorCode::FormatTooNew,
+        E::SchemaTooOld { .. } => ErrorCode::FormatTooOld,
+        E::WrongKey { .. } | E::NotEncrypted { .. } => ErrorCode::WrongKey,
+        E::NotADatabase { .. } => ErrorCode::NotADatabase,
+        E::ReadOnly { .. } => ErrorCode::ReadOnly,
+        E::Poisoned { .. } => ErrorCode::StorageFailed,
+        E::CopyDiffers { .. } | E::AlreadyQuarantined { .. } => ErrorCode::CorruptDatabase,
+        E::Closed => ErrorCode::Closed,
+        // What they hold is the next cause.
+        E::Sqlite { .. } | E::Io { .. } | E::Application { .. } => return None,
+        _ => ErrorCode::Internal,
+    })
+}
+
+fn doctor_code(error: &::doctor::Error) -> Option<ErrorCode> {
+    use ::doctor::Error as E;
+    Some(match error {
+        E::FileNotFound(_) => ErrorCode::FileNotFound,
+        E::NotAFile(_) => ErrorCode::NotAFile,
+        E::NoPermission(_) => ErrorCode::PermissionDenied,
+        E::NotADatabase(_) => ErrorCode::NotADatabase,
+        E::WrongKey(_) | E::NothingReadable(_) => ErrorCode::WrongKey,
+        E::InvalidQuery { .. } => ErrorCode::InvalidQuery,
+        E::InvalidSettings { .. } => ErrorCode::InvalidSettings,
+        E::NotFixable { .. } => ErrorCode::NotFixable,
+        E::FixFailed { .. } => ErrorCode::FixFailed,
+        E::InUse(_) => ErrorCode::Busy,
+        E::NoRoom { .. } => ErrorCode::DiskFull,
+        E::NoUndo(_) => ErrorCode::UndoNotFound,
+        E::Exists(_) => ErrorCode::FileExists,
+        E::NothingRecovered(_) => ErrorCode::NothingRecovered,
+        E::Engine(error) => return engine_code(error),
+        E::Sqlite { .. } | E::Io { .. } => return None,
+        _ => ErrorCode::Internal,
+    })
+}
+
+fn accounts_code(error: &accounts::Error) -> Option<ErrorCode> {
+    use accounts::Error as E;
+    Some(match error {
+        E::AccountExists => ErrorCode::AccountExists,
+        E::InvalidLogin => ErrorCode::InvalidLogin,
+        E::InvalidPassword => ErrorCode::InvalidPassword,
+        E::InvalidToken => ErrorCode::InvalidToken,
+        E::NotFound => ErrorCode::NotFound,
+        E::WrongPassword => ErrorCode::WrongPassword,
+        E::TooManyDevices { .. } | E::TooManySubVaults => ErrorCode::QuotaExceeded,
+        E::KeyMismatch => ErrorCode::EncryptionMismatch,
+        E::Damaged { .. } => ErrorCode::CorruptDatabase,
+        E::UnfinishedRestore { .. } => ErrorCode::UnfinishedRestore,
+        E::Engine(error) => return engine_code(error),
+        _ => ErrorCode::Internal,
+    })
+}
+
+fn store_code(error: &sync_store::Error) -> Option<ErrorCode> {
+    use sync_store::Error as E;
+    Some(match error {
+        E::Busy(_) => ErrorCode::Busy,
+        E::DataInUse { .. } => ErrorCode::DataDirectoryInUse,
+        E::Unavailable(_) => ErrorCode::Unavailable,
+        E::QuotaExceeded { .. } => ErrorCode::QuotaExceeded,
+        E::TimestampConflict { .. } => ErrorCode::TimestampConflict,
+        E::Unreadable { .. } => ErrorCode::CorruptDatabase,
+        E::CopyDiffers { .. } => ErrorCode::NotInSync,
+        E::PostgresUrl(_) => ErrorCode::InvalidSettings,
+        E::PostgresSchema(_) => ErrorCode::StorageSchemaMismatch,
+        E::Engine(error) => return engine_code(error),
+        E::Accounts(error) => return accounts_code(error),
+        E::Io { .. } => return None,
+        _ => ErrorCode::Internal,
+    })
+}
+
+fn server_code(error: &server::Error) -> Option<ErrorCode> {
+    use server::Error as E;
+    match error {
+        // What it holds is the next cause.
+        E::Listen { .. } | E::Tls(server::TlsError::Io { .. }) => None,
+        E::Tls(_) => Some(ErrorCode::InvalidCertificate),
+        E::Accounts(error) => accounts_code(error),
+        E::Engine(error) => engine_code(error),
+        E::Store(error) => store_code(error),
+        _ => Some(ErrorCode::Internal),
     }
 }
 
-/// The error and what it comes from, each part once: some errors repeat their source in their own
-/// text.
-pub(crate) fn message(error: &anyhow::Error) -> String {
-    let mut message = String::new();
-    for part in error.chain().map(ToString::to_string) {
-        if message.is_empty() {
-            message = part;
-        } else if !message.contains(&part) {
-            message = format!("{message}: {part}");
-        }
-    }
-    message
+fn inventory_code(error: &InventoryError) -> Option<ErrorCode> {
+    use InventoryError as E;
+    Some(match error {
+        E::NotFound { .. } => ErrorCode::BudgetNotFound,
+        E::Ambiguous { .. } => ErrorCode::AmbiguousName,
+        E::NotDeleted { .. } => ErrorCode::BudgetNotDeleted,
+        E::Record(_) | E::Trie(_) => ErrorCode::CorruptBudget,
+        E::Accounts(error) => return accounts_code(error),
+        E::Store(error) => return store_code(error),
+        _ => ErrorCode::Internal,
+    })
+}
+
+fn export_code(error: &ExportError) -> Option<ErrorCode> {
+    use ExportError as E;
+    Some(match error {
+        E::NoFile => ErrorCode::BudgetFileMissing,
+        E::Encrypted => ErrorCode::PasswordRequired,
+        E::WrongKeyPassword => ErrorCode::WrongPassword,
+        E::TooLarge => ErrorCode::TooLarge,
+        E::NewerApp { .. } => ErrorCode::AppTooNew,
+        E::Damaged(_) => ErrorCode::CorruptBudget,
+        E::Changed => ErrorCode::Busy,
+        E::Store(error) => return store_code(error),
+        _ => ErrorCode::Internal,
+    })
+}
+
+fn import_code(error: &ImportError) -> Option<ErrorCode> {
+    use ImportError as E;
+    Some(match error {
+        E::Missing(_) => ErrorCode::FileNotFound,
+        E::TooOld { .. } => ErrorCode::FormatTooOld,
+        E::NoPassword => ErrorCode::PasswordRequired,
+        E::WrongPassword => ErrorCode::WrongPassword,
+        E::Accounts(error) => return accounts_code(error),
+        E::Store(error) => return store_code(error),
+        E::Old { source, .. } => return engine_code(source),
+        E::Io { .. } => return None,
+        _ => ErrorCode::Internal,
+    })
 }

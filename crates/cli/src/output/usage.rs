@@ -6,29 +6,56 @@ use clap::Command;
 use clap::builder::{StyledStr, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use protocol::ErrorCode;
+
+use super::exit_status::STATUS_USAGE;
+use super::{ErrorDetails, EscapedText, Printer, print_error};
 use crate::commands::serve::settings::definition::variable;
-use crate::output::escaped_text::EscapedText;
-use crate::output::print_error;
 
 /// Prints why the arguments are not understood, or the help that they ask for; `command` is what
 /// they were for.
 pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX));
-    let kind = error.kind();
-    if [DisplayHelp, DisplayVersion, DisplayHelpOnMissingArgumentOrSubcommand].contains(&kind) {
+    let is_help = [DisplayHelp, DisplayVersion].contains(&error.kind());
+    let is_command_missing = error.kind() == DisplayHelpOnMissingArgumentOrSubcommand;
+    if !is_help && asks_for_json() {
+        let message = if is_command_missing {
+            "a command or an argument is missing".to_owned()
+        } else {
+            first_paragraph(&render_plainly(command))
+        };
+        let hint = Some("--help shows the usage".to_owned());
+        let code = ErrorCode::InvalidArgument;
+        Printer { json: true }.fail(ErrorDetails { code, message, hint });
+    } else if is_help || is_command_missing {
         // Nothing of it is from the arguments. Where the output is closed, nobody reads it.
         drop(error.print());
-        return status;
+    } else {
+        print_error(&EscapedText::text(render_plainly(command).trim_end()));
     }
-    // An error repeats arguments, whose escape sequences could not be told from those of its own
-    // colours. So it is made again without colours.
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(STATUS_USAGE))
+}
+
+/// Whether the option is there, as far as that can be known of arguments that are not understood.
+fn asks_for_json() -> bool {
+    std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// The error without colours: it repeats arguments, whose escape sequences could not be told from
+/// those of its own colours.
+fn render_plainly(command: Command) -> String {
     let command = command.styles(Styles::plain());
-    if let Err(plain) = command.try_get_matches_from(std::env::args_os()) {
-        let plain = mention_variable(plain);
-        print_error(&EscapedText::text(plain.render().ansi().to_string().trim_end()));
-    }
-    status
+    let parsed = command.try_get_matches_from(std::env::args_os());
+    parsed
+        .err()
+        .map_or_else(String::new, |plain| mention_variable(plain).render().ansi().to_string())
+}
+
+/// What is wrong, without the usage that clap adds.
+fn first_paragraph(error: &str) -> String {
+    let paragraph = error.split("\n\n").next().unwrap_or_default();
+    let words: Vec<_> = paragraph.split_whitespace().collect();
+    words.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Says so if it is a variable that has the wrong value: clap only names the option.

@@ -116,7 +116,7 @@ impl ActualServer {
         let said = said.unwrap_or_else(|e| panic!("{:?} is not ready: {e}", self.kind));
         if self.kind != ActualServerKind::Published {
             let said: Value = serde_json::from_str(&said).unwrap();
-            assert_eq!(said["actual"], self.address, "{said}");
+            assert_eq!(said["actual_budget_address"], self.address, "{said}");
         }
     }
 

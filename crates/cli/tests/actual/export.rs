@@ -49,7 +49,7 @@ fn what_is_exported_an_app_of_another_server_imports() {
     let path = to.join("Zuhause _ Büro.zip");
     assert_eq!(exported[0]["path"], path.to_str().unwrap());
     assert_eq!(exported[0]["name"], "Zuhause / Büro");
-    assert!(exported[0]["messages_applied"].as_u64().unwrap() > 1_000, "{exported}");
+    assert!(exported[0]["applied_messages_count"].as_u64().unwrap() > 1_000, "{exported}");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let (_, message) = operator.refused(&export);
     assert!(message.contains("exists"), "{message}");

@@ -20,6 +20,8 @@ mod kills;
 mod layout;
 mod messages;
 mod operator;
+#[path = "../e2e/output_schema.rs"]
+mod output_schema;
 mod placeholders;
 #[path = "../e2e/cutting_proxy.rs"]
 #[expect(dead_code, reason = "the other tests record what passes, and watch a process")]

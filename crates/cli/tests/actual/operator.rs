@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::actual_server::ActualServer;
 use crate::budget_client::{BudgetClient, BudgetLibrary};
+use crate::output_schema;
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 const PASSWORD: &str = "correct horse";
@@ -40,7 +41,10 @@ impl OperatorFixture {
         let mut command = Command::new(WARREN);
         command.arg("actual-budget").args(arguments).arg("--json").stdin(Stdio::null());
         command.arg("--data").arg(self.warren.data());
-        command.arg("--password-file").arg(self.at("password.txt")).output().unwrap()
+        let output = command.arg("--password-file").arg(self.at("password.txt")).output().unwrap();
+        let command = [&["actual-budget"], arguments, &["--json"]].concat();
+        output_schema::check(&command, &String::from_utf8_lossy(&output.stdout));
+        output
     }
 
     #[track_caller]

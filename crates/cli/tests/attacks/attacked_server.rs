@@ -62,7 +62,7 @@ impl AttackedServer {
             let (_, port) = said[name].as_str().unwrap().rsplit_once(':').unwrap();
             port.parse().unwrap()
         };
-        let (port, gateway_port) = (port("address"), port("actual"));
+        let (port, gateway_port) = (port("address"), port("actual_budget_address"));
         Self { child, port, gateway_port, _folder: folder }
     }
 

@@ -74,7 +74,7 @@ fn session(place: &SyncFixture, a: &str, address: &str) -> Vec<Vec<u8>> {
     sql(a, "UPDATE Track SET Composer = 'a new composer' WHERE TrackId < 2000");
     sync(a);
     sync(&b);
-    let id = json(&["status", &b])["remote"]["client_id"].as_str().unwrap().to_owned();
+    let id = json(&["status", &b])["remote"]["device_id"].as_str().unwrap().to_owned();
     json(&["device", "revoke", &id, a]);
     let new = place.write("new.txt", "another pass-phrase of ada's");
     place.operator(&["account", "password", "ada", "--new-password-file", &new]);

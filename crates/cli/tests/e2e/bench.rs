@@ -54,7 +54,7 @@ fn tps_makes_every_table_beside_a_baseline_and_saves_them() {
         .flat_map(|table| table["rows"].as_array().unwrap())
     {
         assert!(row["rate"]["median"].as_f64().unwrap() > 0.0, "{row}");
-        assert_eq!(row["of_baseline"]["samples"].as_array().unwrap().len(), 2, "{row}");
+        assert_eq!(row["relative"]["samples"].as_array().unwrap().len(), 2, "{row}");
     }
     let published = report["tables"][0]["rows"].as_array().unwrap();
     assert!(published.iter().any(|row| row["published"] == 121_922.0), "{published:?}");
@@ -99,14 +99,14 @@ pub(crate) fn bench(name: &str, folder: &Path, more: &[&str]) -> Value {
 }
 
 /// Every row was measured in every round, and has these figures; latencies stand apart.
-pub(crate) fn check_rows(report: &Value, rounds: usize, facts: &[&str], is_request: bool) {
+pub(crate) fn check_rows(report: &Value, rounds: usize, metrics: &[&str], is_request: bool) {
     for table in report["tables"].as_array().unwrap() {
         for row in table["rows"].as_array().unwrap() {
             assert!(row["rate"]["min"].as_f64().unwrap() > 0.0, "{row}");
-            assert_eq!(row["of_baseline"]["samples"].as_array().unwrap().len(), rounds, "{row}");
-            assert!(row["facts"]["failures"]["max"].as_f64().is_none_or(|n| n == 0.0), "{row}");
-            for fact in facts {
-                assert!(row["facts"][fact]["median"].as_f64().is_some(), "{fact}: {row}");
+            assert_eq!(row["relative"]["samples"].as_array().unwrap().len(), rounds, "{row}");
+            assert!(row["metrics"]["failures"]["max"].as_f64().is_none_or(|n| n == 0.0), "{row}");
+            for metric in metrics {
+                assert!(row["metrics"][metric]["median"].as_f64().is_some(), "{metric}: {row}");
             }
             for name in ["mean_us", "p50_us", "p95_us", "p99_us", "max_us"] {
                 assert_eq!(row["latency"][name].is_f64(), is_request, "{name}: {row}");
@@ -126,13 +126,13 @@ fn sync_measures_every_table_of_ours() {
     assert_eq!(names(&report), BTreeSet::from(expected));
     check_rows(&report, 2, &["server memory, MB", "server memory peak, MB"], true);
     let cross = report["tables"].as_array().unwrap().iter().find(|table| table["name"] == "cross");
-    let facts = &cross.unwrap()["rows"][0]["facts"];
-    for fact in
+    let metrics = &cross.unwrap()["rows"][0]["metrics"];
+    for metric in
         ["pushes/s", "push P99, ms", "pull max, ms", "messages/s", "CPU µs each", "kB an answer"]
     {
-        assert!(facts[fact]["median"].is_f64(), "{fact}: {facts}");
+        assert!(metrics[metric]["median"].is_f64(), "{metric}: {metrics}");
     }
-    let download = &report["tables"][1]["rows"][0]["facts"];
+    let download = &report["tables"][1]["rows"][0]["metrics"];
     let messages = download["messages/s"]["samples"][0].as_f64().unwrap();
     let per_request =
         messages / report["tables"][1]["rows"][0]["rate"]["samples"][0].as_f64().unwrap();
@@ -163,7 +163,7 @@ fn sync_keeps_a_rate_and_measures_the_plan_service() {
     let rows = report["tables"][0]["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 4, "ours and three of the plan service: {:?}", report["notes"]);
     assert_eq!(rows[3]["name"], "Warren");
-    let requests = rows[3]["facts"]["requests"]["max"].as_f64().unwrap();
+    let requests = rows[3]["metrics"]["requests"]["max"].as_f64().unwrap();
     assert!(requests <= 10.0, "{requests} requests at 20 a second in half a second");
     let notes = report["notes"].as_array().unwrap();
     assert!(notes.iter().any(|note| note.as_str().unwrap().starts_with("plan-service (")));
@@ -206,7 +206,7 @@ fn reconcile_finds_every_difference_and_says_what_it_took() {
     for table in report["tables"].as_array().unwrap() {
         let rows = table["rows"].as_array().unwrap();
         assert_eq!(rows.len(), 4, "{table}");
-        let requests = |row: usize| rows[row]["facts"]["requests"]["max"].as_f64().unwrap();
+        let requests = |row: usize| rows[row]["metrics"]["requests"]["max"].as_f64().unwrap();
         assert!((requests(1) - 1.0).abs() < 1e-9 && requests(3) <= 4.0, "{table}");
     }
 }

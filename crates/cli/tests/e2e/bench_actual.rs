@@ -22,7 +22,7 @@ command = ["WARREN", "serve", "--listen", "127.0.0.1:0", "--actual-budget", "127
            "--actual-budget-open-registration", "--json"]
 server = subprocess.Popen([*command, "--data", plan["folder"]], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
 try:
-    address = json.loads(server.stdout.readline())["actual"]
+    address = json.loads(server.stdout.readline())["actual_budget_address"]
     print(json.dumps({"address": address, "settings": {}}), flush=True)
     sys.stdin.read()
 finally:
@@ -78,12 +78,12 @@ fn actual_asks_both_servers_in_every_table() {
         assert_eq!([&rows[0]["name"], &rows[1]["name"]], ["Actual", "Warren"]);
         for row in rows {
             assert!(row["rate"]["min"].as_f64().unwrap() > 0.0, "{row}");
-            assert_eq!(row["of_baseline"]["samples"].as_array().unwrap().len(), 2, "{row}");
-            assert!(row["facts"]["failures"]["max"].as_f64().is_none_or(|n| n == 0.0), "{row}");
-            for fact in ["server memory idle, MB", "server memory peak, MB"] {
-                assert!(row["facts"][fact]["min"].as_f64().unwrap() > 1.0, "{fact}: {row}");
+            assert_eq!(row["relative"]["samples"].as_array().unwrap().len(), 2, "{row}");
+            assert!(row["metrics"]["failures"]["max"].as_f64().is_none_or(|n| n == 0.0), "{row}");
+            for metric in ["server memory idle, MB", "server memory peak, MB"] {
+                assert!(row["metrics"][metric]["min"].as_f64().unwrap() > 1.0, "{metric}: {row}");
             }
-            assert!(row["facts"]["CPU µs each"]["samples"].is_array(), "{row}");
+            assert!(row["metrics"]["CPU µs each"]["samples"].is_array(), "{row}");
         }
         assert_eq!(rows[1]["difference"]["verdict"], "too_few_rounds");
     }
@@ -91,7 +91,7 @@ fn actual_asks_both_servers_in_every_table() {
         let tables = report["tables"].as_array().unwrap();
         let table = tables.iter().find(|table| table["name"] == name).unwrap();
         let rows = table["rows"].as_array().unwrap().iter();
-        let of = |row: &Value| row["facts"]["kB an answer"]["median"].as_f64().unwrap();
+        let of = |row: &Value| row["metrics"]["kB an answer"]["median"].as_f64().unwrap();
         rows.map(of).collect::<Vec<f64>>()
     };
     let (small, years, whole) =
@@ -99,7 +99,7 @@ fn actual_asks_both_servers_in_every_table() {
     assert!(years[1] > 10.0 * small[1], "years make a large trie: {small:?} {years:?}");
     assert!((14.0..20.0).contains(&whole[1]), "120 messages of some 131 bytes: {whole:?}");
 
-    let goals: Vec<(&str, &str)> = report["aims"]
+    let goals: Vec<(&str, &str)> = report["goals"]
         .as_array()
         .unwrap()
         .iter()
@@ -134,5 +134,5 @@ fn actual_says_how_to_install_the_published_server() {
     assert!(notes.contains(&absent), "{notes:?}");
     let rows = report["tables"][0]["rows"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[0]["name"]), (1, &Value::from("Warren")));
-    assert!(report["aims"].is_null(), "there is nothing to compare with");
+    assert_eq!(report["goals"], Value::Array(Vec::new()), "there is nothing to compare with");
 }

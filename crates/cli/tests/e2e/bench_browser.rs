@@ -73,7 +73,7 @@ fn browser_measures_every_way_on_the_same_items() {
     let configurations = report["configurations"].as_array().unwrap();
     let found = |at: usize, pragma: &str| {
         let mut settings = configurations[at]["settings"].as_array().unwrap().iter();
-        settings.find(|one| one["name"] == pragma).unwrap()["found"].clone()
+        settings.find(|one| one["name"] == pragma).unwrap()["actual"].clone()
     };
     assert_eq!(
         (found(0, "journal_mode"), found(0, "synchronous")),

@@ -61,7 +61,7 @@ fn runtime_says_what_it_would_set_up_and_what_is_missing_for_it() {
     let machine = LimitedMachine::new(folder.path());
     let cache = folder.path().join("cache");
     let variables = [("WARREN_CACHE", ""), ("XDG_CACHE_HOME", cache.to_str().unwrap())];
-    machine.run(&variables, &["--json"]).refused("not_set_up");
+    machine.run(&variables, &["--json"]).refused("not_installed");
     let told = machine.run(&variables, &[]).stderr;
     for expected in [
         "better-sqlite3-multiple-ciphers on node ",
@@ -71,7 +71,7 @@ fn runtime_says_what_it_would_set_up_and_what_is_missing_for_it() {
         "minutes",
         cache.join("warren/competitors/built").to_str().unwrap(),
         "missing here: npm, a C++ compiler, make, Python's ensurepip",
-        "[not_set_up]",
+        "[not_installed]",
     ] {
         assert!(told.contains(expected), "{expected}: {told}");
     }

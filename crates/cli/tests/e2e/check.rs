@@ -73,7 +73,7 @@ fn check(framework: &str, folder: &TempDir, printed: &str) {
     };
     assert_eq!(codes(&settings), [] as [Value; 0], "{framework}");
 
-    // The mend is the framework's own line.
+    // The fix is the framework's own line.
     fs::write(&settings, printed.replace("busy_timeout=60000", "busy_timeout=0")).unwrap();
     let found = codes(&settings);
     assert_eq!((found.len(), &found[0]["code"]), (1, &Value::from("busy_timeout_absent")));
@@ -81,7 +81,7 @@ fn check(framework: &str, folder: &TempDir, printed: &str) {
     let line = written["code"].as_str().unwrap().lines().find(|line| line.contains("5000"));
     let line =
         line.or_else(|| written["code"].as_str().unwrap().lines().find(|it| it.contains("5_000")));
-    let fix = found[0]["mend"]["text"].as_str().unwrap();
+    let fix = found[0]["fix"]["text"].as_str().unwrap();
     let line = line.unwrap().trim().trim_end_matches(',');
     assert!(fix.contains(&format!("({framework}): ")) && fix.contains(line), "{fix}: {line}");
 }
@@ -234,7 +234,7 @@ fn settings_that_cannot_be_read_are_refused_with_their_line() {
         .refused("invalid_settings");
     assert_eq!(doctor(&["--settings", &place.at("none.txt")]).status.code(), Some(1));
     // One connection has one file.
-    assert_eq!(doctor(&[&place.chinook("b.db"), "--settings", &settings]).status.code(), Some(1));
+    assert_eq!(doctor(&[&place.chinook("b.db"), "--settings", &settings]).status.code(), Some(2));
 
     sql(&file, "PRAGMA journal_mode = WAL");
     let mut command = Command::new(env!("CARGO_BIN_EXE_warren"));
@@ -244,7 +244,7 @@ fn settings_that_cannot_be_read_are_refused_with_their_line() {
     for expected in [
         "warning  synchronous_off: nothing is flushed to the disk: synchronous is OFF",
         "the connection answers: synchronous = 0",
-        "mend In the program, on each connection: PRAGMA synchronous = NORMAL",
+        " fix In the program, on each connection: PRAGMA synchronous = NORMAL",
         "skipped  the settings new_mode: they are not known here",
     ] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);

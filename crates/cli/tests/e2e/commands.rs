@@ -65,12 +65,12 @@ fn every_command_prints_one_json_value_when_asked() {
     let (data, password) = (place.data.as_str(), place.password.as_str());
     let on_data = ["--data", data, "--password-file", password];
 
-    assert_eq!(check_json(&["track", &a, "--all"])["tracked"][0]["table"], "t");
+    assert_eq!(check_json(&["track", &a, "--all"])["tables"][0]["table"], "t");
     let first = place.first_time(&server.address);
-    assert_eq!(check_json(&[&["sync", &a], &first[..]].concat())["equal"], true);
+    assert_eq!(check_json(&[&["sync", &a], &first[..]].concat())["in_sync"], true);
     let clone = json(&[&["clone", &place.at("b.db")], &first[..]].concat());
-    assert_eq!(clone["adopted"][0], "created table t");
-    assert_eq!(check_json(&["status", &a])["tables"][0]["rows"], 1);
+    assert_eq!(clone["created_tables"][0], "created table t");
+    assert_eq!(check_json(&["status", &a])["tables"][0]["rows_count"], 1);
     assert_eq!(check_json(&["inspect", &a])["kind"], "replica");
     assert_eq!(
         check_json(&[&["inspect", "--login", "ada", "--verify"], &on_data[..]].concat())["verified"],
@@ -79,15 +79,16 @@ fn every_command_prints_one_json_value_when_asked() {
     assert_eq!(check_json(&["device", "list", &a])["devices"].as_array().unwrap().len(), 2);
     let listed = check_json(&[&["device", "list", "--login", "ada"], &on_data[..]].concat());
     assert_eq!(listed["devices"][0]["device_id"], devices(&a)[0]["device_id"]);
-    assert_eq!(check_json(&["account", "list", "--data", data])[0]["clients"], 2);
+    assert_eq!(check_json(&["account", "list", "--data", data])[0]["devices_count"], 2);
     check_json(
         &[&["account", "password", "ada", "--new-password-file", password], &on_data[..]].concat(),
     );
 
     let id = devices(&a)[1]["device_id"].as_str().unwrap().to_owned();
-    assert_eq!(json(&["device", "revoke", &id, &a])["client_id"], id);
+    let revoked = json(&["device", "revoke", &id, &a]);
+    assert_eq!(revoked, serde_json::json!({"revoked_device_ids": [id]}));
     warren(&["device", "revoke", &id, &a, "--json"]).refused("not_found");
-    assert_eq!(json(&["untrack", &a])["untracked"], serde_json::json!([]));
+    assert_eq!(json(&["untrack", &a])["untracked_tables"], serde_json::json!(["t"]));
     assert_eq!(json(&["account", "remove", "ada", "--yes", "--data", data])["login"], "ada");
     assert_eq!(json(&["account", "list", "--data", data]), serde_json::json!([]));
 }
@@ -119,7 +120,7 @@ fn failures_have_codes_and_usage_errors_another_exit_status() {
     let short = ["--data", &place.data, "--password-file", &short];
     refuse(&[&["account", "add", "eve"], &short[..]].concat(), "invalid_password");
     refuse(&[&["account", "remove", "eve", "--yes"], &data[..2]].concat(), "not_found");
-    refuse(&[&["account", "remove", "ada"], &data[..2]].concat(), "failed");
+    refuse(&[&["account", "remove", "ada"], &data[..2]].concat(), "confirmation_required");
     let new = ["--new-password-file", &wrong];
     refuse(&[&["account", "password", "ada"], &new[..], &data[..]].concat(), "wrong_password");
     refuse(&["track", &place.at("none.db"), "--all"], "file_not_found");
@@ -136,6 +137,14 @@ fn failures_have_codes_and_usage_errors_another_exit_status() {
         let ran = warren(usage);
         assert_eq!((ran.status.code(), ran.stdout.as_str()), (Some(2), ""), "{usage:?}");
         assert!(ran.stderr.contains("--help") || ran.stderr.contains("Usage:"), "{}", ran.stderr);
+    }
+    for (usage, expected) in [
+        (&["sync"][..], "<FILE>"),
+        (&["track", &a, "--none"], "--none"),
+        (&["serve", "--listen", "here"], "here"),
+    ] {
+        let message = refused(usage, "invalid_argument");
+        assert!(message.contains(expected) && !message.contains("Usage"), "{message}");
     }
 }
 
@@ -172,16 +181,20 @@ fn accounts_do_not_see_each_other() {
         track_all(file);
         let account = ["--server", &server.address, "--login", login, "--password-file", password];
         let sent = json(&[&["sync", file], &account[..]].concat());
-        assert_eq!((&sent["sent"], &sent["server_count"]), (&2.into(), &2.into()), "{sent}");
+        assert_eq!(
+            (&sent["sent_count"], &sent["server_messages_count"]),
+            (&2.into(), &2.into()),
+            "{sent}"
+        );
     }
     for (file, login) in [(&a, "ada"), (&b, "eve")] {
-        assert_eq!(sync(file)["received"], 0);
+        assert_eq!(sync(file)["received_count"], 0);
         assert_eq!(sql(file, "SELECT x FROM t"), login);
         assert_eq!(devices(file).len(), 1);
     }
     json(&["account", "remove", "ada", "--yes", "--data", &place.data]);
     warren(&["sync", &a, "--json"]).refused("invalid_token");
-    assert_eq!(sync(&b)["server_count"], 2);
+    assert_eq!(sync(&b)["server_messages_count"], 2);
 }
 
 #[test]
@@ -189,11 +202,6 @@ fn what_a_file_refuses_is_told_once_and_with_its_name() {
     let place = SyncFixture::new();
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY); CREATE TABLE warren_meta (a, b)");
-    let refused = |arguments: &[&str], code: &str| {
-        let ran = warren(&[arguments, &["--json"]].concat());
-        ran.refused(code);
-        ran.value()["error"]["message"].as_str().unwrap().to_owned()
-    };
     let message = refused(&["track", &a, "--all"], "untrackable");
     assert!(message.contains("warren_meta"), "{message}");
     sql(&a, "DROP TABLE warren_meta; CREATE TABLE warren_chunk (a)");
@@ -201,14 +209,14 @@ fn what_a_file_refuses_is_told_once_and_with_its_name() {
     assert!(message.starts_with(&a) && message.matches("already exists").count() == 1, "{message}");
     sql(&a, "DROP TABLE warren_chunk");
     track_all(&a);
-    let message = refused(&["history", &a, "nope", "1"], "no_table");
+    let message = refused(&["history", &a, "nope", "1"], "table_not_found");
     assert!(message.contains("nope"), "{message}");
     assert_eq!(json(&["history", &a, "T", "1"])["changes"].as_array().unwrap().len(), 0);
     sql(&a, "DROP TABLE t");
     let message = refused(&["status", &a], "schema_changed");
     assert!(message.contains("table t: it was dropped"), "{message}");
     let other = place.write("other.db", &"no database ".repeat(100));
-    let message = refused(&["status", &other], "wrong_key");
+    let message = refused(&["status", &other], "not_a_database");
     assert!(message.starts_with(&other), "{message}");
 }
 
@@ -244,4 +252,12 @@ fn an_account_in_a_directory_that_was_none_says_so() {
     let said = add("ada");
     assert!(said.contains("second is a new data directory"), "{said}");
     assert_eq!(add("berta").trim_end(), "made account berta");
+}
+
+/// The message of a command that fails with this code.
+#[track_caller]
+fn refused(arguments: &[&str], code: &str) -> String {
+    let ran = warren(&[arguments, &["--json"]].concat());
+    ran.refused(code);
+    ran.value()["error"]["message"].as_str().unwrap().to_owned()
 }

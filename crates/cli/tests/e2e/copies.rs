@@ -37,10 +37,10 @@ fn both_sides_of_a_copy_keep_all_their_edits() {
              UPDATE Track SET UnitPrice = 7.5 WHERE TrackId = 1",
     );
 
-    assert_eq!(sync(&a)["became_device"], false);
-    assert_eq!(sync(&b)["became_device"], true);
-    assert_eq!(sync(&a)["became_device"], false);
-    assert_eq!(sync(&b)["became_device"], false, "once is enough");
+    assert_eq!(sync(&a)["registered_copy"], false);
+    assert_eq!(sync(&b)["registered_copy"], true);
+    assert_eq!(sync(&a)["registered_copy"], false);
+    assert_eq!(sync(&b)["registered_copy"], false, "once is enough");
     check_equal(&a, &b);
     let edits = "SELECT Name FROM Artist WHERE ArtistId <= 3 UNION ALL SELECT Name FROM Genre WHERE GenreId >= 100
                  UNION ALL SELECT Composer || ' ' || UnitPrice FROM Track WHERE TrackId = 1
@@ -66,8 +66,8 @@ fn check_devices(a: &str, b: &str) {
     assert_eq!((current(&of_a), current(&of_b)), (0, 1));
     assert_ne!(token(a), token(b));
     let (a, b) = (check_all_sent(a), check_all_sent(b));
-    assert_ne!(a["node"], b["node"]);
-    assert_eq!((&a["count"], &a["digest"]), (&b["count"], &b["digest"]));
+    assert_ne!(a["node_id"], b["node_id"]);
+    assert_eq!((&a["messages_count"], &a["digest"]), (&b["messages_count"], &b["digest"]));
 }
 
 /// Revoking the original revokes what it enrolled; the copy's file stays as it is.

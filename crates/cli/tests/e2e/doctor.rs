@@ -27,8 +27,8 @@ fn the_exit_status_tells_the_gravest_finding() {
     let chinook = place.chinook("a.db");
     let (status, report) = doctor(&[&chinook]);
     assert_eq!((status, codes(&report)), (0, Vec::new()), "{report}");
-    assert_eq!(report["about"]["tables_count"], 11, "{report}");
-    assert!(report["seconds"].as_f64().unwrap() < 10.0);
+    assert_eq!(report["file"]["tables_count"], 11, "{report}");
+    assert!(report["duration_ms"].as_u64().unwrap() < 10_000);
 
     sql(&chinook, "CREATE TABLE schema_migrations (version)");
     let (status, report) = doctor(&[&chinook]);
@@ -57,7 +57,7 @@ fn what_was_not_compared_is_in_the_exit_status() {
     sql(&path, "CREATE TABLE t (x)");
     let required = [path.as_str(), "--require", "integrity", "--time-limit", "60"];
     let (status, report) = doctor(&required);
-    assert_eq!((status, &report["integrity"]["is_complete"]), (0, &Value::Bool(true)), "{report}");
+    assert_eq!((status, &report["integrity"]["complete"]), (0, &Value::Bool(true)), "{report}");
 
     // What only the file's own program can look at.
     let module = "CREATE VIRTUAL TABLE w USING nobodys (x)";
@@ -65,7 +65,7 @@ fn what_was_not_compared_is_in_the_exit_status() {
     sql(&path, &format!("PRAGMA writable_schema = ON; {row}"));
     let (status, report) = doctor(&[&path]);
     assert_eq!((status, codes(&report)), (5, Vec::new()), "{report}");
-    assert_eq!(report["integrity"]["is_complete"], false, "{report}");
+    assert_eq!(report["integrity"]["complete"], false, "{report}");
     let text = warren(&["doctor", &path]).stdout;
     assert!(text.contains("not      compared: w: this SQLite has no module nobodys"), "{text}");
 
@@ -83,20 +83,20 @@ fn the_text_has_what_the_json_has() {
     assert_eq!(ran.status.code(), Some(3));
     for expected in [
         "warning  index_duplicate: again on Track is a copy of ",
-        "mend DROP INDEX again;",
+        " fix DROP INDEX again;",
         "warning  query_index_missing: ",
-        "mend CREATE INDEX Track_Composer ON Track (Composer);",
+        " fix CREATE INDEX Track_Composer ON Track (Composer);",
         "checked  ",
     ] {
         assert!(ran.stdout.contains(expected), "{expected:?} is not in:\n{}", ran.stdout);
     }
     // What is to be copied is not folded.
-    let mut lines = ran.stdout.lines().filter(|line| !line.contains("mend "));
+    let mut lines = ran.stdout.lines().filter(|line| !line.contains(" fix "));
     assert!(lines.all(|line| line.chars().count() <= 100), "{}", ran.stdout);
 }
 
 #[test]
-fn a_mend_that_was_pasted_mends() {
+fn a_fix_that_was_pasted_fixes() {
     let place = SyncFixture::new();
     let chinook = place.chinook("a.db");
     sql(&chinook, "CREATE INDEX again ON Track (AlbumId); DELETE FROM InvoiceLine;
@@ -104,8 +104,8 @@ fn a_mend_that_was_pasted_mends() {
     let (_, report) = doctor(&[&chinook]);
     assert_eq!(codes(&report), ["fragmented", "index_duplicate", "auto_vacuum_off"], "{report}");
     for finding in report["findings"].as_array().unwrap() {
-        assert_eq!(finding["mend"]["language"], "sql", "{finding}");
-        sql(&chinook, finding["mend"]["text"].as_str().unwrap());
+        assert_eq!(finding["fix"]["language"], "sql", "{finding}");
+        sql(&chinook, finding["fix"]["text"].as_str().unwrap());
     }
     let (status, report) = doctor(&[&chinook]);
     assert_eq!((status, codes(&report)), (0, Vec::new()), "{report}");
@@ -126,15 +126,15 @@ fn a_fix_is_shown_done_and_undone() {
     assert!(fs::read(&chinook).unwrap() == before);
 
     let done = json(&["doctor", &chinook, "--fix", "index_duplicate"]);
-    assert_eq!((&done["is_done"], &done["is_rehearsed"]), (&Value::Bool(true), &Value::Bool(true)));
+    assert_eq!((&done["done"], &done["rehearsed"]), (&Value::Bool(true), &Value::Bool(true)));
     assert_eq!(done["fixes"][0]["sql"], "DROP INDEX again;", "{done}");
-    assert_eq!(done["undo"], format!("{chinook}.undo-1"));
+    assert_eq!(done["undo_path"], format!("{chinook}.undo-1"));
     assert_eq!(doctor(&[&chinook]).0, 0);
     let undone = warren(&["doctor", &chinook, "--undo"]).succeeded();
     assert!(undone.stdout.contains("is as it was"), "{}", undone.stdout);
     assert!(fs::read(&chinook).unwrap() == before);
 
-    warren(&["doctor", &chinook, "--undo", "--json"]).refused("no_undo");
+    warren(&["doctor", &chinook, "--undo", "--json"]).refused("undo_not_found");
     assert!(fix(&["nonsense"]).stderr.contains("--list"));
     let nothing = fix(&["fragmented"]);
     assert!(nothing.stdout.starts_with("nothing to fix"), "{}", nothing.stdout);
@@ -172,7 +172,7 @@ fn encrypted_files_open_with_the_key_of_a_file() {
         let secret = place.write(&format!("{name}.txt"), &secret);
         let (status, report) = doctor(&[&path, flag, &secret]);
         assert_eq!((status, codes(&report)), (3, vec!["index_duplicate"]), "{report}");
-        assert_eq!(report["about"]["cipher"], "chacha20");
+        assert_eq!(report["file"]["cipher"], "chacha20");
 
         let other = place.write("other.txt", &"08".repeat(32));
         warren(&["doctor", &path, flag, &other, "--json"]).refused("wrong_key");
@@ -195,8 +195,8 @@ fn a_vault_is_examined_beside_its_server() {
     let login = ["--login", "ada", "--data", data, "--password-file", password];
     let (status, report) = doctor(&login);
     assert_ne!(status, 4, "{report}");
-    assert_eq!(report["about"]["cipher"], "chacha20", "{report}");
-    assert_eq!(report["about"]["journal"], "wal", "{report}");
+    assert_eq!(report["file"]["cipher"], "chacha20", "{report}");
+    assert_eq!(report["file"]["journal"], "wal", "{report}");
     server.stop();
     doctor(&login);
 }
@@ -240,9 +240,9 @@ fn the_catalogue_is_listed_and_explained() {
         let explained = json(&["doctor", "--explain", code]);
         assert_eq!(&explained, entry);
         let text = warren(&["doctor", "--explain", code]).succeeded().stdout;
-        assert!(text.contains(entry["source"].as_str().unwrap()), "{text}");
+        assert!(text.contains(entry["reference"].as_str().unwrap()), "{text}");
     }
-    assert_eq!(warren(&["doctor", "--explain", "nonsense"]).status.code(), Some(1));
+    assert_eq!(warren(&["doctor", "--explain", "nonsense"]).status.code(), Some(2));
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn nobody_who_works_on_the_file_notices() {
         for _ in 0..10 {
             let (_, report) = doctor(&[&path]);
             assert!(!codes(&report).contains(&"page_broken"), "{journal}: {report}");
-            assert_eq!(report["about"]["processes"][0]["pid"], writer.id(), "{journal}: {report}");
+            assert_eq!(report["file"]["processes"][0]["pid"], writer.id(), "{journal}: {report}");
         }
         drop(writer.stdin.take());
         let ended = CommandOutput::new(writer.wait_with_output().unwrap()).succeeded();

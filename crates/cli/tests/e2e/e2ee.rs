@@ -40,7 +40,8 @@ fn session(flags: &[&str]) -> E2eeFixture {
     );
     let tracked = json(&[&["track", &a, "--all"], flags].concat());
     place.sign_in("sync", &a, &proxy.address);
-    let phrase = tracked["phrase"].as_str().map(|phrase| place.write("phrase.txt", phrase));
+    let phrase =
+        tracked["recovery_phrase"].as_str().map(|phrase| place.write("phrase.txt", phrase));
     let mut clone = [&["clone", &b], &place.first_time(&proxy.address)[..]].concat();
     if let Some(file) = &phrase {
         clone.extend(["--recovery-phrase-file", file]);
@@ -80,21 +81,21 @@ fn no_marker_is_on_the_wire_or_on_the_servers_disk() {
         assert_eq!(find_markers(&fs::read(&file).unwrap()), [""; 0], "{}", file.display());
     }
     // Neither does the phrase leave the device.
-    let phrase = json(&["recovery-phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let phrase = json(&["recovery-phrase", &a])["recovery_phrase"].as_str().unwrap().to_owned();
     let words: Vec<_> = phrase.split(' ').collect();
     let pair = words[..2].join(" ");
     assert!(!traffic.windows(pair.len()).any(|window| window == pair.as_bytes()));
     // Even with the vault's key, which the account's password gives, there is nothing to read.
     let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
     assert_eq!(vault["verified"], true, "{vault}");
-    assert_eq!(json(&["status", &a])["sealed"], true);
+    assert_eq!(json(&["status", &a])["e2ee"], true);
 }
 
 #[test]
 fn without_encryption_the_wire_shows_every_marker() {
     let E2eeFixture { place: _place, a, b, traffic } = session(&[]);
     assert_eq!(find_markers(&traffic), MARKERS);
-    assert_eq!(json(&["status", &b])["sealed"], false);
+    assert_eq!(json(&["status", &b])["e2ee"], false);
     warren(&["recovery-phrase", &a, "--json"]).refused("recovery_phrase_not_set");
 }
 
@@ -113,16 +114,16 @@ fn an_account_in_plain_turns_to_encryption() {
     let said = warren(&["track", &a, "--all", "--e2ee"]).succeeded().stdout;
     assert!(said.contains("RECOVERY PHRASE") && said.contains("in plain until the next sync"));
     sql(&a, "INSERT INTO MarkerTableQX VALUES (77, 'made in between')");
-    assert_eq!(json(&["sync", &a])["equal"], true);
-    assert_eq!(json(&["status", &a])["sealed"], true);
+    assert_eq!(json(&["sync", &a])["in_sync"], true);
+    assert_eq!(json(&["status", &a])["e2ee"], true);
 
     check_sync_refused(&b, "recovery_phrase_required");
     let wrong = place.write("wrong.txt", &format!("{}art", "abandon ".repeat(23)));
     warren(&["sync", &b, "--json", "--recovery-phrase-file", &wrong])
         .refused("wrong_recovery_phrase");
-    let phrase = json(&["recovery-phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let phrase = json(&["recovery-phrase", &a])["recovery_phrase"].as_str().unwrap().to_owned();
     let right = place.write("right.txt", &phrase);
-    assert_eq!(json(&["sync", &b, "--recovery-phrase-file", &right])["equal"], true);
+    assert_eq!(json(&["sync", &b, "--recovery-phrase-file", &right])["in_sync"], true);
     assert_eq!(check_equal(&a, &b).len(), 4);
     // A device that was made in between has nothing to do with the plain messages.
     let c = place.at("c.db");
@@ -131,11 +132,11 @@ fn an_account_in_plain_turns_to_encryption() {
     warren(&clone).succeeded();
     assert_eq!(check_equal(&a, &c).len(), 4);
     // Nobody is left who reads those: a sync has removed them.
-    assert_eq!(json(&["sync", &a])["equal"], true);
+    assert_eq!(json(&["sync", &a])["in_sync"], true);
     server.stop();
     let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
-    assert_eq!(vault["count"], 0, "{vault}");
-    assert!(vault["children"][0]["count"].as_u64() > Some(4), "{vault}");
+    assert_eq!(vault["messages_count"], 0, "{vault}");
+    assert!(vault["sub_vaults"][0]["messages_count"].as_u64() > Some(4), "{vault}");
 }
 
 /// The server is lost, and restored from a backup of the time before the account was turned. One
@@ -158,10 +159,10 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
     json(&["backup", &backup, "--data", &place.data]);
     let insert = |file: &str, id: &str| sql(file, &format!("INSERT INTO t VALUES ('{id}', 1)"));
     warren(&["track", &a, "--all", "--e2ee"]).succeeded();
-    assert_eq!(json(&["sync", &a])["equal"], true);
-    let phrase = json(&["recovery-phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    assert_eq!(json(&["sync", &a])["in_sync"], true);
+    let phrase = json(&["recovery-phrase", &a])["recovery_phrase"].as_str().unwrap().to_owned();
     let phrase = place.write("phrase.txt", &phrase);
-    assert_eq!(json(&["sync", &b, "--recovery-phrase-file", &phrase])["equal"], true);
+    assert_eq!(json(&["sync", &b, "--recovery-phrase-file", &phrase])["in_sync"], true);
     insert(&a, "sealed by a");
     insert(&b, "sealed by b");
     sync(&a);
@@ -172,7 +173,7 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
 
     let server = place.serve_at(&address);
     insert(&c, "plain by c");
-    assert_eq!(json(&["sync", &c])["equal"], true);
+    assert_eq!(json(&["sync", &c])["in_sync"], true);
     insert(&c, "unsent by c");
     insert(&a, "unsent by a");
     insert(&b, "unsent by b");
@@ -182,15 +183,19 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
     // As that error says.
     warren(&["track", &a, "--all", "--e2ee"]).succeeded();
     let report = json(&["sync", &a]);
-    assert_eq!((&report["equal"], &report["received"]), (&json!(true), &json!(1)), "{report}");
+    assert_eq!(
+        (&report["in_sync"], &report["received_count"]),
+        (&json!(true), &json!(1)),
+        "{report}"
+    );
     // The others follow: the one that is sealed by itself, the other with the phrase.
-    assert_eq!(json(&["sync", &b])["equal"], true);
+    assert_eq!(json(&["sync", &b])["in_sync"], true);
     check_sync_refused(&c, "recovery_phrase_required");
-    assert_eq!(json(&["sync", &c, "--recovery-phrase-file", &phrase])["equal"], true);
+    assert_eq!(json(&["sync", &c, "--recovery-phrase-file", &phrase])["in_sync"], true);
     for file in [&a, &b, &a, &b, &c] {
         let report = json(&["sync", file]);
-        let refused = &report["refused"]["timestamps"];
-        assert_eq!((&report["equal"], refused), (&json!(true), &json!([])), "{report}");
+        let refused = &report["rejected"]["timestamps"];
+        assert_eq!((&report["in_sync"], refused), (&json!(true), &json!([])), "{report}");
     }
     warren(
         &[&["clone", &d, "--json", "--recovery-phrase-file", &phrase], &first_time[..]].concat(),
@@ -201,7 +206,7 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
     assert_eq!((check_equal(&a, &c), check_equal(&a, &d)), (rows.clone(), rows));
     server.stop();
     let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
-    assert_eq!(vault["count"], 0, "nothing is left in plain: {vault}");
+    assert_eq!(vault["messages_count"], 0, "nothing is left in plain: {vault}");
 }
 
 #[test]
@@ -234,10 +239,10 @@ fn a_device_says_which_phrase_it_lacks() {
     warren(&["sync", &c, "--json", "--recovery-phrase-file", &wrong])
         .refused("wrong_recovery_phrase");
     assert_eq!(sql(&c, "SELECT count(*) FROM sqlite_schema WHERE name = 'MarkerTableQX'"), "0");
-    let phrase = json(&["recovery-phrase", &a])["phrase"].as_str().unwrap().to_owned();
+    let phrase = json(&["recovery-phrase", &a])["recovery_phrase"].as_str().unwrap().to_owned();
     let right = place.write("right.txt", &phrase);
     let report: Value = json(&["sync", &c, "--recovery-phrase-file", &right]);
-    assert_eq!((&report["equal"], &report["sent"]), (&json!(true), &json!(0)), "{report}");
+    assert_eq!((&report["in_sync"], &report["sent_count"]), (&json!(true), &json!(0)), "{report}");
     assert_eq!(sql(&c, "SELECT count(*) FROM MarkerTableQX"), "3");
     server.stop();
 }

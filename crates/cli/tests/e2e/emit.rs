@@ -199,5 +199,6 @@ fn a_profile_is_not_mixed_with_measuring() {
         assert_eq!(warren(wrong).status.code(), Some(2), "{wrong:?}");
     }
     let emitted: Value = json(&["tune", "--profile", "baseline", "--emit", "django"]);
-    assert_eq!(emitted["settings"], serde_json::json!([["journal_mode", "WAL"]]));
+    let expected = serde_json::json!([{"pragma": "journal_mode", "value": "WAL"}]);
+    assert_eq!(emitted["connection_settings"], expected);
 }

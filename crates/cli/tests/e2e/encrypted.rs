@@ -46,11 +46,12 @@ fn without_its_key_or_with_another_a_file_is_refused() {
     let file = place.at("a.db");
     make(&file);
     let other = place.write("other.txt", "three other words");
-    for key in [&[][..], &["--passphrase-file", other.as_str()]] {
+    let keys = [(&[][..], "not_a_database"), (&["--passphrase-file", other.as_str()], "wrong_key")];
+    for (key, code) in keys {
         for command in
             [&["status", file.as_str()][..], &["track", &file, "todo"], &["inspect", &file]]
         {
-            warren(&[command, key, &["--json"]].concat()).refused("wrong_key");
+            warren(&[command, key, &["--json"]].concat()).refused(code);
         }
     }
 }

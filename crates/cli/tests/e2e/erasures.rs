@@ -79,12 +79,16 @@ fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
     drop(server);
     assert!(vault_holds(&place), "there before");
     let server = place.serve_at(&address);
-    assert_eq!(json(&yes)["erased"], 1);
-    assert_eq!(json(&yes)["erased"], 0, "nothing is left");
-    assert_eq!(json(&["erase", &b, "--rejected"])["erased"], 0);
+    assert_eq!(json(&yes)["erased_count"], 1);
+    assert_eq!(json(&yes)["erased_count"], 0, "nothing is left");
+    assert_eq!(json(&["erase", &b, "--rejected"])["erased_count"], 0);
     for file in [&a, &c] {
         let report = json(&["sync", file]);
-        assert_eq!((&report["equal"], &report["erased"]), (&json!(true), &json!(1)), "{report}");
+        assert_eq!(
+            (&report["in_sync"], &report["erased_count"]),
+            (&json!(true), &json!(1)),
+            "{report}"
+        );
         assert_eq!(report["unscrubbed"], json!(null));
     }
     for file in [&a, &b, &c] {
@@ -118,7 +122,7 @@ fn a_server_that_was_restored_is_erased_again() {
     json(&["backup", &backup, "--data", &place.data]);
     let password = ["--password-file", &place.password, "--yes"];
     let erase = ["erase", &a, "note", "5"];
-    assert_eq!(json(&[&erase[..], &password].concat())["erased"], 2);
+    assert_eq!(json(&[&erase[..], &password].concat())["erased_count"], 2);
     json(&["sync", &b]);
     let address = server.host_and_port().to_owned();
     drop(server);
@@ -127,10 +131,10 @@ fn a_server_that_was_restored_is_erased_again() {
     let _server = place.serve_at(&address);
     let told = warren(&["sync", &b]);
     assert!(!told.status.success() && told.stderr.contains("differ"), "{}", told.stderr);
-    assert_eq!(json(&["erase", &b])["again"], 2);
-    assert_eq!(json(&[&["erase", &b, "--again"], &password[..]].concat())["erased"], 2);
+    assert_eq!(json(&["erase", &b])["unerased_count"], 2);
+    assert_eq!(json(&[&["erase", &b, "--again"], &password[..]].concat())["erased_count"], 2);
     for file in [&a, &b, &c] {
-        assert_eq!(json(&["sync", file])["equal"], true);
+        assert_eq!(json(&["sync", file])["in_sync"], true);
         assert!(!holds(file), "{file}");
         assert_eq!(json(&["history", file, "note", "5"])["changes"], json!([]));
     }

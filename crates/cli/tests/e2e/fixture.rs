@@ -82,6 +82,15 @@ impl SyncFixture {
         json(&[command, &["--data", &self.data, "--password-file", &self.password]].concat())
     }
 
+    /// The same of a command that ends with status 4, as what it compares differs.
+    #[track_caller]
+    pub(crate) fn operator_finding_differences(&self, command: &[&str]) -> Value {
+        let options = ["--data", &self.data, "--password-file", &self.password, "--json"];
+        let ran = warren(&[command, &options].concat());
+        assert_eq!(ran.status.code(), Some(4), "{}{}", ran.stdout, ran.stderr);
+        ran.value()
+    }
+
     /// `warren sync` or `clone` for the first time.
     #[track_caller]
     pub(crate) fn sign_in(&self, command: &str, file: &str, address: &str) -> Value {
@@ -97,8 +106,10 @@ impl SyncFixture {
     #[track_caller]
     pub(crate) fn check_vault(&self, count: u64) {
         let vault = self.operator(&["inspect", "--login", "ada", "--verify"]);
-        assert_eq!((&vault["count"], &vault["verified"]), (&json!(count), &json!(true)), "{vault}");
-        assert_eq!((&vault["cursor"], &vault["cipher"]), (&json!(count), &json!("chacha20")));
+        let count = &json!(count);
+        assert_eq!((&vault["messages_count"], &vault["cursor"]), (count, count), "{vault}");
+        assert_eq!(vault["verified"], true, "{vault}");
+        assert_eq!(vault["storage"]["cipher"], "chacha20", "{vault}");
     }
 
     /// Ada's account with her vault's key, which no command shows.
@@ -123,7 +134,11 @@ pub(crate) fn sync(file: &str) -> Value {
 /// it: a repair would hide what was lost on the way.
 #[track_caller]
 pub(crate) fn check_report(report: &Value) {
-    assert_eq!((&report["equal"], &report["repaired"]), (&json!(true), &json!(false)), "{report}");
+    assert_eq!(
+        (&report["in_sync"], &report["reconciled"]),
+        (&json!(true), &json!(false)),
+        "{report}"
+    );
 }
 
 #[track_caller]
@@ -166,7 +181,11 @@ pub(crate) fn check_equal(a: &str, b: &str) -> Vec<String> {
 #[track_caller]
 pub(crate) fn check_all_sent(file: &str) -> Value {
     let status = json(&["status", file]);
-    assert_eq!((&status["unsent"], &status["noted"]), (&json!(0), &json!(0)), "{status}");
+    assert_eq!(
+        (&status["unsent_count"], &status["pending_count"]),
+        (&json!(0), &json!(0)),
+        "{status}"
+    );
     status
 }
 

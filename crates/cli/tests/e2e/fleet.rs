@@ -37,7 +37,7 @@ fn a_folder_is_examined_and_summed_up() {
     let summary = &said["summary"];
     assert_eq!((status, &summary["files_count"]), (4, &Value::from(3)), "{said}");
     assert_eq!((&summary["errors_count"], &summary["warnings_count"]), (&1.into(), &1.into()));
-    assert_eq!(summary["findings"]["sequence_exhausted"], 1, "{said}");
+    assert_eq!(summary["finding_counts"]["sequence_exhausted"], 1, "{said}");
     // A file that is well has nothing to be said of.
     assert_eq!(said["files"].as_array().unwrap().len(), 2, "{said}");
     let text = warren(&["doctor", &folder]).stdout;
@@ -119,24 +119,28 @@ fn what_has_changed_since_a_week_ago_is_said() {
     // That run was six days ago, and one before it was too long ago to count.
     let kept = fs::read_dir(&history).unwrap().next().unwrap().unwrap().path();
     let line = fs::read_to_string(&kept).unwrap();
+    assert!(line.starts_with("{\"format\":20,"), "{line}");
     let mut old: Value = serde_json::from_str(&line).unwrap();
-    let at = old["at"].as_u64().unwrap();
+    let at = old["ended_ms"].as_u64().unwrap();
     let mut ancient = old.clone();
-    old["at"] = (at - 6 * 86_400_000).into();
-    ancient["at"] = (at - 60 * 86_400_000).into();
+    old["ended_ms"] = (at - 6 * 86_400_000).into();
+    ancient["ended_ms"] = (at - 60 * 86_400_000).into();
     ancient["file_bytes"] = 1.into();
-    fs::write(&kept, format!("{ancient}\nno json\n{old}\n{{\"cut")).unwrap();
+    let mut other_format = old.clone();
+    other_format["format"] = 21.into();
+    let lines = format!("{ancient}\nno json\n{other_format}\n{old}\n{{\"cut");
+    fs::write(&kept, lines).unwrap();
 
     let insert = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
                   INSERT INTO t SELECT printf('%0500d', i) FROM n;";
     sql(&file, &format!("DROP INDEX again; {insert} DELETE FROM t"));
     let trend = &run()["trend"];
-    assert_eq!(trend["since"], old["at"], "{trend}");
+    assert_eq!(trend["since_ms"], old["ended_ms"], "{trend}");
     assert_eq!(trend["before"]["file_bytes"], old["file_bytes"], "{trend}");
-    assert!(trend["now"]["free_share"].as_f64().unwrap() > 0.5, "{trend}");
+    assert!(trend["now"]["free_ratio"].as_f64().unwrap() > 0.5, "{trend}");
     assert!(trend["gone"][0].as_str().unwrap().starts_with("index_duplicate"), "{trend}");
     assert!(trend["new"].to_string().contains("fragmented"), "{trend}");
-    assert_eq!(trend["unread_lines_count"], 2, "{trend}");
+    assert_eq!(trend["unread_lines_count"], 3, "{trend}");
     let text = warren(&arguments).stdout;
     assert!(text.contains("(6 days): ") && text.contains("free pages 0 % -> "), "{text}");
 
@@ -144,7 +148,7 @@ fn what_has_changed_since_a_week_ago_is_said() {
     let (_, said) = fleet(&[&folder, "--history", &history]);
     let of_file = said["files"].as_array().unwrap().iter();
     let of_file: Vec<&Value> = of_file.filter(|it| it["path"] == file.as_str()).collect();
-    assert_eq!(of_file[0]["trend"]["since"], old["at"], "{said}");
+    assert_eq!(of_file[0]["report"]["trend"]["since_ms"], old["ended_ms"], "{said}");
     let text = warren(&["doctor", &folder, "--history", &history]).stdout;
     assert!(text.contains("a.db: since "), "{text}");
 }
@@ -161,14 +165,14 @@ fn what_is_ignored_has_a_reason() {
     let (status, said) = fleet(&[&folder, "--ignore", &ignore]);
     let summary = &said["summary"];
     assert_eq!((status, &summary["ignored_count"]), (0, &Value::from(2)), "{said}");
-    let needless = summary["ignores_needless"].as_array().unwrap();
+    let needless = summary["unused_ignore_rules"].as_array().unwrap();
     assert_eq!(needless.len(), 1, "{said}");
     assert!(needless[0].as_str().unwrap().ends_with("line 4: not_wal"), "{said}");
 
     let warned = format!("{folder}/warned.sqlite");
     let one = json(&["doctor", &warned, "--ignore", &ignore]);
     assert_eq!(one["findings"], Value::Array(vec![]), "{one}");
-    assert_eq!(one["ignored"][0]["why"], "the ORM makes it", "{one}");
+    assert_eq!(one["ignored"][0]["reason"], "the ORM makes it", "{one}");
     let text = warren(&["doctor", &warned, "--ignore", &ignore]).stdout;
     assert!(text.contains("ignored  index_duplicate: again on t"), "{text}");
     // Another index is another matter.
@@ -178,7 +182,7 @@ fn what_is_ignored_has_a_reason() {
     let wrong = place.write("wrong.txt", "\nindex_duplicate a.db\n");
     let refused = warren(&["doctor", &warned, "--ignore", &wrong]);
     assert!(refused.stderr.contains("line 2"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("why is index_duplicate"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("index_duplicate has no reason"), "{}", refused.stderr);
 }
 
 /// Each file of a fleet has a key of its own, which a command knows.
@@ -200,11 +204,14 @@ fn a_command_knows_the_key_of_each_file() {
     let (status, said) = fleet(&[&all[..], &[command]].concat());
     assert_eq!((status, &said["summary"]["unexamined_count"]), (1, &Value::from(1)), "{said}");
     let error = &said["files"][0]["error"];
-    assert_eq!(error["code"], "no_key", "{said}");
+    assert_eq!(error["code"], "key_command_failed", "{said}");
     assert!(error["message"].as_str().unwrap().contains("exit status: 7"), "{said}");
     for wrong in ["true", "yes | head -c 10000"] {
         let (status, said) = fleet(&[&all[..], &[wrong]].concat());
-        assert_eq!((status, &said["files"][1]["error"]["code"]), (1, &Value::from("no_key")));
+        assert_eq!(
+            (status, &said["files"][1]["error"]["code"]),
+            (1, &Value::from("key_command_failed"))
+        );
     }
     let key = "echo 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
     let (_, said) = fleet(&[&all[..], &[key]].concat());

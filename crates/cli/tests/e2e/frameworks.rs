@@ -37,8 +37,8 @@ fn three_devices(app: &FrameworkApp, address: &str, place: &SyncFixture) -> [Str
     let files = ["one.db", "two.db", "three.db"].map(|name| place.at(name));
     app.run(&files[0], &["make"]);
     let tracked = track_all(&files[0]);
-    let counting = tracked["tracked"].as_array().unwrap();
-    assert!(counting.iter().any(|table| table["counts"] == json!(true)), "{tracked}");
+    let counting = tracked["tables"].as_array().unwrap();
+    assert!(counting.iter().any(|table| table["auto_keys"] == json!(true)), "{tracked}");
     place.sign_in("sync", &files[0], address);
     place.sign_in("clone", &files[1], address);
     files
@@ -57,8 +57,8 @@ fn check_edits(app: &FrameworkApp, files: &[String; 3]) {
         }
         for device in order {
             let report = sync(&files[device]);
-            renumbered += report["renumbered"].as_array().unwrap().len();
-            joined += report["joined"].as_array().unwrap().len();
+            renumbered += report["renumbered_rows"].as_array().unwrap().len();
+            joined += report["merged_rows"].as_array().unwrap().len();
             let faults = app.run(&files[device], &["faults"]);
             assert_eq!(faults, json!([]), "of other rows, after round {round}");
         }
@@ -77,7 +77,7 @@ fn check_edits(app: &FrameworkApp, files: &[String; 3]) {
         assert!(missing.is_empty() && extra.is_empty(), "missing {missing:?}, extra {extra:?}");
         assert_eq!(app.run(file, &["faults"]), json!([]));
         assert_eq!(dangling(file), "0");
-        assert_eq!(warren_json(&["conflicts", file])["held"], json!([]));
+        assert_eq!(warren_json(&["conflicts", file])["hidden_rows"], json!([]));
         assert_eq!(sql(file, "PRAGMA integrity_check"), "ok");
         assert_eq!(rows(file), rows(&files[0]));
     }
@@ -156,8 +156,11 @@ fn check_edits_after_migration(app: &FrameworkApp, tool: &str, book: &str, is_sy
     if is_synced_first {
         // The table's declaration: no row has changed.
         let report = sync(&files[0]);
-        assert!(report["sent"].as_u64() <= Some(1), "{tool}: {report}");
-        assert_eq!((&report["obstacles"], &report["lost"]), (&json!([]), &json!(0)));
+        assert!(report["sent_count"].as_u64() <= Some(1), "{tool}: {report}");
+        assert_eq!(
+            (&report["schema_conflicts"], &report["conflicts_count"]),
+            (&json!([]), &json!(0))
+        );
     }
     app.run(&files[0], &["edit", "after", "2", "60"]);
     let written = strings(&app.run(&files[0], &["facts"]));
@@ -188,7 +191,7 @@ fn check_edits_after_migration(app: &FrameworkApp, tool: &str, book: &str, is_sy
 /// One device has deleted a genre and added it again, the other has used it meanwhile: a person
 /// says that both are one.
 fn join_genres(files: &[String; 2]) {
-    let held = |file: &str| warren_json(&["conflicts", file])["held"].clone();
+    let held = |file: &str| warren_json(&["conflicts", file])["hidden_rows"].clone();
     while let Some(row) = held(&files[0]).as_array().unwrap().first() {
         warren_json(&["conflicts", &files[0], "--merge", row["id"].as_str().unwrap()]);
     }
@@ -244,7 +247,11 @@ fn a_field_that_django_adds_on_every_device_takes_no_edit_back() {
     migrate("django_default", &files[1]);
     for file in [&files[1], &files[0]] {
         let report = sync(file);
-        assert_eq!((&report["held"], &report["lost"]), (&json!(0), &json!(0)), "{report}");
+        assert_eq!(
+            (&report["hidden_rows_count"], &report["conflicts_count"]),
+            (&json!(0), &json!(0)),
+            "{report}"
+        );
     }
     for file in &files {
         let stars = "SELECT count(*) > 10, sum(stars <> 3 + 2 * (id % 2)) FROM django_shop_book";

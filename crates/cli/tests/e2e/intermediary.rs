@@ -34,7 +34,7 @@ fn an_answer_that_is_not_the_server_s_is_told_with_its_status() {
         assert!(message.contains(&format!("with status {status}")), "{message}");
         assert!(!message.contains("cannot be reached"), "{message}");
     }
-    assert_eq!(json(&["status", &a])["receipt_error"]["code"], "unexpected_response");
+    assert_eq!(json(&["status", &a])["sync_status_error"]["code"], "unexpected_response");
     proxy.set(ProxyRule::Answer(401, "application/x-protobuf", Vec::new()));
     warren(&["sync", &a, "--json"]).refused("unexpected_response");
 
@@ -46,5 +46,5 @@ fn an_answer_that_is_not_the_server_s_is_told_with_its_status() {
         json!("unexpected_response")
     );
     proxy.set(ProxyRule::Pass);
-    assert_eq!(watch.until(is_synced)["sent"], 1);
+    assert_eq!(watch.until(is_synced)["sent_count"], 1);
 }

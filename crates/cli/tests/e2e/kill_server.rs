@@ -236,7 +236,7 @@ fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
     assert_eq!(check_equal(&files[0], &files[1]).len(), 16_000, "seed {}", random.seed);
     // Each row once, and each device's declaration of the table.
     place.check_vault(16_000 + 2);
-    let of_both = files.map(|file| json(&["status", &file])["count"].clone());
+    let of_both = files.map(|file| json(&["status", &file])["messages_count"].clone());
     assert_eq!(of_both, [16_002, 16_002]);
 
     server.kill();

@@ -57,10 +57,10 @@ fn pragma_measures_what_is_picked_and_reads_it_back() {
         settings.find(|one| one["name"] == pragma).unwrap().clone()
     };
     let page = found("page-8192", "page_size");
-    assert_eq!((&page["found"], &page["is_default"]), (&"8192".into(), &false.into()));
+    assert_eq!((&page["actual"], &page["default"]), (&"8192".into(), &false.into()));
     let synchronous = found("synchronous-full", "synchronous");
-    assert_eq!((&synchronous["found"], &synchronous["is_default"]), (&"FULL".into(), &true.into()));
-    assert_eq!(found("production", "auto_vacuum")["found"], "FULL");
+    assert_eq!((&synchronous["actual"], &synchronous["default"]), (&"FULL".into(), &true.into()));
+    assert_eq!(found("production", "auto_vacuum")["actual"], "FULL");
     assert!(notes(&report).is_empty(), "{report}");
     check_left(folder.path(), "pragma");
 }
@@ -121,7 +121,7 @@ fn pragma_is_seen_in_one_look() {
     );
     check_rows(&report, 2, &[], false);
     for row in table(&report, "30-setup")["rows"].as_array().unwrap() {
-        assert!(row["facts"]["ms each"]["median"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(row["metrics"]["ms each"]["median"].as_f64().unwrap() > 0.0, "{row}");
     }
     let page = fs::read_to_string(folder.path().join("warren-pragma.html")).unwrap();
     assert!(page.find("class=\"matrix\"").unwrap() < page.find("<figure").unwrap());
@@ -172,7 +172,7 @@ fn pragma_lists_what_can_be_picked_and_refuses_the_rest() {
         ["bench", "pragma", "--work-dir", path, "--report-dir", nowhere.to_str().unwrap()];
     let refused = warren(&nowhere);
     assert!(
-        !refused.status.success() && refused.stderr.contains("--report-dir: "),
+        !refused.status.success() && refused.stderr.contains("--report-dir "),
         "{}",
         refused.stderr
     );

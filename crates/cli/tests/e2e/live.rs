@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::cutting_proxy::CuttingProxy;
 use crate::fixture::{SyncFixture, check_equal, devices, sync, track_all};
+use crate::output_schema;
 use crate::processes::{ServeProcess, json, sql, start_with};
 
 /// Far more than it takes: a test that waits for ever is worse than one that fails.
@@ -42,7 +43,7 @@ impl WatchProcess {
         loop {
             let line = self.lines.recv_timeout(DEADLINE);
             let line = line.unwrap_or_else(|error| panic!("{error} after {seen:?}"));
-            let value: Value = serde_json::from_str(&line).unwrap();
+            let value = event(&line);
             if is_it(&value) {
                 return value;
             }
@@ -62,7 +63,7 @@ impl WatchProcess {
         let mut said = Vec::new();
         loop {
             match self.lines.recv_timeout(DEADLINE) {
-                Ok(line) => said.push(serde_json::from_str(&line).unwrap()),
+                Ok(line) => said.push(event(&line)),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("it goes on: {said:?}"),
             }
@@ -106,6 +107,13 @@ fn until(file: &str, query: &str, expected: &str) {
     }
 }
 
+/// A line of `warren sync --watch --json`.
+#[track_caller]
+fn event(line: &str) -> Value {
+    output_schema::check(&["sync", "--json"], line);
+    serde_json::from_str(line).unwrap()
+}
+
 /// Two devices with one row, reached through a proxy.
 fn pair() -> (SyncFixture, ServeProcess, CuttingProxy, String, String) {
     let place = SyncFixture::new();
@@ -120,7 +128,7 @@ fn pair() -> (SyncFixture, ServeProcess, CuttingProxy, String, String) {
 }
 
 pub(crate) fn is_synced(value: &Value) -> bool {
-    value["event"] == "synced" && value["equal"] == true
+    value["event"] == "synced" && value["in_sync"] == true
 }
 
 #[test]
@@ -170,7 +178,7 @@ fn a_table_that_is_rebuilt_and_a_column_that_is_added_are_watched_too() {
     assert_eq!(sql(&b, "SELECT x FROM t"), "uno");
     // The triggers are as they were: they do not know the column.
     sql(&a, "ALTER TABLE t ADD COLUMN z; UPDATE t SET z = 'tre'");
-    watch.until(|value| is_synced(value) && value["sent"] != 0);
+    watch.until(|value| is_synced(value) && value["sent_count"] != 0);
     assert_eq!(watch.end("INT"), Some(0));
     json(&["sync", &b, "--create-missing"]);
     assert_eq!(sql(&b, "SELECT x, y, z FROM t"), "uno|0|tre");
@@ -195,7 +203,7 @@ fn a_watch_without_anything_to_do_does_next_to_nothing() {
     let watch = WatchProcess::start(&a);
     watch.until(is_synced);
     sql(&a, "INSERT INTO t VALUES (2, 'two')");
-    watch.until(|value| value["sent"] == 1);
+    watch.until(|value| value["sent_count"] == 1);
     // It hears of its own push, too, and makes nothing of it. Whatever else happens on this
     // machine: processor time is the process' own.
     let before = processor_ticks(&watch.child);

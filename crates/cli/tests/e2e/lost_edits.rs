@@ -47,7 +47,7 @@ fn a_lost_edit_is_listed_on_both_devices_and_restored_with_one_command() {
         if edited["column"] == "title" { (edited, deleted) } else { (deleted, edited) };
     assert_eq!((&edited["table"], &edited["key"]), (&json!("todo"), &json!("'home', 1")));
     assert_eq!(edited["lost"]["value"], "'paint it red'");
-    assert_eq!(edited["lost"]["device"], "desk");
+    assert_eq!(edited["lost"]["device_name"], "desk");
     assert_eq!(edited["winner"]["value"], "'paint it blue'");
     assert_eq!((&deleted["column"], &deleted["lost"]["deleted"]), (&json!(null), &json!(true)));
     let id = edited["id"].as_str().unwrap();
@@ -95,7 +95,7 @@ fn a_sync_says_that_edits_were_lost_and_one_that_is_let_be_is_in_no_list() {
     let said = warren(&["sync", &b]).succeeded().stdout;
     let line = format!("edits lost to others made without knowing of them: `warren conflicts {b}`");
     assert!(said.contains(&line), "{said}");
-    assert!(json(&["sync", &a])["lost"].as_u64() >= Some(1));
+    assert!(json(&["sync", &a])["conflicts_count"].as_u64() >= Some(1));
     server.stop();
 }
 
@@ -112,22 +112,22 @@ fn rows_that_are_held_back_are_listed_given_another_value_or_deleted() {
         place.sign_in("sync", file, &server.address);
     }
     let report = json(&["sync", &files[0]]);
-    assert_eq!(report["held"], 2, "{report}");
+    assert_eq!(report["hidden_rows_count"], 2, "{report}");
     let said = warren(&["conflicts", &files[0]]).succeeded().stdout;
     assert!(said.contains("user ('a1') is held back: a row with a newer write"), "{said}");
-    let held = json(&["conflicts", &files[0]])["held"].clone();
+    let held = json(&["conflicts", &files[0]])["hidden_rows"].clone();
     let ids = [0, 1].map(|place| held[place]["id"].as_str().unwrap());
     let give = |given| ["conflicts", &files[0], "--json", "--resolve", ids[0], given];
     warren(&give("email=bob@x.org")).refused("constraint_violated");
     warren(&give("email=ada@y.org")).succeeded();
     json(&["conflicts", &files[0], "--dismiss", ids[1]]);
     for file in [&files[0], &files[1], &files[0]] {
-        assert_eq!(json(&["sync", file])["equal"], true);
+        assert_eq!(json(&["sync", file])["in_sync"], true);
     }
     for file in &files {
         let users = "a1|ada@y.org\nb1|ada@x.org\nb2|bob@x.org";
         assert_eq!(sql(file, "SELECT * FROM user ORDER BY id"), users);
-        assert_eq!(json(&["conflicts", file]), json!({"conflicts": [], "held": []}));
+        assert_eq!(json(&["conflicts", file]), json!({"conflicts": [], "hidden_rows": []}));
     }
     server.stop();
 }
@@ -142,11 +142,11 @@ fn history_lists_the_changes_of_a_row() {
         .iter()
         .flat_map(|change| change["cells"].as_array().unwrap())
         .filter(|cell| cell["column"] == "title")
-        .map(|cell| (cell["value"].as_str().unwrap(), cell["shown"].as_bool().unwrap()))
+        .map(|cell| (cell["value"].as_str().unwrap(), cell["visible"].as_bool().unwrap()))
         .collect();
     let expected = [("'paint'", false), ("'paint it red'", false), ("'paint it blue'", true)];
     assert_eq!(values, expected);
-    assert_eq!(changes[0]["at_ms"].as_u64().unwrap() / 86_400_000, 0, "the baseline");
+    assert_eq!(changes[0]["changed_ms"].as_u64().unwrap() / 86_400_000, 0, "the baseline");
     let text = warren(&["history", &a, "todo", "'home'", "-2"]).succeeded().stdout;
     assert!(text.contains("before it was tracked  written on desk"), "{text}");
     assert!(text.contains("deleted on desk") && text.contains("* done = 1"), "{text}");
@@ -180,11 +180,11 @@ fn two_tags(place: &SyncFixture, makers: [&str; 2]) -> (ServeProcess, [String; 2
 fn two_people_who_add_the_same_tag_have_one() {
     let place = SyncFixture::new();
     let (server, files, reports) = two_tags(&place, ["", ""]);
-    assert_eq!(reports[1]["joined"], json!([{"table": "tag", "from": 1, "to": 1}]));
+    assert_eq!(reports[1]["merged_rows"], json!([{"table": "tag", "old_key": 1, "new_key": 1}]));
     for file in &files {
         assert_eq!(sql(file, PRODUCTS), "of a|urgent\nof b|urgent");
         assert_eq!(sql(file, "PRAGMA foreign_key_check"), "");
-        assert_eq!(json(&["conflicts", file])["held"], json!([]));
+        assert_eq!(json(&["conflicts", file])["hidden_rows"], json!([]));
     }
     server.stop();
 }
@@ -195,7 +195,7 @@ fn a_row_that_is_held_back_is_joined_with_the_one_that_is_shown() {
     let (server, files, _) = two_tags(&place, ["ada", "bob"]);
     let [a, b] = &files;
     assert_ne!(sql(a, "PRAGMA foreign_key_check"), "", "the hidden tag is referred to");
-    let held = json(&["conflicts", a])["held"][0].clone();
+    let held = json(&["conflicts", a])["hidden_rows"][0].clone();
     let id = held["id"].as_str().unwrap();
     let said = warren(&["sync", a]).succeeded().stdout;
     let hidden = "both sides are equal (not shown: 1 row held back)";
@@ -206,7 +206,7 @@ fn a_row_that_is_held_back_is_joined_with_the_one_that_is_shown() {
     refused.refused("referenced");
     let joined = json(&["conflicts", a, "--merge", id]);
     assert_eq!(
-        (&joined["joined"]["into"], &joined["joined"]["followed"]),
+        (&joined["merged"]["into_key"], &joined["merged"]["moved_references_count"]),
         (&held["same_as"], &json!(1))
     );
     for file in [a, b] {
@@ -216,7 +216,7 @@ fn a_row_that_is_held_back_is_joined_with_the_one_that_is_shown() {
     for file in &files {
         assert_eq!(sql(file, PRODUCTS), "of a|urgent\nof b|urgent");
         assert_eq!(sql(file, "PRAGMA foreign_key_check"), "");
-        assert_eq!(json(&["conflicts", file])["held"], json!([]));
+        assert_eq!(json(&["conflicts", file])["hidden_rows"], json!([]));
     }
     server.stop();
 }

@@ -31,6 +31,7 @@ mod hex;
 mod housekeeping;
 mod http_proxy;
 mod intermediary;
+mod json_outputs;
 mod kill_client;
 mod kill_server;
 mod lab;
@@ -38,7 +39,9 @@ mod live;
 mod lost_edits;
 mod manuals;
 mod memory;
+mod one_code;
 mod operating;
+mod output_schema;
 mod postgres;
 mod processes;
 mod python;
@@ -48,6 +51,9 @@ mod receipts;
 mod recover;
 mod scratch;
 mod settings;
+#[path = "../faults/shim.rs"]
+#[expect(dead_code, reason = "these tests do not use all of it")]
+mod shim;
 mod story;
 mod terminal;
 mod tls;

@@ -69,15 +69,15 @@ impl PostgresPair {
         }
         let mut vault = self.place.operator(&command);
         assert_eq!(vault["verified"], true, "{vault}");
-        assert_eq!(vault["postgres"].is_string(), in_postgres, "{vault}");
-        (vault["count"].take(), vault["digest"].take())
+        assert_eq!(vault["storage"]["postgres_address"].is_string(), in_postgres, "{vault}");
+        (vault["messages_count"].take(), vault["digest"].take())
     }
 
     #[track_caller]
     fn carry(&self, to: &str, options: &[&str]) -> (Value, Value) {
         let carry = ["storage", "migrate", "ada", "--to", to, "--postgres-file", &self.url];
         let mut moved = self.place.operator(&[&carry, options].concat());
-        (moved["count"].take(), moved["digest"].take())
+        (moved["messages_count"].take(), moved["digest"].take())
     }
 }
 
@@ -109,7 +109,7 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
     let again =
         ["storage", "migrate", "ada", "--to", "postgres", "--overwrite-destination", "--json"];
     let place = ["--data", &pair.place.data, "--password-file", &pair.place.password];
-    warren(&[&again[..], &place, &["--postgres-file", &pair.url]].concat()).refused("failed");
+    warren(&[&again[..], &place, &["--postgres-file", &pair.url]].concat()).refused("not_found");
     assert_eq!(pair.inspect(true), before);
     let server = pair.serve_postgres();
     pair.sync_on(&server);
@@ -124,7 +124,7 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
 }
 
 /// Vaults that belong to ada, as a gateway makes them: messages, a blob in pieces, a record.
-fn fill_children(place: &SyncFixture, names: &[&'static str]) {
+fn fill_sub_vaults(place: &SyncFixture, names: &[&'static str]) {
     let databases = Arc::new(Databases::start(EngineLimits::default()).unwrap());
     let data = Path::new(&place.data);
     let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT).unwrap();
@@ -155,29 +155,30 @@ fn fill_children(place: &SyncFixture, names: &[&'static str]) {
 #[test]
 fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
     let place = SyncFixture::new();
-    fill_children(&place, &["budget", "other budget"]);
+    fill_sub_vaults(&place, &["budget", "other budget"]);
     let url = place.write("url.txt", &lab().url("postgres"));
     let inspect = |options: &[&str]| {
         let command = ["inspect", "--login", "ada", "--verify"];
-        let mut children = place.operator(&[&command, options].concat())["children"].take();
-        children.as_array_mut().unwrap().sort_by_key(|child| child["count"].as_u64());
-        children
+        let mut sub_vaults = place.operator(&[&command, options].concat())["sub_vaults"].take();
+        sub_vaults.as_array_mut().unwrap().sort_by_key(|vault| vault["messages_count"].as_u64());
+        sub_vaults
     };
     let in_postgres = ["--postgres-file", &url];
-    let check = |children: &Value, is_file: bool| {
-        let children = children.as_array().unwrap();
-        let column = |name: &str| children.iter().map(|c| c[name].clone()).collect::<Vec<_>>();
-        assert_eq!(column("count"), [0, 10, 20]);
-        assert_eq!(column("bytes"), [0, 60, 240]);
-        assert_eq!(column("pieces"), [0, 1, 1]);
-        assert_eq!(column("record_bytes"), [0, 13, 19]);
-        assert!(children.iter().all(|child| child["verified"] == true), "{children:?}");
-        assert!(children.iter().all(|child| child["file_bytes"].is_u64() == is_file));
+    let check = |sub_vaults: &Value, is_file: bool| {
+        let sub_vaults = sub_vaults.as_array().unwrap();
+        let column = |name: &str| sub_vaults.iter().map(|v| v[name].clone()).collect::<Vec<_>>();
+        assert_eq!(column("messages_count"), [0, 10, 20]);
+        assert_eq!(column("content_bytes"), [0, 60, 240]);
+        assert_eq!(column("blob_chunks_count"), [0, 1, 1]);
+        assert_eq!(column("gateway_state_bytes"), [0, 13, 19]);
+        assert!(sub_vaults.iter().all(|vault| vault["verified"] == true), "{sub_vaults:?}");
+        assert!(sub_vaults.iter().all(|vault| vault["file_bytes"].is_u64() == is_file));
     };
     let carry = |to: &str, options: &[&str]| {
         let carry = ["storage", "migrate", "ada", "--to", to, "--postgres-file", &url];
         let moved = place.operator(&[&carry, options].concat());
-        let counts = moved["children"].as_array().unwrap().iter().map(|c| c["count"].as_u64());
+        let sub_vaults = moved["sub_vaults"].as_array().unwrap().iter();
+        let counts = sub_vaults.map(|vault| vault["messages_count"].as_u64());
         let mut counts: Vec<_> = counts.map(Option::unwrap).collect();
         counts.sort_unstable();
         counts
@@ -187,9 +188,10 @@ fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
     assert_eq!(carry("postgres", &["--remove-source"]), [10, 20]);
     let there = inspect(&in_postgres);
     check(&there, false);
-    let digests = |children: &Value| {
-        let children = children.as_array().unwrap().iter();
-        children.map(|child| (child["vault"].clone(), child["digest"].clone())).collect::<Vec<_>>()
+    let digests = |sub_vaults: &Value| {
+        let sub_vaults = sub_vaults.as_array().unwrap().iter();
+        let digest = |vault: &Value| (vault["vault_id"].clone(), vault["digest"].clone());
+        sub_vaults.map(digest).collect::<Vec<_>>()
     };
     assert_eq!(digests(&there), digests(&before));
     // What was moved already is left alone, also by who would begin anew.
@@ -211,11 +213,11 @@ fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
     let people = people.succeeded().stdout;
     assert_eq!(people.matches("its vault ").count(), 3, "{people}");
     let shown = json(&["account", "show", "ada", "--data", &place.data]);
-    assert_eq!(shown["children"], 3);
+    assert_eq!(shown["sub_vaults_count"], 3);
 
     let remove = ["account", "remove", "ada", "--yes", "--data", &place.data];
     let removed = json(&[&remove[..], &in_postgres].concat());
-    assert_eq!(removed["children"].as_array().unwrap().len(), 3);
+    assert_eq!(removed["sub_vault_ids"].as_array().unwrap().len(), 3);
 }
 
 #[test]
@@ -226,7 +228,7 @@ fn what_the_database_lost_and_what_was_changed_in_it_comes_back_from_the_devices
     }
     json(&["sync", &pair.a, "--server", &server.address]);
     let accounts = json(&["account", "list", "--data", &pair.place.data]);
-    let vault = format!("vault_id = '{}'", accounts[0]["vault"].as_str().unwrap());
+    let vault = format!("vault_id = '{}'", accounts[0]["vault_id"].as_str().unwrap());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let by_hand = |sql: String| {
         runtime.block_on(async {
@@ -243,7 +245,11 @@ fn what_the_database_lost_and_what_was_changed_in_it_comes_back_from_the_devices
         by_hand(format!("DELETE FROM warren.message WHERE {vault} AND timestamp > {}", nth(1)));
     assert!(lost > 0);
     let report = json(&["sync", &pair.a, "--server", &server.address]);
-    assert_eq!((&report["equal"], &report["repaired"]), (&json!(true), &json!(true)), "{report}");
+    assert_eq!(
+        (&report["in_sync"], &report["reconciled"]),
+        (&json!(true), &json!(true)),
+        "{report}"
+    );
     pair.sync_on(&server);
 
     // Nobody without the key writes a content that devices take for one.
@@ -254,9 +260,13 @@ fn what_the_database_lost_and_what_was_changed_in_it_comes_back_from_the_devices
     let clone = [&["clone", &c, "--json"], &first_time[..]].concat();
     warren(&clone).refused("internal");
     let inspect = ["inspect", "--login", "ada", "--verify", "--postgres-file", &pair.url];
-    assert_eq!(pair.place.operator(&inspect)["verified"], false);
+    assert_eq!(pair.place.operator_finding_differences(&inspect)["verified"], false);
     let report = json(&["sync", &pair.b, "--server", &server.address]);
-    assert_eq!((&report["equal"], &report["repaired"]), (&json!(true), &json!(true)), "{report}");
+    assert_eq!(
+        (&report["in_sync"], &report["reconciled"]),
+        (&json!(true), &json!(true)),
+        "{report}"
+    );
     pair.sync_on(&server);
     assert_eq!(pair.place.operator(&inspect)["verified"], true);
 }
@@ -276,7 +286,7 @@ fn a_copy_that_is_none_is_refused_until_it_is_made_anew() {
     server.stop();
     let carry = ["storage", "migrate", "ada", "--to", "sqlite", "--postgres-file", &pair.url];
     let rest = ["--data", &pair.place.data, "--password-file", &pair.place.password, "--json"];
-    warren(&[&carry[..], &rest].concat()).refused("failed");
+    warren(&[&carry[..], &rest].concat()).refused("not_in_sync");
     let moved = pair.carry("sqlite", &["--overwrite-destination"]);
     assert_eq!((&moved, &moved), (&pair.inspect(true), &pair.inspect(false)));
 }
@@ -315,7 +325,7 @@ fn tls_is_used_when_asked_for_and_only_with_a_server_that_proves_its_name() {
         command.args(["--password-file", &place.password, "--postgres", &url]);
         with_input(command.env("SSL_CERT_FILE", authorities), "")
     };
-    assert_eq!(inspect(&certificate, "127.0.0.1").succeeded().value()["count"], 0);
+    assert_eq!(inspect(&certificate, "127.0.0.1").succeeded().value()["messages_count"], 0);
     for refused in [
         inspect(&certificate, "localhost"),
         inspect("/etc/ssl/certs/ca-certificates.crt", "127.0.0.1"),

@@ -6,6 +6,8 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::output_schema;
+
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 
 /// How a program ended.
@@ -34,27 +36,42 @@ impl CommandOutput {
         value.unwrap_or_else(|error| panic!("{error}: {:?}, {}", self.stdout, self.stderr))
     }
 
-    /// Asserts a failed operation: the exit status that goes with this code, and with `--json` the
-    /// code and a message.
+    /// Asserts that it failed with this code ([`Self::fault`]).
     #[track_caller]
     pub(crate) fn refused(&self, code: &str) {
-        let status = match code {
-            "unexpected_response" | "unavailable" | "unreachable" | "untrusted" => 69,
-            "quota_exceeded" | "storage_full" => 74,
-            "busy" => 75,
-            "invalid_token" | "read_only" | "wrong_password" => 77,
-            _ => 1,
-        };
-        assert_eq!(self.status.code(), Some(status), "{}{}", self.stdout, self.stderr);
-        let value = self.value();
-        assert_eq!(value["error"]["code"], code, "{value}");
-        assert!(!value["error"]["message"].as_str().unwrap().is_empty());
+        assert_eq!(self.fault(code), None);
     }
+
+    /// Why this is not what a command with `--json` prints when it fails with this code: one value
+    /// with code, message and hint, and the exit status of the code. `None` if it is.
+    pub(crate) fn fault(&self, code: &str) -> Option<String> {
+        let value: Value = serde_json::from_str(&self.stdout).unwrap_or_default();
+        let error = value["error"].as_object();
+        let keys: Vec<_> = error.into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+        let is_form = keys == ["code", "hint", "message"] && value["error"]["message"] != "";
+        let is_code = value["error"]["code"] == code;
+        let is_status = self.status.code() == Some(exit_status(code));
+        let Self { status, stdout, stderr } = self;
+        (!is_form || !is_code || !is_status)
+            .then(|| format!("not {code}: {status}: {stdout}{stderr}"))
+    }
+}
+
+/// The exit status of a code, as the document says.
+fn exit_status(code: &str) -> i32 {
+    let document = include_str!("../../../../docs/formats/4-errors.md");
+    let is_row = |line: &&str| line.contains(&format!("`{code}`")) && !line.starts_with("| `");
+    let rows = document.lines().filter(|line| line.starts_with("| "));
+    let status = rows.filter(is_row).find_map(|line| line.split('|').nth(1)?.trim().parse().ok());
+    status.unwrap_or(1)
 }
 
 /// Runs `warren` to its end.
 pub(crate) fn warren(arguments: &[&str]) -> CommandOutput {
-    CommandOutput::new(Command::new(WARREN).args(arguments).stdin(Stdio::null()).output().unwrap())
+    let ran = Command::new(WARREN).args(arguments).stdin(Stdio::null()).output().unwrap();
+    let ran = CommandOutput::new(ran);
+    output_schema::check(arguments, &ran.stdout);
+    ran
 }
 
 /// Runs `warren` to its end with these environment variables, in this folder.
@@ -65,7 +82,9 @@ pub(crate) fn warren_in(
 ) -> CommandOutput {
     let mut command = Command::new(WARREN);
     command.args(arguments).envs(variables.iter().copied()).current_dir(folder);
-    CommandOutput::new(command.stdin(Stdio::null()).output().unwrap())
+    let ran = CommandOutput::new(command.stdin(Stdio::null()).output().unwrap());
+    output_schema::check(arguments, &ran.stdout);
+    ran
 }
 
 /// Runs `warren … --json`, which must succeed, for its value.
@@ -84,7 +103,9 @@ pub(crate) fn with_input(command: &mut Command, input: &str) -> CommandOutput {
 
 /// `warren …` with an answer waiting on its standard input.
 pub(crate) fn warren_asking(arguments: &[&str], input: &str) -> CommandOutput {
-    with_input(Command::new(WARREN).args(arguments), input)
+    let ran = with_input(Command::new(WARREN).args(arguments), input);
+    output_schema::check(arguments, &ran.stdout);
+    ran
 }
 
 /// A running `warren …`, to be killed.
@@ -106,6 +127,38 @@ pub(crate) fn shell(file: &str, sql: &str) -> CommandOutput {
         command.args(["-batch", "-bail", "-noheader", file]),
         &format!(".timeout 30000\n{sql}\n"),
     )
+}
+
+/// The `sqlite3` shell with a transaction open on a file, until dropped.
+pub(crate) struct OpenTransaction(Child);
+
+impl OpenTransaction {
+    /// Returns when the statements have run, the last of which gives one row.
+    pub(crate) fn begin(file: &str, statements: &str) -> Self {
+        let mut command = Command::new("sqlite3");
+        command.args(["-batch", file]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = command.spawn().unwrap();
+        let input = shell.stdin.as_mut().unwrap();
+        input.write_all(format!("{statements};\n").as_bytes()).unwrap();
+        input.flush().unwrap();
+        let mut row = String::new();
+        BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut row).unwrap();
+        assert_ne!(row, "", "it ended");
+        Self(shell)
+    }
+
+    /// The process id of the shell.
+    pub(crate) fn process(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for OpenTransaction {
+    fn drop(&mut self) {
+        // It ends with its input.
+        drop(self.0.stdin.take());
+        drop(self.0.wait());
+    }
 }
 
 /// The shell's output; it must succeed.
@@ -152,8 +205,9 @@ impl ServeProcess {
     pub(crate) fn new(mut child: Child) -> Self {
         let line = first_line(&mut child);
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
+        output_schema::check(&["serve", "--json"], &line);
         let text = |member: &str| said[member].as_str().map(str::to_owned);
-        Self { child, address: text("address").unwrap(), actual: text("actual") }
+        Self { child, address: text("address").unwrap(), actual: text("actual_budget_address") }
     }
 
     /// A server that was started without `--json`, so that its log is for people.

@@ -43,7 +43,7 @@ fn a_vault_opens_in_apsw_with_its_unwrapped_key() {
     // Nothing of that has harmed it.
     place.check_vault(15_618);
     let server = place.serve();
-    assert_eq!(place.sign_in("clone", &place.at("b.db"), &server.address)["equal"], true);
+    assert_eq!(place.sign_in("clone", &place.at("b.db"), &server.address)["in_sync"], true);
 }
 
 /// A file that apsw makes opens here without the cipher being named, and then there again.

@@ -75,42 +75,42 @@ fn report(program: &str) -> Value {
     ran.value()
 }
 
-fn mends(report: &Value) -> Vec<&str> {
+fn fixes(report: &Value) -> Vec<&str> {
     let findings = report["findings"].as_array().unwrap().iter();
     let found = findings.filter(|finding| finding["code"] == "query_index_missing");
-    found.map(|finding| finding["mend"]["text"].as_str().unwrap()).collect()
+    found.map(|finding| finding["fix"]["text"].as_str().unwrap()).collect()
 }
 
 #[test]
 fn the_log_of_django_gets_its_index() {
     let report = report(DJANGO);
-    let load = &report["load"];
-    assert_eq!(load["is_timed"], true, "{load}");
+    let load = &report["workload"];
+    assert_eq!(load["timed"], true, "{load}");
     assert_eq!(
         (&load["statements_count"], &load["shapes_count"]),
         (&41.into(), &2.into()),
         "{load}"
     );
-    assert_eq!(load["refused"], Value::Array(vec![]));
+    assert_eq!(load["rejected"], Value::Array(vec![]));
     assert_eq!(load["unread_lines_count"], 0);
-    let fixes = mends(&report);
+    let fixes = fixes(&report);
     assert!(fixes.contains(&"CREATE INDEX app_item_owner ON app_item (owner);"), "{fixes:?}");
 }
 
 #[test]
 fn the_log_of_sqlalchemy_gets_its_index() {
     let report = report(SQLALCHEMY);
-    let load = &report["load"];
-    assert_eq!((&load["is_timed"], &load["refused"]), (&false.into(), &Value::Array(vec![])));
+    let load = &report["workload"];
+    assert_eq!((&load["timed"], &load["rejected"]), (&false.into(), &Value::Array(vec![])));
     let calls = |start: &str| -> u64 {
         let queries = load["queries"].as_array().unwrap().iter();
         let of = queries.filter(|query| query["shape"].as_str().unwrap().starts_with(start));
-        of.map(|query| query["calls"].as_u64().unwrap()).sum()
+        of.map(|query| query["calls_count"].as_u64().unwrap()).sum()
     };
     assert_eq!(calls("SELECT item.id"), 40, "{load}");
     assert!(calls("INSERT INTO item") > 0, "{load}");
     // With the title, too, if that halves the work.
-    let fixes = mends(&report);
+    let fixes = fixes(&report);
     assert_eq!(fixes.len(), 1, "{fixes:?}");
     assert!(fixes[0].starts_with("CREATE INDEX item_owner"), "{fixes:?}");
 }
@@ -120,8 +120,9 @@ fn a_log_comes_from_the_standard_input_and_one_without_statements_is_refused() {
     let place = SyncFixture::new();
     let file = place.chinook("a.db");
     let log = place.write("none.log", "GET / 200\nSomething else\n");
-    warren(&["doctor", &file, "--queries", &log, "--json"]).refused("failed");
-    warren(&["doctor", &file, "--queries", &place.at("nowhere"), "--json"]).refused("failed");
+    warren(&["doctor", &file, "--queries", &log, "--json"]).refused("invalid_file");
+    warren(&["doctor", &file, "--queries", &place.at("nowhere"), "--json"])
+        .refused("file_not_found");
 
     let shell = format!(
         "printf 'select * from Track where Composer = %s;\\n' \"'a'\" \"'b'\" | {} doctor {file} --queries -",

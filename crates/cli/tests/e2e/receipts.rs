@@ -54,13 +54,13 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
         (&json!(0), &json!(0)),
         "{other}"
     );
-    let node = json(&["status", &b, "--offline"])["node"].clone();
+    let node = json(&["status", &b, "--offline"])["node_id"].clone();
     assert_eq!(other["node_id"], node);
 
     sql(&b, "INSERT INTO t VALUES (2, 'two')");
     cut_until(&b, &proxy, || listed(&a).1["unsent_count"] == 1);
     let status = json(&["status", &a]);
-    assert_eq!(status["receipt"]["equal"], true, "nothing of it has come through: {status}");
+    assert_eq!(status["sync_status"]["in_sync"], true, "nothing of it has come through: {status}");
     let text = warren(&["status", &a]).succeeded().stdout;
     let receipt = text.lines().find(|line| line.starts_with("server holds ")).unwrap();
     assert!(receipt.starts_with("server holds 2 of 2 changes, sets equal; phone "), "{receipt}");
@@ -68,9 +68,13 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
 
     // The same from the other side, and then it has sent it.
     sql(&a, "INSERT INTO t VALUES (3, 'three')");
-    assert_eq!(sync(&a)["sent"], 1);
-    let receipt = json(&["status", &b])["receipt"].clone();
-    assert_eq!((&receipt["to_send"], &receipt["to_fetch"]), (&json!(1), &json!(1)), "{receipt}");
+    assert_eq!(sync(&a)["sent_count"], 1);
+    let receipt = json(&["status", &b])["sync_status"].clone();
+    assert_eq!(
+        (&receipt["pending_upload_count"], &receipt["pending_download_count"]),
+        (&json!(1), &json!(1)),
+        "{receipt}"
+    );
     assert_eq!(listed(&a).1["pending_download_count"], 1);
     sync(&b);
     let (_, other) = listed(&a);
@@ -91,17 +95,17 @@ fn without_a_server_status_says_what_the_last_sync_saw() {
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY)");
     track_all(&a);
-    assert_eq!(json(&["status", &a])["receipt"], Value::Null);
+    assert_eq!(json(&["status", &a])["sync_status"], Value::Null);
     place.sign_in("sync", &a, &server.address);
-    assert_eq!(json(&["status", &a, "--offline"])["receipt"], Value::Null);
-    assert_eq!(json(&["status", &a])["receipt"]["server_count"], 1);
+    assert_eq!(json(&["status", &a, "--offline"])["sync_status"], Value::Null);
+    assert_eq!(json(&["status", &a])["sync_status"]["server_messages_count"], 1);
     let id = listed_one(&a);
     json(&["device", "revoke", &id, &a]);
-    assert_eq!(json(&["status", &a])["receipt_error"]["code"], "invalid_token");
+    assert_eq!(json(&["status", &a])["sync_status_error"]["code"], "invalid_token");
     server.kill();
     let status = json(&["status", &a]);
-    assert_eq!(status["receipt_error"]["code"], "unreachable");
-    assert_eq!(status["remote"]["server_count"], 1);
+    assert_eq!(status["sync_status_error"]["code"], "unreachable");
+    assert_eq!(status["remote"]["server_messages_count"], 1);
 }
 
 fn listed_one(file: &str) -> String {

@@ -51,16 +51,16 @@ fn a_whole_file_loses_nothing() {
     let file = make(&folder, 2_000, None);
     let (before, out) = (fs::read(&file).unwrap(), out(&file));
     let report = json(&["recover", &file, &out]);
-    assert_eq!((&report["is_complete"], &report["is_sound"]), (&json!(true), &json!(true)));
-    assert_eq!(report["rows_saved"], 2_000, "{report}");
-    assert_eq!(report["tables"][0]["rows_saved"], 2_000, "{report}");
+    assert_eq!((&report["complete"], &report["sound"]), (&json!(true), &json!(true)));
+    assert_eq!(report["saved_rows_count"], 2_000, "{report}");
+    assert_eq!(report["tables"][0]["saved_rows_count"], 2_000, "{report}");
     let all = "SELECT * FROM t; SELECT sql FROM sqlite_schema; PRAGMA integrity_check;";
     assert_eq!(sql(&out, all), sql(&file, all));
     assert_eq!(Path::new(&out).metadata().unwrap().mode() & 0o777, 0o600);
     assert_eq!(fs::read(&file).unwrap(), before);
     assert_eq!(below(folder.path()).len(), 2);
 
-    warren(&["recover", &file, &out, "--json"]).refused("exists");
+    warren(&["recover", &file, &out, "--json"]).refused("file_exists");
     let told = warren(&["recover", &file, &format!("{out}2")]).succeeded().stdout;
     for part in
         ["2000 rows", "SQLite finds no fault in it", "next: compare", "every program closed"]
@@ -83,11 +83,11 @@ fn what_an_encrypted_file_has_lost_is_told_and_in_the_status() {
     let ran = warren(&[&["recover", &file, &out, "--json"], &key[..]].concat());
     assert_eq!(ran.status.code(), Some(3), "{}{}", ran.stdout, ran.stderr);
     let report: Value = ran.value();
-    assert_eq!(report["pages"]["unreadable"], 1, "{report}");
+    assert_eq!(report["pages"]["unreadable_count"], 1, "{report}");
     let table = &report["tables"][0];
     let rows = |name: &str| table[name].as_u64().unwrap();
-    assert_eq!(rows("rows_saved") + rows("rows_lost"), 2_000, "{report}");
-    assert!(rows("rows_lost") > 0 && rows("pages_lost") == 1, "{report}");
+    assert_eq!(rows("saved_rows_count") + rows("lost_rows_count"), 2_000, "{report}");
+    assert!(rows("lost_rows_count") > 0 && rows("lost_pages_count") == 1, "{report}");
     assert_eq!(
         (&report["cipher"], &report["target_cipher"]),
         (&json!("chacha20"), &json!("chacha20"))
@@ -97,7 +97,7 @@ fn what_an_encrypted_file_has_lost_is_told_and_in_the_status() {
     let db = Connection::open(&out).unwrap();
     FileKey::Passphrase(Zeroizing::new(PASSPHRASE.into())).apply_to(&db).unwrap();
     let count: i64 = db.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
-    assert_eq!(count.cast_unsigned(), rows("rows_saved"));
+    assert_eq!(count.cast_unsigned(), rows("saved_rows_count"));
     let plain = format!("{out}-plain");
     let ran = warren(&[&["recover", &file, &plain, "--decrypt"], &key[..]].concat());
     assert_eq!(ran.status.code(), Some(3), "{}{}", ran.stdout, ran.stderr);
@@ -105,7 +105,7 @@ fn what_an_encrypted_file_has_lost_is_told_and_in_the_status() {
         assert!(ran.stdout.contains(part), "no {part:?} in {}", ran.stdout);
     }
     let saved = sql(&plain, "SELECT count(*) FROM t; PRAGMA integrity_check;");
-    assert_eq!(saved, format!("{}\nok", rows("rows_saved")));
+    assert_eq!(saved, format!("{}\nok", rows("saved_rows_count")));
 
     let other = format!("{out}-other");
     warren(&["recover", &file, &other, "--json"]).refused("nothing_recovered");
@@ -114,7 +114,7 @@ fn what_an_encrypted_file_has_lost_is_told_and_in_the_status() {
     assert!(!Path::new(&other).exists());
 }
 
-/// The mend that the doctor prints does what it says.
+/// The fix that the doctor prints does what it says.
 #[test]
 fn the_doctor_prints_the_command_with_the_keys_option() {
     for passphrase in [None, Some(PASSPHRASE)] {

@@ -59,11 +59,11 @@ impl SettingsFixture {
     }
 }
 
-/// Value and origin.
+/// Value and source.
 #[track_caller]
-fn check(setting: &Value, value: impl Into<Value>, from: &str) {
+fn check(setting: &Value, value: impl Into<Value>, source: &str) {
     let expected: Value = value.into();
-    assert_eq!((&setting["value"], &setting["from"]), (&expected, &json!(from)), "{setting}");
+    assert_eq!((&setting["value"], &setting["source"]), (&expected, &json!(source)), "{setting}");
 }
 
 #[test]
@@ -74,22 +74,25 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
     let variables =
         [("WARREN_REQUEST_MESSAGES_MAX", "2"), ("WARREN_REQUEST_BODY_BYTES_MAX", "2000")];
     let settings = etc.settings(file, &variables, &["--request-messages-max", "3"]);
-    check(&settings["request-messages-max"], 3, "command line");
+    check(&settings["request-messages-max"], 3, "command_line");
     check(&settings["request-body-bytes-max"], 2000, "environment");
     check(&settings["request-timeout-seconds"], 16, "file");
     check(&settings["open-registration"], true, "file");
     check(&settings["listen"], "127.0.0.1:4600", "default");
     assert!(
-        settings["request-timeout-seconds"]["place"].as_str().unwrap().ends_with("warren.toml:3")
+        settings["request-timeout-seconds"]["location"]
+            .as_str()
+            .unwrap()
+            .ends_with("warren.toml:3")
     );
-    assert_eq!(settings["request-body-bytes-max"]["place"], "WARREN_REQUEST_BODY_BYTES_MAX");
+    assert_eq!(settings["request-body-bytes-max"]["location"], "WARREN_REQUEST_BODY_BYTES_MAX");
 
     let off = etc.settings(file, &[("WARREN_OPEN_REGISTRATION", "no")], &[]);
     check(&off["open-registration"], false, "environment");
     let off = etc.settings(file, &[], &["--open-registration=false"]);
-    check(&off["open-registration"], false, "command line");
+    check(&off["open-registration"], false, "command_line");
     let on = etc.settings("", &[], &["--open-registration"]);
-    check(&on["open-registration"], true, "command line");
+    check(&on["open-registration"], true, "command_line");
     let unset = etc.settings(file, &[("WARREN_REQUEST_MESSAGES_MAX", "")], &[]);
     check(&unset["request-messages-max"], 1, "file");
 
@@ -111,7 +114,7 @@ fn a_list_is_taken_whole_from_where_it_stands_highest() {
     let both = json!(["https://c.example", "https://d.example"]);
     check(&from_variable["allow-origin"], both, "environment");
     let option = etc.settings(file, &variable, &["--allow-origin", "https://e.example"]);
-    check(&option["allow-origin"], json!(["https://e.example"]), "command line");
+    check(&option["allow-origin"], json!(["https://e.example"]), "command_line");
 }
 
 #[test]
@@ -168,7 +171,7 @@ fn a_name_or_a_value_that_is_wrong_is_refused_with_its_line() {
     etc.check_refused("[actual]\nweb = \"w\"", 1, "`actual`");
     etc.check_refused("log = \"warn\"\nlog = \"info\"", 2, "duplicate");
     etc.check_refused("log = \"warn\"\nlisten = ", 2, "");
-    warren(&["serve", "--config", &etc.at("none.toml"), "--json"]).refused("invalid_settings");
+    warren(&["serve", "--config", &etc.at("none.toml"), "--json"]).refused("file_not_found");
 }
 
 #[test]
@@ -234,14 +237,14 @@ fn settings_that_exclude_or_need_each_other_are_looked_at_in_all_places_together
     check_usage("", &[("WARREN_ACTUAL_BUDGET_WEB", "w")], &[], "--actual-budget");
 
     let higher = etc.settings("postgres = \"a\"", &[], &["--postgres-file", "b"]);
-    check(&higher["postgres-file"], "b", "command line");
+    check(&higher["postgres-file"], "b", "command_line");
     check(&higher["postgres"], Value::Null, "default");
     let higher = etc.settings("postgres-file = \"b\"", &[("WARREN_POSTGRES", "a")], &[]);
     check(&higher["postgres"], Value::Null, "environment");
     check(&higher["postgres-file"], Value::Null, "default");
     let together =
         etc.settings("actual-budget = \"127.0.0.1:0\"", &[], &["--actual-budget-web", "w"]);
-    check(&together["actual-budget-web"], "w", "command line");
+    check(&together["actual-budget-web"], "w", "command_line");
 }
 
 #[test]
@@ -296,8 +299,9 @@ fn other_commands_read_neither_variables_nor_file() {
     let config = etc.write(&format!("data = \"{data}\"\n"));
     let variables = [("WARREN_DATA", data.as_str()), ("WARREN_CONFIG", config.as_str())];
     let elsewhere = etc.at("etc");
-    warren_in(&elsewhere, &variables, &["account", "list", "--json"]).refused("failed");
-    warren_in(&elsewhere, &variables, &["backup", &etc.at("b"), "--json"]).refused("failed");
+    warren_in(&elsewhere, &variables, &["account", "list", "--json"]).refused("file_not_found");
+    warren_in(&elsewhere, &variables, &["backup", &etc.at("b"), "--json"])
+        .refused("file_not_found");
 }
 
 #[test]

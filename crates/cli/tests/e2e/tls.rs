@@ -25,7 +25,7 @@ fn a_device_syncs_over_tls_and_the_certificate_is_renewed_under_way() {
     };
     // Whom the machine does not trust is not talked to.
     sync(&file, &place.write("nobody.pem", "")).refused("untrusted");
-    assert_eq!(sync(&file, &certificates.authority).succeeded().value()["equal"], true);
+    assert_eq!(sync(&file, &certificates.authority).succeeded().value()["in_sync"], true);
 
     certificates.issue("0x0B");
     while certificates.shown(&server) != "serial=0B" {}
@@ -60,14 +60,15 @@ fn a_certificate_that_cannot_be_used_is_named() {
         ])
     };
     let (certificate, key) = (&certificates.certificate, &certificates.key);
-    for (certificate, key) in [
-        (&place.at("missing.pem"), key),
-        (&place.write("empty.pem", ""), key),
-        (certificate, &place.at("missing.pem")),
-        (certificate, &certificates.authority_key),
-        (key, certificate),
+    let missing = place.at("missing.pem");
+    for (certificate, key, code) in [
+        (&missing, key, "file_not_found"),
+        (&place.write("empty.pem", ""), key, "invalid_certificate"),
+        (certificate, &missing, "file_not_found"),
+        (certificate, &certificates.authority_key, "invalid_certificate"),
+        (key, certificate, "invalid_certificate"),
     ] {
-        serve(certificate, key).refused("invalid_certificate");
+        serve(certificate, key).refused(code);
     }
 }
 
@@ -93,15 +94,15 @@ fn an_authority_of_ones_own_is_named_once() {
     run(&[&sync[..], &first_time].concat()).refused("untrusted");
     // What is named has to be there, and to be a certificate.
     let with = |authority: &str| run(&[&sync[..], &first_time, &["--ca-file", authority]].concat());
-    with(&place.at("missing.pem")).refused("failed");
+    with(&place.at("missing.pem")).refused("file_not_found");
     with(&certificates.authority_key).refused("invalid_certificate");
     let synced = with(&certificates.authority).succeeded();
-    assert_eq!(synced.value()["equal"], true);
+    assert_eq!(synced.value()["in_sync"], true);
 
     // From then on the file knows it, wherever the authority's file went.
     fs::rename(&certificates.authority, place.at("elsewhere.pem")).unwrap();
     run(&sync).succeeded();
-    assert_eq!(run(&["status", &file]).succeeded().value()["receipt"]["equal"], true);
+    assert_eq!(run(&["status", &file]).succeeded().value()["sync_status"]["in_sync"], true);
     run(&["device", "list", &file]).succeeded();
     let clone = ["clone", &place.at("b.db"), "--ca-file", &place.at("elsewhere.pem")];
     run(&[&clone[..], &first_time].concat()).succeeded();

@@ -40,8 +40,13 @@ fn list(folder: &Path) -> Vec<String> {
     names
 }
 
+/// As lists of settings have it.
+fn setting(pragma: &str, value: &str) -> Value {
+    json!({"pragma": pragma, "value": value})
+}
+
 fn tried(report: &Value) -> Vec<(&str, &str)> {
-    let all = report["tried"].as_array().unwrap().iter();
+    let all = report["trials"].as_array().unwrap().iter();
     all.map(|one| (one["pragma"].as_str().unwrap(), one["value"].as_str().unwrap())).collect()
 }
 
@@ -54,7 +59,7 @@ fn check_honest(report: &Value) {
             |verdict: &str| comparisons.iter().any(|of| of["difference"]["verdict"] == verdict);
         is("faster") && !is("slower")
     };
-    for one in report["tried"].as_array().unwrap() {
+    for one in report["trials"].as_array().unwrap() {
         let comparisons = one["comparisons"].as_array().unwrap();
         assert_eq!(comparisons.len(), 3, "{one}");
         for of in comparisons {
@@ -67,7 +72,7 @@ fn check_honest(report: &Value) {
         let is_faster = one["reason"] == "faster" && one["pragma"] != "synchronous";
         let of =
             |tried: &&Value| tried["pragma"] == one["pragma"] && tried["value"] == one["value"];
-        let found = report["tried"].as_array().unwrap().iter().find(of);
+        let found = report["trials"].as_array().unwrap().iter().find(of);
         assert!(!is_faster || found.unwrap()["outcome"] == "chosen", "{one}");
     }
 }
@@ -81,14 +86,20 @@ fn a_file_is_measured_on_a_copy_and_stays_as_it_is() {
     for expected in [("journal_mode", "WAL"), ("page_size", "8192"), ("mmap_size", "268435456")] {
         assert!(all.contains(&expected), "{expected:?}: {all:?}");
     }
-    let load: Vec<&str> =
-        report["load"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    let load: Vec<&str> = report["workload_tables"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line.as_str().unwrap())
+        .collect();
     assert!(
         load.iter().any(|line| line.starts_with("Track, 3,503 rows: reads by key")),
         "{load:?}"
     );
     assert_eq!((&report["workload"], &report["file"]["cipher"]), (&json!("read"), &Value::Null));
-    assert!(report["today"].as_array().unwrap().contains(&json!(["journal_mode", "DELETE"])));
+    assert!(
+        report["current_settings"].as_array().unwrap().contains(&setting("journal_mode", "DELETE"))
+    );
     assert!(list(folder.path()).is_empty(), "the copy is gone");
 }
 
@@ -108,7 +119,8 @@ fn nothing_unsafe_is_tried_unless_allowed() {
     check_honest(&report);
     let all = tried(&report);
     assert!(!risky.iter().any(|one| all.contains(one)), "{all:?}");
-    let of_normal = report["tried"].as_array().unwrap().iter().find(|one| one["value"] == normal.1);
+    let of_normal =
+        report["trials"].as_array().unwrap().iter().find(|one| one["value"] == normal.1);
     let of_normal = of_normal.expect("what it would gain is said");
     assert_eq!(of_normal["safety"], "loses_last_commits");
     assert_ne!(of_normal["outcome"], "chosen");
@@ -122,7 +134,9 @@ fn nothing_unsafe_is_tried_unless_allowed() {
     // Who has it today loses nothing by it.
     let report = tune(&[file, "--current-pragmas", "synchronous=NORMAL,cache_size=-4000"], &folder);
     assert!(recommended(&report).contains(&normal), "{report}");
-    assert!(report["today"].as_array().unwrap().contains(&json!(["cache_size", "-4000"])));
+    assert!(
+        report["current_settings"].as_array().unwrap().contains(&setting("cache_size", "-4000"))
+    );
     let before = list(folder.path());
     assert_eq!(before, ["a.db"], "neither copies nor anything beside the file");
 }
@@ -148,7 +162,7 @@ fn a_file_in_use_is_copied_with_what_is_only_in_its_wal() {
     let before: Vec<_> = bytes().collect();
     let check = |file: &Path, folder: &TempDir| {
         let report = tune(&[file.to_str().unwrap()], folder);
-        let line = report["load"][0].as_str().unwrap().to_owned();
+        let line = report["workload_tables"][0].as_str().unwrap().to_owned();
         assert!(line.starts_with("live, 2 rows: "), "{line}");
     };
     check(&path, &folder());
@@ -179,7 +193,7 @@ fn half_a_transaction_is_rolled_back_in_the_copy() {
         fs::copy(place.path().join(name), crashed.path().join(name)).unwrap();
     }
     let report = tune(&[crashed.path().join("live.db").to_str().unwrap()], &folder());
-    let line = report["load"][0].as_str().unwrap().to_owned();
+    let line = report["workload_tables"][0].as_str().unwrap().to_owned();
     assert!(line.starts_with("live, 2 rows: "), "{line}");
     assert_eq!(list(crashed.path()), ["live.db", "live.db-journal"]);
 }
@@ -205,7 +219,7 @@ fn an_encrypted_file_stays_so_in_the_copy() {
     let all = tried(&report);
     assert!(!all.iter().any(|(pragma, _)| ["mmap_size", "page_size"].contains(pragma)), "{all:?}");
     assert!(recommended(&report).contains(&("temp_store", "MEMORY")));
-    refused(&[file], "failed");
+    refused(&[file], "not_a_database");
     refused(&[file, "--key-file", key_file, "--cipher", "chacha20"], "wrong_key");
 }
 
@@ -213,24 +227,24 @@ fn an_encrypted_file_stays_so_in_the_copy() {
 fn what_cannot_be_tuned_is_said() {
     let place = folder();
     let at = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
-    let check = |arguments: &[&str], expected: &str| {
-        let said =
-            refused(arguments, "failed").value()["error"]["message"].as_str().unwrap().to_owned();
+    let check = |arguments: &[&str], code: &str, expected: &str| {
+        let refused = refused(arguments, code).value();
+        let said = refused["error"]["message"].as_str().unwrap();
         assert!(said.contains(expected), "{said}");
     };
     fs::write(at("text"), "no database, but long enough to be read as one".repeat(100)).unwrap();
     fs::write(at("empty"), "").unwrap();
     sql(&at("rowless"), "CREATE TABLE t (a)");
-    check(&[&at("missing")], "missing");
-    check(&[&at("text")], "not an SQLite database");
-    check(&[&at("empty")], "is empty");
-    check(&[&at("rowless")], "no table has rows");
-    check(&[place.path().to_str().unwrap()], "is not a file");
-    check(&[CHINOOK, "--workload", "mail"], "makes a file of its own");
+    check(&[&at("missing")], "file_not_found", "missing");
+    check(&[&at("text")], "not_a_database", "not a SQLite database");
+    check(&[&at("empty")], "invalid_file", "is empty");
+    check(&[&at("rowless")], "invalid_file", "no table has rows");
+    check(&[place.path().to_str().unwrap()], "not_a_file", "is not a file");
+    check(&[CHINOOK, "--workload", "mail"], "invalid_argument", "makes a file of its own");
     // A file of 100 TB, nearly all of it holes.
     let huge = fs::File::create(at("huge")).unwrap();
     huge.set_len(100 << 40).or_else(|_| huge.set_len(10 << 40)).unwrap();
-    check(&[&at("huge")], "of disk");
+    check(&[&at("huge")], "disk_full", "of disk");
 }
 
 #[test]
@@ -238,7 +252,7 @@ fn named_workloads_make_files_of_their_own() {
     for (workload, about) in [("sync", "50,000 changes"), ("mail", "10,000 messages")] {
         let report = tune(&["--workload", workload], &folder());
         check_honest(&report);
-        assert!(report["load"][0].as_str().unwrap().starts_with(about), "{report}");
+        assert!(report["workload_tables"][0].as_str().unwrap().starts_with(about), "{report}");
         assert_eq!(report["file"], Value::Null);
     }
 }

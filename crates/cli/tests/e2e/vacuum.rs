@@ -1,16 +1,15 @@
 //! `warren vacuum`, and what `warren inspect` says of a file's health.
 
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::fixture::{SyncFixture, track_all};
 use crate::hex::hex;
-use crate::processes::{json, sql, warren, with_input};
+use crate::processes::{OpenTransaction, json, sql, warren, with_input};
 
 /// A file of a few megabytes, half of it free, in this journal mode.
 fn half_empty(folder: &TempDir, journal_mode: &str) -> String {
@@ -44,27 +43,31 @@ fn inode(file: &str) -> u64 {
 
 #[test]
 fn a_file_is_shrunk_either_way_and_keeps_what_it_has() {
-    const WAYS: [(&[&str], &str); 3] = [
+    const METHODS: [(&[&str], &str); 3] = [
         (&[], "copy"),
-        (&["--in-place"], "in-place"),
-        (&["--in-place", "--temp-store", "memory"], "in-place"),
+        (&["--in-place"], "in_place"),
+        (&["--in-place", "--temp-store", "memory"], "in_place"),
     ];
     for journal_mode in ["wal", "delete"] {
-        for (options, way) in WAYS {
+        for (options, method) in METHODS {
             let folder = tempfile::tempdir().unwrap();
             let file = half_empty(&folder, journal_mode);
             let mode = PermissionsExt::from_mode(0o640);
             std::fs::set_permissions(&file, mode).unwrap();
             let (before, old) = (content(&file), inode(&file));
             let report = json(&[&["vacuum", &file], options].concat());
-            assert_eq!((&report["way"], &report["rows"]), (&json!(way), &json!(1_000)), "{report}");
+            assert_eq!(
+                (&report["method"], &report["rows_count"]),
+                (&json!(method), &json!(1_000)),
+                "{report}"
+            );
             let figure = |name: &str| report[name].as_u64().unwrap();
-            assert!(figure("bytes_after") < figure("bytes_before") * 6 / 10, "{report}");
-            assert_eq!(figure("bytes_after"), Path::new(&file).metadata().unwrap().len());
-            assert!(figure("memory_peak_bytes") > 1_000_000, "{report}");
-            assert!(report["seconds"].as_f64().unwrap() > 0.0);
+            assert!(figure("after_bytes") < figure("before_bytes") * 6 / 10, "{report}");
+            assert_eq!(figure("after_bytes"), Path::new(&file).metadata().unwrap().len());
+            assert!(figure("peak_memory_bytes") > 1_000_000, "{report}");
+            assert!(report["duration_ms"].is_u64());
             assert_eq!(content(&file), before);
-            assert_eq!(inode(&file) == old, way == "in-place");
+            assert_eq!(inode(&file) == old, method == "in_place");
             assert_eq!(Path::new(&file).metadata().unwrap().mode() & 0o777, 0o640);
             let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
             assert_eq!(left.len(), 1, "{left:?}");
@@ -83,37 +86,25 @@ fn people_are_told_what_it_came_to() {
     }
 }
 
-/// The `sqlite3` shell with a read transaction open. Ends when its input does.
-fn reader(file: &str) -> Child {
-    let mut command = Command::new("sqlite3");
-    command.args(["-batch", file]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut shell = command.spawn().unwrap();
-    let input = shell.stdin.as_mut().unwrap();
-    input.write_all(b"BEGIN; SELECT count(*) FROM t;\n").unwrap();
-    input.flush().unwrap();
-    let mut line = String::new();
-    BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "1000\n");
-    shell
-}
+/// A read transaction.
+const READING: &str = "BEGIN; SELECT count(*) FROM t";
 
 #[test]
 fn a_file_that_is_open_elsewhere_is_left_alone_and_the_process_is_named() {
     for journal_mode in ["wal", "delete"] {
         let folder = tempfile::tempdir().unwrap();
         let file = half_empty(&folder, journal_mode);
-        let mut shell = reader(&file);
+        let shell = OpenTransaction::begin(&file, READING);
         let old = inode(&file);
         let refused = warren(&["vacuum", &file, "--json"]);
         refused.refused("busy");
         let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
-        assert!(message.contains(&format!("sqlite3 (pid {})", shell.id())), "{message}");
+        assert!(message.contains(&format!("sqlite3 (pid {})", shell.process())), "{message}");
         if journal_mode == "wal" {
             assert!(message.contains("which reads"), "{message}");
         }
         assert_eq!(inode(&file), old);
-        drop(shell.stdin.take());
-        shell.wait().unwrap();
+        drop(shell);
         json(&["vacuum", &file]);
         assert_ne!(inode(&file), old);
     }
@@ -122,14 +113,15 @@ fn a_file_that_is_open_elsewhere_is_left_alone_and_the_process_is_named() {
 #[test]
 fn an_encrypted_file_needs_its_key_and_stays_encrypted() {
     let place = SyncFixture::new();
-    let vault = place.operator(&["inspect", "--login", "ada"])["path"].as_str().unwrap().to_owned();
+    let vault = place.operator(&["inspect", "--login", "ada"]);
+    let vault = vault["storage"]["path"].as_str().unwrap().to_owned();
     let key = place.write("key.hex", &hex(place.unlock(crate::fixture::PASSWORD).key.as_bytes()));
     let wrong = place.write("wrong.hex", &"00".repeat(32));
-    warren(&["vacuum", &vault, "--json"]).refused("wrong_key");
+    warren(&["vacuum", &vault, "--json"]).refused("not_a_database");
     warren(&["vacuum", &vault, "--key-file", &wrong, "--json"]).refused("wrong_key");
     let none = place.write("none.hex", "no key");
-    warren(&["vacuum", &vault, "--key-file", &none, "--json"]).refused("failed");
-    assert_eq!(json(&["vacuum", &vault, "--key-file", &key])["way"], "copy");
+    warren(&["vacuum", &vault, "--key-file", &none, "--json"]).refused("invalid_key");
+    assert_eq!(json(&["vacuum", &vault, "--key-file", &key])["method"], "copy");
     assert!(!std::fs::read(&vault).unwrap().starts_with(b"SQLite format 3"));
     place.check_vault(0);
     // A server has it open.
@@ -147,16 +139,16 @@ fn an_encrypted_file_needs_its_key_and_stays_encrypted() {
 fn what_is_no_database_or_not_there_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    warren(&["vacuum", &at("nowhere.db"), "--json"]).refused("failed");
+    warren(&["vacuum", &at("nowhere.db"), "--json"]).refused("file_not_found");
     assert!(!Path::new(&at("nowhere.db")).exists());
     let text = at("notes.txt");
     std::fs::write(&text, "no database, and longer than a header of one would be: ".repeat(99))
         .unwrap();
-    warren(&["vacuum", &text, "--json"]).refused("wrong_key");
+    warren(&["vacuum", &text, "--json"]).refused("not_a_database");
     let file = half_empty(&folder, "wal");
     std::fs::hard_link(&file, at("second.db")).unwrap();
     let refused = warren(&["vacuum", &file, "--json"]);
-    refused.refused("failed");
+    refused.refused("not_a_file");
     assert!(refused.stdout.contains("hard link"), "{}", refused.stdout);
 }
 
@@ -173,17 +165,16 @@ fn inspect_shows_fragmentation_the_wal_and_who_has_it_open() {
          DROP TABLE gone",
     );
     let health = |arguments: &[&str]| -> Value { json(arguments)["health"].clone() };
-    let fragmentation = health(&["inspect", &file])["fragmentation"].as_f64().unwrap();
+    let fragmentation = health(&["inspect", &file])["fragmentation_ratio"].as_f64().unwrap();
     assert!((0.2..0.8).contains(&fragmentation), "{fragmentation}");
-    let mut shell = reader(&file);
+    let shell = OpenTransaction::begin(&file, READING);
     let seen = health(&["inspect", &file]);
     let [holder] = &seen["holders"].as_array().unwrap()[..] else { panic!("{seen}") };
-    assert_eq!((&holder["pid"], &holder["name"]), (&json!(shell.id()), &json!("sqlite3")));
-    assert_eq!((&holder["reads"], &holder["writes"]), (&json!(true), &json!(false)));
+    assert_eq!((&holder["pid"], &holder["name"]), (&json!(shell.process()), &json!("sqlite3")));
+    assert_eq!((&holder["reading"], &holder["writing"]), (&json!(true), &json!(false)));
     let told = warren(&["inspect", &file]).succeeded().stdout;
-    assert!(told.contains(&format!("open in sqlite3 (pid {}), which reads", shell.id())));
-    drop(shell.stdin.take());
-    shell.wait().unwrap();
+    assert!(told.contains(&format!("open in sqlite3 (pid {}), which reads", shell.process())));
+    drop(shell);
 
     let place = SyncFixture::new();
     let server = place.serve();
@@ -192,9 +183,10 @@ fn inspect_shows_fragmentation_the_wal_and_who_has_it_open() {
     track_all(&b);
     place.sign_in("sync", &b, &server.address);
     let vault = place.operator(&["inspect", "--login", "ada"]);
-    assert!(vault["health"]["wal_bytes"].as_u64().unwrap() > 0, "{vault}");
-    assert_eq!(vault["health"]["holders"][0]["name"], "warren", "{vault}");
-    assert!(vault["health"]["fragmentation"].as_f64().unwrap() < 0.5);
+    let health = &vault["storage"]["health"];
+    assert!(health["wal_bytes"].as_u64().unwrap() > 0, "{vault}");
+    assert_eq!(health["holders"][0]["name"], "warren", "{vault}");
+    assert!(health["fragmentation_ratio"].as_f64().unwrap() < 0.5);
 }
 
 /// What is not a regular file under the name of the copy, made by a shell command.
@@ -218,7 +210,7 @@ fn something_else_under_the_name_of_the_copy_is_named() {
         let mut command = Command::new("timeout");
         command.args(["60", env!("CARGO_BIN_EXE_warren"), "vacuum", &file, "--json"]);
         let refused = with_input(&mut command, "");
-        refused.refused("failed");
+        refused.refused("file_exists");
         let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
         assert!(message.starts_with(&name) && message.contains("regular file"), "{message}");
         assert_eq!(content(&file), before);

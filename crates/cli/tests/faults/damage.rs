@@ -185,7 +185,7 @@ fn a_page_that_is_spoilt_is_found_when_the_vault_is_idle_and_devices_fill_in_the
 
 /// Messages on the server, in the vault's file.
 fn count(rig: &DamageFixture) -> i64 {
-    rig.inspect("--verify").unwrap()["count"].as_i64().unwrap()
+    rig.inspect("--verify").unwrap()["messages_count"].as_i64().unwrap()
 }
 
 fn remove_account(rig: &DamageFixture) {
@@ -237,7 +237,9 @@ fn inspect_repairs_a_vault_while_no_server_runs() {
     assert_eq!(rig.inspect("--repair").unwrap()["repaired"], json!([]));
     spoil_middle(&rig.vault());
     let repaired = rig.inspect("--repair").unwrap()["repaired"][0].clone();
-    assert!(repaired["found"].as_str().unwrap().contains("does not read back"), "{repaired}");
+    assert!(repaired["damage"].as_str().unwrap().contains("does not read back"), "{repaired}");
+    let quarantined_path = repaired["quarantined_path"].as_str().unwrap();
+    assert!(quarantined_path.ends_with(".damaged"), "{repaired}");
     assert!(damaged(&rig.vault()).exists());
     // A second time somebody should look at the disk first.
     spoil_middle(&rig.vault());
@@ -318,13 +320,13 @@ fn devices_hear_what_a_repaired_vault_has_lost_until_it_has_come_back() {
 
     let first = rig.sync_report("c.db");
     let missing = first["server_loss"]["missing_count"].as_u64().unwrap();
-    assert!(missing > 0 && first["equal"] == true, "{first}");
+    assert!(missing > 0 && first["in_sync"] == true, "{first}");
     let away = first["server_loss"]["devices_away"].as_array().unwrap();
     assert!(away[0].as_str().unwrap().starts_with("a.db"), "it was here last: {away:?}");
     let said = rig.sync_file("c.db").unwrap();
     assert!(said.contains(&format!("the server lost {missing} change")), "{said}");
     assert!(said.contains(away[0].as_str().unwrap()), "{said}");
-    assert_eq!(rig.remote("c.db")["loss"], first["server_loss"]);
+    assert_eq!(rig.remote("c.db")["server_loss"], first["server_loss"]);
     assert!(
         rig.server().log().contains(&format!("\"count\":{missing}}}")),
         "{}",
@@ -335,6 +337,6 @@ fn devices_hear_what_a_repaired_vault_has_lost_until_it_has_come_back() {
     assert_eq!(second["server_loss"], Value::Null, "it sent what was missing: {second}");
     let third = rig.sync_report("c.db");
     assert_eq!(third["server_loss"], Value::Null, "{third}");
-    assert_eq!(rig.remote("c.db")["loss"], Value::Null);
+    assert_eq!(rig.remote("c.db")["server_loss"], Value::Null);
     assert_eq!(rig.rows("c.db"), rig.rows("a.db"));
 }

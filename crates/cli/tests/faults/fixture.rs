@@ -72,7 +72,12 @@ impl FaultedServer {
         match serde_json::from_str::<Value>(&line) {
             Ok(said) if said["address"].is_string() => {
                 let text = |name: &str| said[name].as_str().unwrap().to_owned();
-                Ok(Self { child, address: text("address"), gateway: text("actual"), log })
+                Ok(Self {
+                    child,
+                    address: text("address"),
+                    gateway: text("actual_budget_address"),
+                    log,
+                })
             }
             _ => {
                 let status = child.wait().unwrap();

@@ -72,7 +72,7 @@ fn a_full_disk_refuses_what_is_new_and_is_over_when_there_is_room() {
     while ledger.push(&server, &token, 50) {
         disk.fill();
     }
-    assert_eq!(ledger.codes.keys().collect::<Vec<_>>(), ["disk_full"]);
+    assert_eq!(ledger.codes.keys().collect::<Vec<_>>(), ["server_disk_full"]);
     let (status, readiness_then) = readiness(&server);
     assert_eq!((status, &readiness_then["disk_full"]), (503, &Value::Bool(true)));
     // The room that was kept is for what is no new data: here, a device that is revoked.

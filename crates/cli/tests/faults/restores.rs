@@ -122,7 +122,11 @@ fn a_torn_revocation_is_reported_and_keeps_no_other_from_being_applied() {
     assert!(is_reported(&said) && said.contains("sound, but"), "{said}");
     let said = world.succeed(&["restore", "newer", "--check", "--json"]);
     let list = &serde_json::from_str::<Value>(&said).unwrap()["revocations"][0];
-    assert_eq!((&list["count"], &list["damaged_lines"]), (&json!(4), &json!([3])), "{said}");
+    assert_eq!(
+        (&list["revocations_count"], &list["damaged_lines"]),
+        (&json!(4), &json!([3])),
+        "{said}"
+    );
     let said = world.succeed(&["restore", "copy", "--check"]);
     assert!(!is_reported(&said) && !said.contains("sound, but"), "{said}");
 
@@ -169,7 +173,7 @@ fn a_list_that_is_none_is_refused_before_anything_is_made() {
 /// those that it has.
 fn check_complete(world: &RestoreFixture, data: &str, accounts: &Value) -> Option<String> {
     // Two devices were there at the time of the backup, and one was revoked since.
-    let clients = &accounts[0]["clients"];
+    let devices_count = &accounts[0]["devices_count"];
     let mut names: Vec<_> = fs::read_dir(world.path(data))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -177,7 +181,7 @@ fn check_complete(world: &RestoreFixture, data: &str, accounts: &Value) -> Optio
         .collect();
     names.sort();
     let is_complete = names == ["accounts.sqlite", "revocations", "server.lock", "vaults"];
-    (*clients != 1 || !is_complete).then(|| format!("{clients} clients, {names:?}"))
+    (*devices_count != 1 || !is_complete).then(|| format!("{devices_count} devices, {names:?}"))
 }
 
 /// Interrupts a restore at one operation, and then restores without.

@@ -1,24 +1,25 @@
 //! What is to be known of one thing that the doctor can find.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::report::severity::Severity;
 
-/// What is to be known of a code.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// What a finding code means.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct CatalogueEntry {
-    /// Stable, `snake_case`.
+    /// The code, in `snake_case`; it keeps its meaning.
     pub code: &'static str,
-    /// Of every finding with it.
+    /// The severity of every finding with this code.
     pub severity: Severity,
-    /// What it is.
+    /// What is found, in a few words.
     pub title: &'static str,
     /// Why it matters.
     pub why: &'static str,
-    /// Where that is from.
-    pub source: &'static str,
+    /// The page that says so, a URL.
+    pub reference: &'static str,
     /// How it is found, with the thresholds.
-    pub how: &'static str,
-    /// What to do about it, in general; a finding says it for the file.
-    pub mend: &'static str,
+    pub detection: &'static str,
+    /// What to do about it in general; a finding says it for its file.
+    pub fix: &'static str,
 }

@@ -11,10 +11,10 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         why: "SQLite finds a journal and a WAL by their names. One that was left by another \
               database, or by another state of this one (a backup was put in the file's place), \
               is played into the file by the next program that opens it.",
-        source: "https://sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use",
-        how: "In memory, the file fails the integrity check together with what is beside it, and \
-              passes alone.",
-        mend: "Copy both, then move the journal or the WAL away before any program opens the file.",
+        reference: "https://sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use",
+        detection: "In memory, the file fails the integrity check together with what is beside it, \
+              and passes alone.",
+        fix: "Copy both, then move the journal or the WAL away before any program opens the file.",
     },
     CatalogueEntry {
         code: "constraint_violated",
@@ -23,10 +23,10 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         why: "CHECK, NOT NULL and the types of a STRICT table hold for what is written while they \
               are declared and checked: rows from before, or from a program that had turned the \
               checks off, may break them.",
-        source: "https://sqlite.org/pragma.html#pragma_integrity_check",
-        how: "PRAGMA integrity_check says so. CHECK constraints can be looked at only where no \
-              other program has the file open.",
-        mend: "Find the rows, and mend or delete them.",
+        reference: "https://sqlite.org/pragma.html#pragma_integrity_check",
+        detection: "PRAGMA integrity_check says so. CHECK constraints can be looked at only where \
+              no other program has the file open.",
+        fix: "Find the rows, and mend or delete them.",
     },
     CatalogueEntry {
         code: "index_broken",
@@ -34,23 +34,23 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         title: "an index and its table differ",
         why: "A query that goes by the index misses rows or finds wrong ones, one that scans the \
               table does not: the same question has two answers. A table's rows are whole.",
-        source: "https://sqlite.org/lang_reindex.html",
-        how: "PRAGMA integrity_check says so; in tables that are too large for the time, 200 \
+        reference: "https://sqlite.org/lang_reindex.html",
+        detection: "PRAGMA integrity_check says so; in tables that are too large for the time, 200 \
               sampled rows are looked up in each index.",
-        mend: "REINDEX, which makes the index anew from the table.",
+        fix: "REINDEX, which makes the index anew from the table.",
     },
     CatalogueEntry {
         code: "page_broken",
         severity: Error,
         title: "a page fails integrity",
         why: "The file is damaged: rows are lost or wrong, and writing to it spreads that.",
-        source: "https://sqlite.org/howtocorrupt.html",
-        how: "PRAGMA integrity_check, if its estimated time fits three fifths of what is left of \
-              the budget. If not, table by table, the smallest first, in full or without the \
-              indexes; sampled pages of the others; and the list of free pages. In an encrypted \
-              file, a page whose tag is not its own cannot be read.",
-        mend: "Take a copy of all files first. Restore a backup, or save what can be read into a new \
-              file: warren recover FILE NEW.",
+        reference: "https://sqlite.org/howtocorrupt.html",
+        detection: "PRAGMA integrity_check, if its estimated time fits three fifths of what is \
+              left of the budget. If not, table by table, the smallest first, in full or without \
+              the indexes; sampled pages of the others; and the list of free pages. In an \
+              encrypted file, a page whose tag is not its own cannot be read.",
+        fix: "Take a copy of all files first. Restore a backup, or save what can be read into a \
+              new file: warren recover FILE NEW.",
     },
     CatalogueEntry {
         code: "sequence_exhausted",
@@ -58,9 +58,9 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         title: "an AUTOINCREMENT has given out its last number",
         why: "AUTOINCREMENT gives each row a number above all that ever were. After \
               9223372036854775807 there is none: no row can be inserted without a number of its own.",
-        source: "https://sqlite.org/autoinc.html",
-        how: "sqlite_sequence has that number.",
-        mend: "Give the rows with such numbers others, and set the table's row in sqlite_sequence.",
+        reference: "https://sqlite.org/autoinc.html",
+        detection: "sqlite_sequence has that number.",
+        fix: "Give the rows with such numbers others, and set the table's row in sqlite_sequence.",
     },
     CatalogueEntry {
         code: "trigger_broken",
@@ -68,10 +68,10 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         title: "a trigger refers to what is not there",
         why: "SQLite reads a trigger when a statement on its table is compiled. Where it names a \
               table or a column that was dropped, that statement fails, whatever it does.",
-        source: "https://sqlite.org/lang_createtrigger.html",
-        how: "An INSERT, an UPDATE and a DELETE on each table that has triggers are compiled, not \
-              run.",
-        mend: "Drop the trigger, or make it anew.",
+        reference: "https://sqlite.org/lang_createtrigger.html",
+        detection: "An INSERT, an UPDATE and a DELETE on each table that has triggers are \
+              compiled, not run.",
+        fix: "Drop the trigger, or make it anew.",
     },
     CatalogueEntry {
         code: "unique_violated",
@@ -79,9 +79,9 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         title: "a unique index has the same value twice",
         why: "Programs and the query planner trust that there is one such row. VACUUM and REINDEX \
               fail on it.",
-        source: "https://sqlite.org/pragma.html#pragma_integrity_check",
-        how: "PRAGMA integrity_check says so.",
-        mend: "Delete or change all rows but one of each value; then REINDEX.",
+        reference: "https://sqlite.org/pragma.html#pragma_integrity_check",
+        detection: "PRAGMA integrity_check says so.",
+        fix: "Delete or change all rows but one of each value; then REINDEX.",
     },
     CatalogueEntry {
         code: "view_broken",
@@ -90,9 +90,9 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         why: "A view is text until it is asked for. Where it names a table or a column that was \
               dropped, each query of it fails; and SQLite refuses to rename tables or columns \
               while there is such a view.",
-        source: "https://sqlite.org/lang_createview.html",
-        how: "A query of each view is compiled, not run.",
-        mend: "Drop the view, or make it anew.",
+        reference: "https://sqlite.org/lang_createview.html",
+        detection: "A query of each view is compiled, not run.",
+        fix: "Drop the view, or make it anew.",
     },
     CatalogueEntry {
         code: "virtual_table_broken",
@@ -100,10 +100,10 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         title: "a full-text index or an R-tree is out of step",
         why: "A search by it misses rows, or finds what was deleted. Where triggers keep it up to \
               date, a change that went past them is enough.",
-        source: "https://sqlite.org/fts5.html#the_integrity_check_command",
-        how: "PRAGMA integrity_check, which asks FTS3 to FTS5 and R-trees for their own check; and \
-              the integrity-check command of FTS5, which compares an index with its content \
-              table, if no other program has the file open.",
-        mend: "INSERT INTO t (t) VALUES ('rebuild') for full-text indexes; others are made anew.",
+        reference: "https://sqlite.org/fts5.html#the_integrity_check_command",
+        detection: "PRAGMA integrity_check, which asks FTS3 to FTS5 and R-trees for their own \
+              check; and the integrity-check command of FTS5, which compares an index with its \
+              content table, if no other program has the file open.",
+        fix: "INSERT INTO t (t) VALUES ('rebuild') for full-text indexes; others are made anew.",
     },
 ];

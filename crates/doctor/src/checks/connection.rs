@@ -138,8 +138,8 @@ impl ConnectionFacts<'_> {
         let fact = self.settings.number(setting).map_or_else(|| value.clone().into(), Value::from);
         DoctorFinding::new(code, what, Fix::Advice(String::new()))
             .evidence(format!("the connection answers: {setting} = {value}"))
-            .field("setting", setting)
-            .field("value", fact)
+            .detail("setting", setting)
+            .detail("value", fact)
     }
 
     /// What to write into the program: as its framework has it, if that is known.

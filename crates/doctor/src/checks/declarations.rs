@@ -15,9 +15,9 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
             let fix = "Drop the view, or make it anew on what is there now.".to_owned();
             let what = format!("the view {} refers to what is not there", view.name);
             let finding = DoctorFinding::new("view_broken", what, Fix::Advice(fix))
-                .field("view", view.name.as_str())
-                .field("message", message.as_str())
-                .cost("Each query of it fails, and so does each rename of a table or a column.");
+                .detail("view", view.name.as_str())
+                .detail("message", message.as_str())
+                .impact("Each query of it fails, and so does each rename of a table or a column.");
             log.add(finding.evidence(message));
         }
     }
@@ -82,10 +82,10 @@ fn check_triggers(
         );
         let fix = "Drop the trigger, or make it anew on what is there now.".to_owned();
         let finding = DoctorFinding::new("trigger_broken", what, Fix::Advice(fix))
-            .field("table", table.name.as_str())
-            .field("triggers", names.clone())
-            .field("message", message.as_str())
-            .cost(format!("No {verb} on {} succeeds.", table.name));
+            .detail("table", table.name.as_str())
+            .detail("triggers", names.clone())
+            .detail("message", message.as_str())
+            .impact(format!("No {verb} on {} succeeds.", table.name));
         log.add(finding.evidence(message));
         told.push(names);
     }
@@ -108,9 +108,9 @@ fn check_sequences(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), C
         );
         let what = format!("the AUTOINCREMENT of {table} has given out the last number");
         let finding = DoctorFinding::new("sequence_exhausted", what, Fix::Advice(fix))
-            .field("table", table.as_str())
+            .detail("table", table.as_str())
             .evidence("sqlite_sequence has 9223372036854775807 for it")
-            .cost("Each INSERT fails with \"database or disk is full\".");
+            .impact("Each INSERT fails with \"database or disk is full\".");
         log.add(finding);
     }
     Ok(())

@@ -16,8 +16,8 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
         let fix = "Move the file to a local disk, and let one server answer for it.";
         let finding = DoctorFinding::new("network_file_system", what, Fix::Advice(fix.to_owned()))
             .evidence(format!("the mount that holds it is of type {kind}"))
-            .field("file_system", kind)
-            .cost("Locks may not hold between machines: two writers then spoil the file.");
+            .detail("file_system", kind)
+            .impact("Locks may not hold between machines: two writers then spoil the file.");
         log.add(finding);
     }
     let size = environment.stamp.bytes;
@@ -34,9 +34,9 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
         let fix = "Make room on that disk; or VACUUM INTO a file on another one.";
         let finding = DoctorFinding::new("disk_too_small", what, Fix::Advice(fix.to_owned()))
             .evidence(format!("the file has {size_text}; its journal or WAL may become as large"))
-            .field("free_bytes", free)
-            .field("needed_bytes", needed)
-            .cost(
+            .detail("free_bytes", free)
+            .detail("needed_bytes", needed)
+            .impact(
                 "A VACUUM, or a large transaction, would fail with \"database or disk is full\".",
             );
         log.add(finding);
@@ -50,10 +50,10 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
         let fix = format!("export SQLITE_TMPDIR={}", quote_for_shell(&directory));
         let finding = DoctorFinding::new("temp_too_small", what, Fix::Shell(fix))
             .evidence(format!("{place} is where SQLite puts temporary files{whose}"))
-            .field("temp_directory", place.to_string())
-            .field("free_bytes", temp.free_bytes)
-            .field("needed_bytes", size)
-            .cost("VACUUM and the building of a large index would fail there.");
+            .detail("temp_directory", place.to_string())
+            .detail("free_bytes", temp.free_bytes)
+            .detail("needed_bytes", size)
+            .impact("VACUUM and the building of a large index would fail there.");
         log.add(finding);
     }
 }

@@ -14,8 +14,8 @@ pub(crate) fn check_size(environment: &FileEnvironment, log: &mut CheckResults) 
         let mut finding =
             DoctorFinding::new("file_empty", "the file has no bytes", Fix::Advice(fix.to_owned()))
                 .evidence("its size is 0")
-                .field("file_bytes", size)
-                .cost("Whatever was in it is not in it now.");
+                .detail("file_bytes", size)
+                .impact("Whatever was in it is not in it now.");
         if let Some(journal) = environment.journal.as_ref().filter(|journal| journal.bytes > 0) {
             let journal = DecimalBytes(journal.bytes);
             finding = finding.evidence(format!("a journal of {journal} is beside it: copy it now"));
@@ -59,9 +59,9 @@ pub(crate) fn truncated(
         DecimalBytes(expected)
     );
     DoctorFinding::new("file_truncated", what, Fix::Advice(fix))
-        .field("file_bytes", size)
-        .field("expected_bytes", expected)
-        .cost(format!("What was on {} pages is gone.", HumanCount(missing)))
+        .detail("file_bytes", size)
+        .detail("expected_bytes", expected)
+        .impact(format!("What was on {} pages is gone.", HumanCount(missing)))
 }
 
 /// The same file by another name: its journals stand beside the name by which it was opened.
@@ -76,9 +76,9 @@ pub(crate) fn check_links(environment: &FileEnvironment, log: &mut CheckResults)
                 everywhere, so that no journal is left beside any of them.";
     let mut finding = DoctorFinding::new("hard_linked", what, Fix::Advice(fix.to_owned()))
         .evidence(format!("its link count is {}", environment.links_count))
-        .field("links_count", environment.links_count)
-        .field("other_names", names)
-        .cost("A program that opens another name sees no journal and no WAL of this one.");
+        .detail("links_count", environment.links_count)
+        .detail("other_names", names)
+        .impact("A program that opens another name sees no journal and no WAL of this one.");
     for name in &environment.other_names {
         let path = name.path.display();
         let journal = if name.has_journal { ", with a journal or a WAL beside it" } else { "" };
@@ -95,8 +95,8 @@ pub(crate) fn check_companions(environment: &FileEnvironment, log: &mut CheckRes
         let fix = "See who made it, and remove it.".to_owned();
         let finding = DoctorFinding::new("companion_irregular", what, Fix::Advice(fix))
             .evidence("a pipe, a device, a socket or a directory")
-            .field("companion", path)
-            .cost("A program that opens the database may wait for it without end, or fail.");
+            .detail("companion", path)
+            .impact("A program that opens the database may wait for it without end, or fail.");
         log.add(finding);
     }
 }

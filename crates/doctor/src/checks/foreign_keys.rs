@@ -79,11 +79,11 @@ fn check_index(
     let what = format!("{child} ({list}) refers to {parent}, without an index");
     let finding = DoctorFinding::new("foreign_key_unindexed", what, Fix::Sql(fix))
         .evidence(format!("{child} has about {} rows", format_estimate(entries)))
-        .field("table", child.as_str())
-        .field("parent", parent.as_str())
-        .field("columns", reference.columns.clone())
-        .field("rows_estimated", entries.round())
-        .cost(format!("Each DELETE from {parent}, and each change of its key, scans {child}."));
+        .detail("table", child.as_str())
+        .detail("parent", parent.as_str())
+        .detail("columns", reference.columns.clone())
+        .detail("estimated_rows_count", entries.round())
+        .impact(format!("Each DELETE from {parent}, and each change of its key, scans {child}."));
     log.add(finding);
 }
 
@@ -138,9 +138,9 @@ fn report_missing_parent(
         .to_owned();
     let finding = DoctorFinding::new("foreign_key_parent_absent", what, Fix::Advice(fix))
         .evidence(format!("no table {}", absent.join(", ")))
-        .field("table", table.name.as_str())
-        .field("parents", absent)
-        .cost("With foreign_keys = ON, inserts into it fail.");
+        .detail("table", table.name.as_str())
+        .detail("parents", absent)
+        .impact("With foreign_keys = ON, inserts into it fail.");
     log.add(finding);
     true
 }
@@ -206,10 +206,10 @@ fn violated(
     );
     let what = format!("{rows} of {} refer to nothing: {}", table.name, to.join("; "));
     let mut finding = DoctorFinding::new("foreign_key_violated", what, Fix::Advice(fix))
-        .field("table", table.name.as_str())
-        .field("rows_count", count)
-        .field("is_all", count < VIOLATIONS_MAX)
-        .cost("Joins leave these rows out, and programs that trust the reference fail on them.");
+        .detail("table", table.name.as_str())
+        .detail("rows_count", count)
+        .detail("complete", count < VIOLATIONS_MAX)
+        .impact("Joins leave these rows out, and programs that trust the reference fail on them.");
     for line in shown {
         finding = finding.evidence(line);
     }
@@ -232,8 +232,8 @@ fn mismatch(
     let what = format!("a foreign key of {} refers to no unique key", table.name);
     let finding = DoctorFinding::new("foreign_key_mismatch", what, Fix::Advice(fix.to_owned()))
         .evidence(text)
-        .field("table", table.name.as_str())
-        .cost("With foreign keys on, writes to these tables fail.");
+        .detail("table", table.name.as_str())
+        .impact("With foreign keys on, writes to these tables fail.");
     log.add(finding);
     Ok(())
 }

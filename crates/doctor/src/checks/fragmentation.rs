@@ -30,10 +30,10 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
     );
     let finding = DoctorFinding::new("fragmented", what, Fix::Sql(fix.to_owned()))
         .evidence(format!("{} of {} pages are free", HumanCount(free), HumanCount(pages)))
-        .field("free_pages_count", free)
-        .field("pages_count", pages)
-        .field("free_bytes", free_bytes)
-        .cost(format!("{} that backups and copies carry along", DecimalBytes(free_bytes)));
+        .detail("free_pages_count", free)
+        .detail("pages_count", pages)
+        .detail("free_bytes", free_bytes)
+        .impact(format!("{} that backups and copies carry along", DecimalBytes(free_bytes)));
     log.add(finding);
     if !header.has_auto_vacuum {
         log.add(auto_vacuum_off(free_bytes));
@@ -45,6 +45,6 @@ fn auto_vacuum_off(free_bytes: u64) -> DoctorFinding {
     let what = "auto_vacuum is off, so only VACUUM gives room back";
     DoctorFinding::new("auto_vacuum_off", what, Fix::Sql(fix))
         .evidence("the header says: no auto_vacuum")
-        .field("free_bytes", free_bytes)
-        .cost("To shrink, the whole file is written anew, and locked meanwhile.")
+        .detail("free_bytes", free_bytes)
+        .impact("To shrink, the whole file is written anew, and locked meanwhile.")
 }

@@ -121,11 +121,11 @@ fn redundant_index(
     DoctorFinding::new(code, what, drop_index(subject, name))
         .evidence(format!("{name} ({})", index.columns_text()))
         .evidence(format!("{other} ({columns}), {reason}"))
-        .field("table", table.name.as_str())
-        .field("index", name.as_str())
-        .field("instead", other)
-        .field("index_bytes", round_to_u64(size))
-        .cost(format!(
+        .detail("table", table.name.as_str())
+        .detail("index", name.as_str())
+        .detail("instead", other)
+        .detail("index_bytes", round_to_u64(size))
+        .impact(format!(
             "About {} for {} entries; each insert and delete writes to it, too.",
             DecimalBytes(round_to_u64(size)),
             format_estimate(rows)
@@ -157,12 +157,12 @@ fn check_collation(
     );
     let finding = DoctorFinding::new("index_collation", what, Fix::Advice(fix))
         .evidence(format!("{} ({})", index.name, index.columns_text()))
-        .field("table", table.name.as_str())
-        .field("index", index.name.as_str())
-        .field("column", column.as_str())
-        .field("index_collation", collation.as_str())
-        .field("column_collation", of_column.as_ref())
-        .cost(format!("`{column} = ?` and `ORDER BY {column}` scan the table."));
+        .detail("table", table.name.as_str())
+        .detail("index", index.name.as_str())
+        .detail("column", column.as_str())
+        .detail("index_collation", collation.as_str())
+        .detail("column_collation", of_column.as_ref())
+        .impact(format!("`{column} = ?` and `ORDER BY {column}` scan the table."));
     log.add(finding);
     Ok(())
 }

@@ -53,7 +53,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
         }
     }
     check_searches(subject, &mut unchecked, log);
-    log.integrity = IntegrityStatus { is_complete: unchecked.is_empty(), unchecked };
+    log.integrity = IntegrityStatus { complete: unchecked.is_empty(), unchecked };
 }
 
 /// What no check of this connection sees.
@@ -180,7 +180,7 @@ fn check_sample(
     faults::report_faults(&look_up(subject, table), Some(table), subject, log);
     let why = match subject.open_mode {
         ReadOnlyMode::Shared => "too large for the time that others may be kept waiting",
-        _ => "too large for the time, raise --time-limit",
+        _ => "too large for the time limit",
     };
     let (leaves, pages) = (HumanCount(leaves), format_estimate(pages));
     let seen = format!("{why}; {leaves} random pages of about {pages} were looked at");
@@ -273,7 +273,7 @@ fn check_searches(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut C
             Ok(()) => {}
             Err(error) if error.is_fault() => {
                 let is_told = log.findings.iter().any(|finding| {
-                    finding.fields.get("table").is_some_and(|it| *it == table.name.as_str())
+                    finding.details.get("table").is_some_and(|it| *it == table.name.as_str())
                 });
                 if !is_told {
                     let finding = faults::virtual_table(&table.name, &subject.schema);

@@ -57,8 +57,10 @@ fn check_mode(environment: &FileEnvironment, is_wal: bool, log: &mut CheckResult
     let finding = DoctorFinding::new(code, what, Fix::Sql("PRAGMA journal_mode = WAL;".to_owned()))
         .evidence(format!("open in {}", names.join(", ")))
         .evidence("the header says: no WAL")
-        .field("processes", json!(processes))
-        .cost("Each write waits for all readers, and each reader for the write; it flushes twice.");
+        .detail("processes", json!(processes))
+        .impact(
+            "Each write waits for all readers, and each reader for the write; it flushes twice.",
+        );
     log.add(finding);
 }
 
@@ -67,10 +69,12 @@ fn hot_journal(environment: &FileEnvironment) -> DoctorFinding {
     let sql = "SELECT count(*) FROM sqlite_schema";
     let fix = with_key(environment, "hot_journal", sql, "rolls it back");
     DoctorFinding::new("hot_journal", "a transaction was begun and never ended", fix)
-        .fix(sql)
+        .fix_sql(sql)
         .evidence(format!("a journal of {} is there, and nobody writes", DecimalBytes(journal)))
-        .field("journal_bytes", journal)
-        .cost("The file holds half a transaction. Whoever deletes the journal makes that lasting.")
+        .detail("journal_bytes", journal)
+        .impact(
+            "The file holds half a transaction. Whoever deletes the journal makes that lasting.",
+        )
 }
 
 fn wal_left_behind(environment: &FileEnvironment) -> DoctorFinding {
@@ -79,10 +83,10 @@ fn wal_left_behind(environment: &FileEnvironment) -> DoctorFinding {
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
     let fix = with_key(environment, "wal_left_behind", sql, "moves it into the file");
     DoctorFinding::new("wal_left_behind", what, fix)
-        .fix(sql)
+        .fix_sql(sql)
         .evidence(format!("a WAL of {}, and no process has the file open", DecimalBytes(wal)))
-        .field("wal_bytes", wal)
-        .cost("Who copies the file without its -wal loses what was committed into that.")
+        .detail("wal_bytes", wal)
+        .impact("Who copies the file without its -wal loses what was committed into that.")
 }
 
 /// A statement for a shell. A shell without the key of an encrypted file would take its journal or
@@ -141,9 +145,9 @@ fn wal_pinned(environment: &FileEnvironment, process: &ProcessInfo, behind: u32)
             "its snapshot is {} pages old, and stayed so for {seconds:.1} s",
             HumanCount(behind.into())
         ))
-        .field("process", json!(process))
-        .field("behind_pages", behind)
-        .cost("Until it ends, no checkpoint gets past it: the WAL grows, and reads get slower.")
+        .detail("process", json!(process))
+        .detail("behind_pages_count", behind)
+        .impact("Until it ends, no checkpoint gets past it: the WAL grows, and reads get slower.")
 }
 
 fn wal_large(is_copied: bool, wal_bytes: u64) -> DoctorFinding {
@@ -156,7 +160,7 @@ fn wal_large(is_copied: bool, wal_bytes: u64) -> DoctorFinding {
                 journal_size_limit = 67108864 on each that writes keeps it short; and see that \
                 nobody sets wal_autocheckpoint = 0.";
     DoctorFinding::new("wal_large", what, Fix::Advice(fix.to_owned()))
-        .field("wal_bytes", wal_bytes)
-        .field("is_copied", is_copied)
-        .cost(format!("{} of disk, and longer lookups in its index", DecimalBytes(wal_bytes)))
+        .detail("wal_bytes", wal_bytes)
+        .detail("copied", is_copied)
+        .impact(format!("{} of disk, and longer lookups in its index", DecimalBytes(wal_bytes)))
 }

@@ -104,11 +104,11 @@ fn check_order(
         sizes.collect::<Vec<_>>().join(", "),
         sample.rows().count()
     ))
-    .field("table", table.name.as_str())
-    .field("large_columns", before.clone())
-    .field("columns_behind", behind.clone())
-    .field("overflow_pages", pages)
-    .field("rows_estimated", sample.entries().round());
+    .detail("table", table.name.as_str())
+    .detail("large_columns", before.clone())
+    .detail("columns_behind", behind.clone())
+    .detail("overflow_pages_count", pages)
+    .detail("estimated_rows_count", sample.entries().round());
     if let Some(measured) = &measured {
         finding = finding
             .evidence(format!(
@@ -116,11 +116,11 @@ fn check_order(
                  columns first",
                 measured.rows_count, measured.as_is_us, measured.small_first_us
             ))
-            .field("measured_rows_count", measured.rows_count)
-            .field("as_is_us", measured.as_is_us)
-            .field("small_first_us", measured.small_first_us);
+            .detail("measured_rows_count", measured.rows_count)
+            .detail("as_is_us", measured.as_is_us)
+            .detail("small_first_us", measured.small_first_us);
     }
-    log.add(finding.cost(cost(table, pages, measured.as_ref())));
+    log.add(finding.impact(cost(table, pages, measured.as_ref())));
     Ok(())
 }
 
@@ -276,10 +276,10 @@ fn pages_half_empty(name: &str, sample: &TreeSample, size: f64) -> DoctorFinding
             format_estimate(sample.leaves()),
             sample.leaves_seen()
         ))
-        .field("name", name)
-        .field("fill", sample.fill())
-        .field("leaves_estimated", sample.leaves().round())
-        .cost(format!(
+        .detail("name", name)
+        .detail("fill_ratio", sample.fill())
+        .detail("estimated_leaves_count", sample.leaves().round())
+        .impact(format!(
             "About {} of {} read and cached for nothing",
             DecimalBytes(round_to_u64(size * (1.0 - sample.fill()))),
             DecimalBytes(round_to_u64(size))

@@ -8,6 +8,7 @@ use crate::environment::file_environment::FileEnvironment;
 use crate::environment::processes::{DeletedWal, ProcessInfo};
 use crate::environment::sqlite_locks::{HeldLock, SqliteLock};
 use crate::file::schema::quote_for_shell;
+use crate::format::to_ms;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -61,8 +62,8 @@ fn exclusive(environment: &FileEnvironment, process: &ProcessInfo) -> DoctorFind
             environment.watch.observations_count,
             environment.watch.time.as_secs_f64()
         ))
-        .field("process", json!(process))
-        .cost("Others get \"database is locked\" for as long as it has the file open.")
+        .detail("process", json!(process))
+        .impact("Others get \"database is locked\" for as long as it has the file open.")
 }
 
 fn wal_deleted(environment: &FileEnvironment, deleted: &DeletedWal) -> DoctorFinding {
@@ -76,9 +77,9 @@ fn wal_deleted(environment: &FileEnvironment, deleted: &DeletedWal) -> DoctorFin
     let what = format!("{} writes to a WAL that was deleted", process.display_name());
     DoctorFinding::new("wal_deleted", what, Fix::Shell(fix))
         .evidence(format!("its descriptor {descriptor} is of a -wal file that has no name"))
-        .field("process", json!(process))
-        .field("descriptor", *descriptor)
-        .cost(
+        .detail("process", json!(process))
+        .detail("descriptor", *descriptor)
+        .impact(
             "All that it committed since the last checkpoint is lost when it ends: do not end it \
              before the copy is made. A checkpoint by the program itself saves it, too.",
         )
@@ -117,10 +118,10 @@ fn finding(
             names.join(" and "),
             environment.watch.observations_count
         ))
-        .field("process", json!(process))
-        .field("locks", json!(locks))
-        .field("watched_seconds", seconds)
-        .cost(cost);
+        .detail("process", json!(process))
+        .detail("locks", json!(locks))
+        .detail("watched_duration_ms", to_ms(environment.watch.time))
+        .impact(cost);
     if !process.command.is_empty() {
         finding = finding.evidence(format!("it was called as: {}", process.command));
     }

@@ -25,7 +25,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
         return Ok(());
     }
     if !FAULTS.iter().any(|code| log.has(code)) {
-        if log.integrity.is_complete {
+        if log.integrity.complete {
             add_tried_evidence(log);
         }
         return Ok(());
@@ -73,8 +73,8 @@ fn foreign(subject: &OpenedFile) -> DoctorFinding {
         .evidence(format!(
             "tried in memory: alone, the file is whole; with {name}{suffix}, it is not"
         ))
-        .field("companion", format!("{name}{suffix}"))
-        .cost("The next program that opens the file spoils it.")
+        .detail("companion", format!("{name}{suffix}"))
+        .impact("The next program that opens the file spoils it.")
 }
 
 /// Pages that neither the WAL nor the file has.

@@ -26,8 +26,8 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
         let finding =
             DoctorFinding::new("cipher_unauthenticated", what, Fix::Advice(fix.to_owned()))
                 .evidence("the file opens as aes256cbc")
-                .field("cipher", Cipher::Aes256Cbc.name())
-                .cost("Who can write to the file can change it, and nobody notices.");
+                .detail("cipher", Cipher::Aes256Cbc.name())
+                .impact("Who can write to the file can change it, and nobody notices.");
         log.add(finding);
     }
     Ok(())
@@ -65,9 +65,9 @@ fn check_identity(subject: &OpenedFile, log: &mut CheckResults) {
     let what = format!("{} not set", unset.join(" and "));
     let finding = DoctorFinding::new("identity_unset", what, Fix::Advice(fix))
         .evidence(format!("0 in the header, while {tool} keeps the version of the schema"))
-        .field("unset", unset)
-        .field("migration_table", tool)
-        .cost("A program that does not use that tool cannot tell which version this is.");
+        .detail("unset", unset)
+        .detail("migration_table", tool)
+        .impact("A program that does not use that tool cannot tell which version this is.");
     log.add(finding);
 }
 
@@ -87,8 +87,8 @@ fn check_page_size(subject: &OpenedFile, log: &mut CheckResults) {
                 "{pages} pages of {size} bytes, {}",
                 DecimalBytes(subject.pages_bytes())
             ))
-            .field("page_bytes", size)
-            .cost("Deeper trees and more calls for the same rows.");
+            .detail("page_bytes", size)
+            .impact("Deeper trees and more calls for the same rows.");
     log.add(finding);
 }
 
@@ -112,9 +112,9 @@ fn check_format(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), Chec
     let format = subject.header.schema_format;
     let finding = DoctorFinding::new("descending_ignored", what, Fix::Sql(fix))
         .evidence(format!("the schema has format {format}, which knows ascending indexes only"))
-        .field("indexes", names)
-        .field("schema_format", format)
-        .cost("ORDER BY a ASC, b DESC still sorts.");
+        .detail("indexes", names)
+        .detail("schema_format", format)
+        .impact("ORDER BY a ASC, b DESC still sorts.");
     log.add(finding);
     Ok(())
 }

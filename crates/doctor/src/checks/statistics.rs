@@ -84,8 +84,8 @@ fn statistics_absent(tables: &[(&TableSchema, f64)]) -> DoctorFinding {
         what,
         Fix::Sql("PRAGMA optimize = 0x10002;".to_owned()),
     )
-    .field("tables", names)
-    .cost("Where two indexes would do, the planner guesses; a wrong guess can cost a scan.");
+    .detail("tables", names)
+    .impact("Where two indexes would do, the planner guesses; a wrong guess can cost a scan.");
     for (table, entries) in tables {
         let count = table.indexes.len();
         let rows = format_estimate(*entries);
@@ -104,10 +104,10 @@ fn statistics_stale(table: &TableSchema, entries: f64, error: f64, rows: f64) ->
             format_estimate(rows),
             format_estimate(entries)
         ))
-        .field("table", table.name.as_str())
-        .field("rows_in_statistics", rows)
-        .field("rows_estimated", entries.round())
-        .cost("The planner chooses for a table that is not this one.")
+        .detail("table", table.name.as_str())
+        .detail("statistics_rows_count", rows)
+        .detail("estimated_rows_count", entries.round())
+        .impact("The planner chooses for a table that is not this one.")
 }
 
 /// Every row has the same value, say the statistics.
@@ -137,10 +137,10 @@ fn check_single(
             format_estimate(*rows),
             format_estimate(*per_value)
         ))
-        .field("table", table.name.as_str())
-        .field("index", index.name.as_str())
-        .field("rows_in_statistics", *rows)
-        .cost("It finds nothing that a scan would not; each write keeps it up to date.");
+        .detail("table", table.name.as_str())
+        .detail("index", index.name.as_str())
+        .detail("statistics_rows_count", *rows)
+        .impact("It finds nothing that a scan would not; each write keeps it up to date.");
     log.add(finding);
     Ok(())
 }

@@ -6,26 +6,36 @@ use std::path::Path;
 
 use engine::side_file_path;
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::processes::{ProcessInfo, processes_with_open};
+use super::processes::{ProcessInfo, display_name, processes_with_open};
 use super::sqlite_locks::{LockedInode, SqliteLock, held_locks};
 
 /// A process that has a database open.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FileHolder {
-    /// Which.
-    #[serde(flatten)]
-    pub process: ProcessInfo,
-    /// It reads a snapshot just now: the WAL cannot be started anew.
-    pub reads: bool,
-    /// It has a transaction open that writes.
-    pub writes: bool,
+    /// The process ID; 0 or less if the kernel does not name it.
+    pub pid: i32,
+    /// The name of the process (`/proc/PID/comm`).
+    pub name: String,
+    /// The command line, shortened.
+    pub command: String,
+    /// Whether it reads a snapshot at this moment: the WAL cannot start again.
+    pub reading: bool,
+    /// Whether it has a transaction open that writes.
+    pub writing: bool,
+}
+
+impl FileHolder {
+    pub(crate) fn display_name(&self) -> String {
+        display_name(self.pid, &self.name)
+    }
 }
 
 impl fmt::Display for FileHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.process.display_name())?;
-        match (self.writes, self.reads) {
+        f.write_str(&self.display_name())?;
+        match (self.writing, self.reading) {
             (true, _) => f.write_str(", which writes"),
             (_, true) => f.write_str(", which reads"),
             _ => Ok(()),
@@ -53,7 +63,13 @@ pub fn file_holders(database: &Path) -> Vec<FileHolder> {
         let has = |is_it: fn(SqliteLock) -> bool| {
             locks.iter().any(|held| held.pid == process.pid && is_it(held.lock))
         };
-        FileHolder { reads: has(SqliteLock::reads), writes: has(SqliteLock::is_exclusive), process }
+        FileHolder {
+            reading: has(SqliteLock::reads),
+            writing: has(SqliteLock::is_exclusive),
+            pid: process.pid,
+            name: process.name,
+            command: process.command,
+        }
     };
     processes.into_iter().map(holder).collect()
 }

@@ -14,17 +14,18 @@ use std::{fs, process};
 
 use engine::side_file_path;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::time_limit::pause;
 
 /// A process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ProcessInfo {
-    /// Its number.
+    /// The process ID; 0 or less if the kernel does not name it.
     pub pid: i32,
-    /// What it is called (`/proc/PID/comm`).
+    /// The name of the process (`/proc/PID/comm`).
     pub name: String,
-    /// How it was called, shortened: the program and what follows.
+    /// The command line, shortened.
     pub command: String,
 }
 
@@ -48,12 +49,16 @@ impl ProcessInfo {
         Self { pid, name: text(&read("comm")), command }
     }
 
-    /// `python3 (pid 12)`, or what can be said where the kernel names none.
     pub(crate) fn display_name(&self) -> String {
-        match self.pid {
-            ..=0 => "a process that the kernel does not name".to_owned(),
-            pid => format!("{} (pid {pid})", self.name),
-        }
+        display_name(self.pid, &self.name)
+    }
+}
+
+/// `python3 (pid 12)`, or what can be said where the kernel names none.
+pub(crate) fn display_name(pid: i32, name: &str) -> String {
+    match pid {
+        ..=0 => "a process that the kernel does not name".to_owned(),
+        pid => format!("{name} (pid {pid})"),
     }
 }
 

@@ -15,13 +15,14 @@ use std::time::{Duration, Instant};
 
 use engine::{clock, side_file_path};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::processes::{ProcessInfo, processes_with_open};
 use super::sqlite_locks::{HeldLock, LockedInode, SqliteLock, held_locks};
 use super::wal::{WalIndex, read_prefix};
 use crate::error::{Result, io};
 use crate::file::database_header::{MAGIC, u32_at};
-use crate::format::{ratio, to_f64};
+use crate::format::{ratio, to_f64, to_ms};
 use crate::time_limit;
 
 /// Between two looks at the locks.
@@ -37,41 +38,45 @@ pub struct FileWatcher {
     reading: BTreeMap<(i32, SqliteLock), Instant>,
 }
 
-/// What was seen in one interval.
-#[derive(Clone, Debug, Serialize)]
+/// What was seen of a file in one interval.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WatchInterval {
-    /// How long it was.
-    pub seconds: f64,
-    /// Of the main file.
+    /// How long the interval was.
+    pub duration_ms: u64,
+    /// The size of the main file.
     pub file_bytes: u64,
-    /// Of the `-wal` file, if there is one.
+    /// The size of the `-wal` file; null without one.
     pub wal_bytes: Option<u64>,
-    /// Frames committed to the WAL since it began anew.
+    /// How many frames were committed to the WAL since it started again; null without a WAL.
     pub wal_frames_count: Option<u32>,
-    /// How many of them are not in the main file yet.
+    /// How many frames of the WAL are not in the main file yet; null without a WAL.
     pub wal_uncopied_count: Option<u32>,
-    /// Transactions that wrote; `None` at first, and of an encrypted file without a WAL.
+    /// How many transactions wrote; null of an encrypted file without a WAL.
     pub commits_count: Option<u32>,
-    /// Of the time, while somebody could write: 0 to 1.
-    pub writing_share: f64,
-    /// Those that have it open, the busiest first.
+    /// The share of the time in which somebody could write: 0 to 1.
+    pub writing_ratio: f64,
+    /// The processes that have the file open, the busiest first.
     pub users: Vec<WatchedProcess>,
 }
 
-/// A process that has the database open.
-#[derive(Clone, Debug, Serialize)]
+/// A process that has the file open.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WatchedProcess {
-    /// Which.
-    #[serde(flatten)]
-    pub process: ProcessInfo,
-    /// Of the time, while it could write.
-    pub writing_share: f64,
-    /// Of the time, while it had a snapshot.
-    pub reading_share: f64,
-    /// How long it has had the same snapshot at least.
-    pub snapshot_seconds: Option<f64>,
-    /// Frames of the WAL that it does not see, and that therefore stay in the WAL.
-    pub behind_frames: Option<u32>,
+    /// The process ID.
+    pub pid: i32,
+    /// The name of the process (`/proc/PID/comm`).
+    pub name: String,
+    /// The command line, shortened.
+    pub command: String,
+    /// The share of the time in which it could write: 0 to 1.
+    pub writing_ratio: f64,
+    /// The share of the time in which it had a snapshot: 0 to 1.
+    pub reading_ratio: f64,
+    /// How long it has had the same snapshot, as far as that was seen; null without a snapshot.
+    pub snapshot_duration_ms: Option<u64>,
+    /// How many frames of the WAL it does not see, which therefore stay in the WAL; null without a
+    /// snapshot of a WAL.
+    pub behind_frames_count: Option<u32>,
 }
 
 impl FileWatcher {
@@ -114,10 +119,10 @@ impl FileWatcher {
         let commits_count = commits.zip(self.commits).map(|(now, then)| now.wrapping_sub(then));
         self.commits = commits.or(self.commits);
         let mut users = self.users(processes, &seen, &last, index.as_ref(), looks);
-        let busy = |user: &WatchedProcess| user.writing_share + user.reading_share;
+        let busy = |user: &WatchedProcess| user.writing_ratio + user.reading_ratio;
         users.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
         Ok(WatchInterval {
-            seconds: started.elapsed().as_secs_f64(),
+            duration_ms: to_ms(started.elapsed()),
             file_bytes: metadata.len(),
             wal_bytes: wal.map(|wal| wal.len()),
             wal_frames_count: index.as_ref().map(|index| index.frames_count),
@@ -125,7 +130,7 @@ impl FileWatcher {
                 .as_ref()
                 .map(|index| index.frames_count.saturating_sub(index.copied_count)),
             commits_count,
-            writing_share: ratio(writing, looks),
+            writing_ratio: ratio(writing, looks),
             users,
         })
     }
@@ -166,7 +171,7 @@ impl FileWatcher {
             let pid = process.pid;
             let [writing, reading] = seen.get(&pid).copied().unwrap_or_default();
             let held = self.reading.iter().filter(|((of, _), _)| *of == pid);
-            let oldest = held.map(|(_, since)| since.elapsed().as_secs_f64());
+            let longest = held.map(|(_, since)| to_ms(since.elapsed())).max();
             let behind = last.iter().filter(|held| held.pid == pid).filter_map(|held| {
                 let SqliteLock::WalRead(mark) = held.lock else { return None };
                 let index = index?;
@@ -175,11 +180,13 @@ impl FileWatcher {
                 Some(index.frames_count.saturating_sub(sees))
             });
             WatchedProcess {
-                writing_share: ratio(writing, looks),
-                reading_share: ratio(reading, looks),
-                snapshot_seconds: oldest.reduce(f64::max),
-                behind_frames: behind.max(),
-                process,
+                writing_ratio: ratio(writing, looks),
+                reading_ratio: ratio(reading, looks),
+                snapshot_duration_ms: longest,
+                behind_frames_count: behind.max(),
+                pid,
+                name: process.name,
+                command: process.command,
             }
         };
         processes.into_iter().map(user).collect()
@@ -190,7 +197,8 @@ impl WatchInterval {
     /// Transactions a second.
     pub fn commits_per_second(&self) -> Option<f64> {
         let commits = self.commits_count?;
-        (self.seconds > 0.0).then(|| to_f64(commits.into()) / self.seconds)
+        let seconds = Duration::from_millis(self.duration_ms).as_secs_f64();
+        (seconds > 0.0).then(|| to_f64(commits.into()) / seconds)
     }
 }
 

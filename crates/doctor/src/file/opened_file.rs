@@ -35,7 +35,8 @@ use crate::error::{Error, Result, sqlite};
 use crate::options::ExamineOptions;
 use crate::program::settings::ConnectionSettings;
 use crate::program::workload::QueryLog;
-use crate::report::{CheckResults, FileSummary};
+use crate::report::CheckResults;
+use crate::report::file_summary::{FileOpenMode, FileSummary, JournalKind};
 use crate::time_limit::ExaminationBudget;
 
 /// How long one statement may keep a rollback-journal database's writers waiting.
@@ -243,27 +244,28 @@ impl OpenedFile {
 
     /// Ends the examination.
     pub(crate) fn finish(self, log: &mut CheckResults) -> FileSummary {
-        let mut about = FileSummary::from_environment(&self.environment);
-        about.page_bytes = Some(self.header.page_size);
-        about.pages_count = Some(self.pages_count());
-        about.free_pages_count = Some(self.header.free_pages_count.into());
-        about.journal = Some(if self.header.is_wal { "wal" } else { "rollback" });
-        about.cipher = Some(cipher_name(self.cipher));
-        about.sqlite_version = Some(version_text(self.header.sqlite_version));
-        about.tables_count = Some(self.user_tables().count());
-        about.indexes_count = Some(self.user_tables().map(|table| table.indexes.len()).sum());
-        about.opened = Some(match self.open_mode {
-            ReadOnlyMode::Immutable => "immutable",
-            ReadOnlyMode::Overlay => "overlay",
-            ReadOnlyMode::Shared => "shared",
+        let mut summary = FileSummary::from_environment(&self.environment);
+        summary.page_bytes = Some(self.header.page_size);
+        summary.pages_count = Some(self.pages_count());
+        summary.free_pages_count = Some(self.header.free_pages_count.into());
+        summary.journal =
+            Some(if self.header.is_wal { JournalKind::Wal } else { JournalKind::Rollback });
+        summary.cipher = Some(cipher_name(self.cipher));
+        summary.sqlite_version = Some(version_text(self.header.sqlite_version));
+        summary.tables_count = Some(self.user_tables().count());
+        summary.indexes_count = Some(self.user_tables().map(|table| table.indexes.len()).sum());
+        summary.open_mode = Some(match self.open_mode {
+            ReadOnlyMode::Immutable => FileOpenMode::Immutable,
+            ReadOnlyMode::Overlay => FileOpenMode::Overlay,
+            ReadOnlyMode::Shared => FileOpenMode::Shared,
         });
-        about.changed = self.environment.has_changed();
-        if about.changed && self.open_mode == ReadOnlyMode::Overlay {
+        summary.changed_meanwhile = self.environment.has_changed();
+        if summary.changed_meanwhile && self.open_mode == ReadOnlyMode::Overlay {
             // Read without locks while somebody wrote: what looks broken may be half of each.
             log.discard_page_faults();
             log.add_skipped("integrity", "somebody wrote to the file meanwhile: run it again");
         }
-        about
+        summary
     }
 
     /// Trees in two rounds, so that none of many is left out for the sake of one.

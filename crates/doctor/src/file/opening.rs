@@ -39,7 +39,7 @@ pub(crate) fn why_closed(
     let is_long = !environment.may_be_in_use() && unread > readable;
     is_long.then(|| {
         format!(
-            "{} of journal or WAL take too long to read, raise --time-limit",
+            "{} of journal or WAL take too long to read in the time limit",
             DecimalBytes(unread)
         )
     })
@@ -57,10 +57,9 @@ pub(crate) fn open(
     how: ReadOnlyMode,
     budget: &ExaminationBudget,
 ) -> Result<(Connection, Option<Cipher>)> {
-    let is_keyed = !matches!(encryption, FileEncryption::None);
     let opened = engine::open_read_only(&environment.path, encryption, how);
     let (mut db, cipher) = opened.map_err(|error| match error {
-        engine::Error::WrongKey { path } if !is_keyed => Error::NotADatabase(path),
+        engine::Error::NotADatabase { path } => Error::NotADatabase(path),
         engine::Error::WrongKey { .. } | engine::Error::NotEncrypted { .. } => {
             Error::WrongKey(error)
         }

@@ -22,8 +22,8 @@ pub(crate) fn report_fault(
             "a page cannot be read",
             recovery_advice(environment),
         )
-        .field("message", text.as_str());
-        log.add(finding.evidence(text).cost("What is on it is out of reach."));
+        .detail("message", text.as_str());
+        log.add(finding.evidence(text).impact("What is on it is out of reach."));
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn report_unreadable_schema(
     if error.is_fault() {
         let fix = recovery_advice(environment);
         let finding = DoctorFinding::new("page_broken", "the schema cannot be read", fix);
-        log.add(finding.field("message", error.to_string()).evidence(error.to_string()));
+        log.add(finding.detail("message", error.to_string()).evidence(error.to_string()));
     }
     log.add_skipped("the tables", skip_reason(error));
 }

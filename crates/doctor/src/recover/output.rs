@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! - Of what the damaged file says, only single statements that begin with CREATE run here.
-//! - A row that is refused stops nothing, and is counted.
+//! - A row that is rejected stops nothing, and is counted.
 //!
 //! # Not here
 //! - Which file that is, and when it gets its name → `recover.rs`.
@@ -18,7 +18,7 @@ use rusqlite::{Connection, ErrorCode, params_from_iter};
 use sqlite3mc_sys::{RecoveredValue, stand_in_collation};
 
 use super::losses::{FoundObject, FoundSchema, TreeLosses};
-use super::report::{LostAndFound, MissingObject, RecoverReport, RecoveredTable, RefusedRows};
+use super::report::{LostAndFound, MissingObject, RecoverReport, RecoveredTable, RejectedRows};
 use crate::error::{Result, sqlite};
 use crate::fix::AS_IS;
 
@@ -37,7 +37,7 @@ const STATEMENTS_KEPT: usize = 64;
 #[derive(Clone, Debug, Default)]
 struct RowCounts {
     saved: u64,
-    refused: u64,
+    rejected: u64,
     reason: Option<String>,
 }
 
@@ -111,7 +111,7 @@ impl RecoveryOutput {
         let counts = self.tables.entry(table).or_default();
         match inserted {
             Ok(0) => {
-                counts.refused += 1;
+                counts.rejected += 1;
                 let reason = "a row with the same key is there, or a constraint is violated";
                 counts.reason.get_or_insert_with(|| reason.to_owned());
             }
@@ -122,7 +122,7 @@ impl RecoveryOutput {
             Err(error) => {
                 let reason = error.to_string();
                 tolerate(Err::<(), _>(error))?;
-                counts.refused += 1;
+                counts.rejected += 1;
                 counts.reason.get_or_insert(reason);
             }
         }
@@ -137,7 +137,7 @@ impl RecoveryOutput {
         if tolerate(inserted)?.is_some() {
             self.rows_count += 1;
             if let Some(lost) = &mut self.lost_and_found {
-                lost.rows += 1;
+                lost.rows_count += 1;
             }
         }
         Ok(())
@@ -147,7 +147,7 @@ impl RecoveryOutput {
         if sql.starts_with(LOST_TABLE_START) && self.lost_and_found.is_none() {
             let name = &sql["CREATE TABLE ".len()..];
             let name = name.split('(').next().unwrap_or_default();
-            self.lost_and_found = Some(LostAndFound { table: name.to_owned(), rows: 0 });
+            self.lost_and_found = Some(LostAndFound { table: name.to_owned(), rows_count: 0 });
         }
         // What is not made here is missing at the end, with the reason.
         tolerate(self.db.execute(sql, [])).map(drop)
@@ -207,13 +207,13 @@ impl RecoveredContent {
         tables.retain(|name, _| !is_missing(name));
         let tables = tables.into_iter().map(|(name, counts)| {
             let loss = losses.tables.get(&name).copied().unwrap_or_default();
-            let RowCounts { saved, refused, reason } = counts;
+            let RowCounts { saved, rejected, reason } = counts;
             RecoveredTable {
-                rows_saved: saved,
-                rows_lost: loss.rows_known.saturating_sub(saved + refused),
-                rows_torn: loss.tree.torn,
-                pages_lost: loss.tree.pages,
-                refused: reason.map(|reason| RefusedRows { rows: refused, reason }),
+                saved_rows_count: saved,
+                lost_rows_count: loss.rows_known.saturating_sub(saved + rejected),
+                torn_rows_count: loss.tree.torn,
+                lost_pages_count: loss.tree.pages,
+                rejected: reason.map(|reason| RejectedRows { rows_count: rejected, reason }),
                 name,
             }
         });
@@ -223,8 +223,8 @@ impl RecoveredContent {
             missing: self.missing,
             collations: self.collations,
             integrity: self.integrity,
-            schema_pages_lost: losses.schema.pages,
-            schema_rows_torn: losses.schema.torn,
+            lost_schema_pages_count: losses.schema.pages,
+            torn_schema_rows_count: losses.schema.torn,
             ..RecoverReport::default()
         }
     }

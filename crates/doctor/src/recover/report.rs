@@ -3,51 +3,58 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
-/// The outcome. All counts of what is lost are lower bounds: what nothing points to any more is not
-/// known.
-#[derive(Clone, Debug, Default, Serialize)]
+/// What was saved of a damaged file. All counts of what is lost are lower bounds: what nothing
+/// points to any more is not known.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct RecoverReport {
-    /// The damaged file.
-    pub file: String,
-    /// The new one.
-    pub target: String,
-    /// The damaged file's; `none`, if it is not encrypted.
+    /// The path of the damaged file.
+    pub path: String,
+    /// The path of the new file.
+    pub target_path: String,
+    /// The cipher of the damaged file; `none` if it is not encrypted.
     pub cipher: &'static str,
-    /// The new one's.
+    /// The cipher of the new file; `none` if it is not encrypted.
     pub target_cipher: &'static str,
-    /// Of the damaged file.
+    /// The pages of the damaged file.
     pub pages: RecoveredPages,
-    /// Pages of the schema's own tree that are lost, each with the definitions on it.
-    pub schema_pages_lost: u64,
-    /// Definitions of which a part is out of reach.
-    pub schema_rows_torn: u64,
-    /// Tables of the new file that the damaged one had, by name.
+    /// How many pages of the schema are lost, each with the definitions on it.
+    pub lost_schema_pages_count: u64,
+    /// How many definitions of the schema are cut or wrong.
+    pub torn_schema_rows_count: u64,
+    /// The tables of the new file that the damaged file had, by name.
     pub tables: Vec<RecoveredTable>,
-    /// Rows on pages that no table led to; `None`, if there are no such pages.
+    /// The rows of pages that no table led to; null if there are no such pages.
     pub lost_and_found: Option<LostAndFound>,
-    /// What the damaged file's schema has and the new file has not.
+    /// What the schema of the damaged file has and the new file has not.
     pub missing: Vec<MissingObject>,
-    /// Collations that SQLite has not: what is ordered by them is ordered by bytes in the new file,
-    /// until its own program runs REINDEX.
+    /// Collations that SQLite does not have: the new file orders by bytes instead, until its own
+    /// program runs REINDEX.
     pub collations: Vec<String>,
-    /// What SQLite's integrity check says of the new file: `ok`, or what it found.
+    /// What the integrity check of SQLite finds in the new file: `ok`, or messages.
     pub integrity: Vec<String>,
+    /// How many rows are in all tables of the new file.
+    pub saved_rows_count: u64,
+    /// Whether nothing is known to be lost.
+    pub complete: bool,
+    /// Whether SQLite finds nothing wrong with the new file.
+    pub sound: bool,
 }
 
-/// Pages of a damaged file.
-#[derive(Clone, Debug, Default, Serialize)]
+/// The pages of a damaged file.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct RecoveredPages {
-    /// All that there are; 0 if the header that would say so is lost.
-    pub count: u64,
-    /// Those that the file's header tells of, and the file has not.
-    pub missing: u64,
-    /// Those that the disk or the cipher refuses.
-    pub unreadable: u64,
-    /// The first of these, by number.
-    pub unreadable_first: Vec<u32>,
-    /// `false`: page 1 is one of them, and so the settings and the schema's root are lost.
-    pub has_page_1: bool,
+    /// How many pages the file has; 0 if the header that would say so is lost.
+    pub pages_count: u64,
+    /// How many pages the header counts that the file does not have.
+    pub missing_count: u64,
+    /// How many pages cannot be read, because of the disk or the cipher.
+    pub unreadable_count: u64,
+    /// The numbers of the first hundred pages that cannot be read.
+    pub first_unreadable: Vec<u32>,
+    /// Whether page 1 can be read; if not, the settings and the root of the schema are lost.
+    pub page_1_readable: bool,
 }
 
 /// Page numbers that are listed.
@@ -55,96 +62,93 @@ const LISTED_MAX: usize = 100;
 
 impl RecoveredPages {
     pub(super) fn new(
-        count: u64,
-        missing: u64,
+        pages_count: u64,
+        missing_count: u64,
         unreadable: BTreeSet<u32>,
-        has_page_1: bool,
+        page_1_readable: bool,
     ) -> Self {
         Self {
-            count,
-            missing,
-            unreadable: u64::try_from(unreadable.len()).unwrap_or(u64::MAX),
-            unreadable_first: unreadable.into_iter().take(LISTED_MAX).collect(),
-            has_page_1,
+            pages_count,
+            missing_count,
+            unreadable_count: u64::try_from(unreadable.len()).unwrap_or(u64::MAX),
+            first_unreadable: unreadable.into_iter().take(LISTED_MAX).collect(),
+            page_1_readable,
         }
     }
 }
 
-/// What became of a table.
-#[derive(Clone, Debug, Serialize)]
+/// What was saved of a table.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RecoveredTable {
-    /// Its name.
+    /// The name of the table.
     pub name: String,
-    /// Rows that are in the new file.
-    pub rows_saved: u64,
-    /// Rows that an index or the table's own pages tell of, and that were not saved.
-    pub rows_lost: u64,
-    /// Rows of which a part is out of reach: a value may be empty or wrong.
-    pub rows_torn: u64,
-    /// Pages of its tree that are lost, each with all rows on it or below it.
-    pub pages_lost: u64,
-    /// Rows that the new file did not take.
-    pub refused: Option<RefusedRows>,
+    /// How many rows are in the new file.
+    pub saved_rows_count: u64,
+    /// How many rows are lost that an index or the pages of the table count.
+    pub lost_rows_count: u64,
+    /// How many rows have a value that is cut, empty or wrong.
+    pub torn_rows_count: u64,
+    /// How many pages of the table are lost, each with all rows on it or below it.
+    pub lost_pages_count: u64,
+    /// The rows that the new file did not take; null if it took all.
+    pub rejected: Option<RejectedRows>,
 }
 
 impl RecoveredTable {
     /// Is nothing of it known to be lost?
     pub const fn is_whole(&self) -> bool {
-        self.rows_lost == 0 && self.rows_torn == 0 && self.pages_lost == 0 && self.refused.is_none()
+        self.lost_rows_count == 0
+            && self.torn_rows_count == 0
+            && self.lost_pages_count == 0
+            && self.rejected.is_none()
     }
 }
 
-/// Rows that a constraint refused, or that were there already.
-#[derive(Clone, Debug, Serialize)]
-pub struct RefusedRows {
-    /// How many.
-    pub rows: u64,
-    /// Of the first.
+/// Rows that a constraint rejected, or that were there already.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RejectedRows {
+    /// How many rows there are.
+    pub rows_count: u64,
+    /// Why the first of them was rejected.
     pub reason: String,
 }
 
 /// The table for rows that belong to no table that was found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LostAndFound {
-    /// Its name in the new file.
+    /// The name of the table in the new file.
     pub table: String,
-    /// Its rows.
-    pub rows: u64,
+    /// How many rows it has.
+    pub rows_count: u64,
 }
 
-/// A table, index, view or trigger that could not be made.
-#[derive(Clone, Debug, Serialize)]
+/// A table, index, view or trigger that could not be created again.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MissingObject {
-    /// Which of these it is.
+    /// What it is: `table`, `index`, `view` or `trigger`.
     pub kind: String,
-    /// Its name.
+    /// The name of it.
     pub name: String,
-    /// What SQLite said.
+    /// Why it could not be created: mostly an error of SQLite.
     pub reason: String,
-    /// The statement that would make it.
+    /// The statement that would create it.
     pub sql: String,
 }
 
 impl RecoverReport {
-    /// Is nothing known to be lost?
-    pub fn is_complete(&self) -> bool {
-        self.pages.has_page_1
-            && self.pages.missing == 0
-            && self.schema_pages_lost == 0
-            && self.schema_rows_torn == 0
+    /// With what the parts of the report come to.
+    pub(super) fn with_totals(mut self) -> Self {
+        let lost = self.lost_and_found.as_ref().map_or(0, |lost| lost.rows_count);
+        self.saved_rows_count =
+            self.tables.iter().map(|table| table.saved_rows_count).sum::<u64>() + lost;
+        self.complete = self.pages.page_1_readable
+            && self.pages.missing_count == 0
+            && self.lost_schema_pages_count == 0
+            && self.torn_schema_rows_count == 0
             && self.missing.is_empty()
             && self.lost_and_found.is_none()
-            && self.tables.iter().all(RecoveredTable::is_whole)
-    }
-
-    /// Does SQLite find nothing wrong with the new file?
-    pub fn is_sound(&self) -> bool {
-        self.integrity == ["ok"]
-    }
-
-    /// Rows in all tables of the new file.
-    pub fn rows_saved(&self) -> u64 {
-        let lost = self.lost_and_found.as_ref().map_or(0, |lost| lost.rows);
-        self.tables.iter().map(|table| table.rows_saved).sum::<u64>() + lost
+            && self.tables.iter().all(RecoveredTable::is_whole);
+        self.sound = self.integrity == ["ok"];
+        self
     }
 }

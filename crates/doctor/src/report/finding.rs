@@ -10,20 +10,21 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::severity::Severity;
 use crate::catalogue;
 use crate::catalogue::entry::CatalogueEntry;
 
-/// What to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// What to do about a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "language", content = "text")]
 pub enum Fix {
     /// Statements for an SQLite shell on this file.
     Sql(String),
     /// A command line.
     Shell(String),
-    /// What no command can do.
+    /// What somebody must decide, or what no command can do.
     Advice(String),
 }
 
@@ -45,41 +46,44 @@ impl fmt::Display for Fix {
 }
 
 /// One thing that was found in one file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DoctorFinding {
-    /// Which of the catalogue.
+    /// The code, which the catalogue explains.
     pub code: &'static str,
-    /// The code's.
+    /// The severity of the code.
     pub severity: Severity,
-    /// What it is, in one line, with the names of this file.
-    pub what: String,
-    /// What shows it, a line each.
+    /// What was found, in one line, with the names of this file.
+    pub summary: String,
+    /// What shows it: lines for people.
     pub evidence: Vec<String>,
-    /// The same for programs; which fields, `docs/formats/13-doctor.md` says.
-    pub fields: Map<String, Value>,
-    /// What it costs here.
-    pub cost: String,
+    /// The evidence for programs: names and values that depend on the code
+    /// (`docs/formats/13-doctor.md`).
+    #[schema(value_type = Object)]
+    pub details: Map<String, Value>,
+    /// What it costs in this file; empty if nothing is known beyond what the catalogue says.
+    pub impact: String,
     /// What to do about it.
-    pub mend: Fix,
-    /// What [`crate::fix()`] runs, with the file's key; `None` if somebody must decide first.
-    pub fix: Option<String>,
+    pub fix: Fix,
+    /// The statements that `--fix` runs, with the key of the file; null if somebody must decide
+    /// first.
+    pub fix_sql: Option<String>,
 }
 
 impl DoctorFinding {
-    /// A finding of a code that is in the catalogue; no cost but what the catalogue says of the
+    /// A finding of a code that is in the catalogue; no impact but what the catalogue says of the
     /// code in general.
-    pub(crate) fn new(code: &'static str, what: impl Into<String>, fix: Fix) -> Self {
+    pub(crate) fn new(code: &'static str, summary: impl Into<String>, fix: Fix) -> Self {
         let CatalogueEntry { severity, .. } =
             catalogue::entry(code).expect("checks use catalogued codes");
         Self {
             code,
             severity: *severity,
-            what: what.into(),
+            summary: summary.into(),
             evidence: Vec::new(),
-            fields: Map::new(),
-            cost: String::new(),
-            fix: fix.sql(),
-            mend: fix,
+            details: Map::new(),
+            impact: String::new(),
+            fix_sql: fix.sql(),
+            fix,
         }
     }
 
@@ -90,27 +94,27 @@ impl DoctorFinding {
     }
 
     /// With a fact for programs.
-    pub(crate) fn field(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.fields.insert(name.to_owned(), value.into());
+    pub(crate) fn detail(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
         self
     }
 
     /// With another fix.
-    pub(crate) fn with_fix(mut self, mend: Fix) -> Self {
-        self.fix = mend.sql();
-        self.mend = mend;
+    pub(crate) fn with_fix(mut self, fix: Fix) -> Self {
+        self.fix_sql = fix.sql();
+        self.fix = fix;
         self
     }
 
-    /// With what `fix` runs, where the fix is for a shell or a program.
-    pub(crate) fn fix(mut self, sql: &str) -> Self {
-        self.fix = Some(sql.to_owned());
+    /// With what [`crate::fix()`] runs, where the fix is for a shell or a program.
+    pub(crate) fn fix_sql(mut self, sql: &str) -> Self {
+        self.fix_sql = Some(sql.to_owned());
         self
     }
 
-    /// With what it costs on this file.
-    pub(crate) fn cost(mut self, cost: impl Into<String>) -> Self {
-        self.cost = cost.into();
+    /// With what it costs in this file.
+    pub(crate) fn impact(mut self, impact: impl Into<String>) -> Self {
+        self.impact = impact.into();
         self
     }
 }

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
-/// How grave it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// How severe a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Worth knowing; nothing is wrong.

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use doctor::{
-    ConnectionSettings, DoctorReport, ExamineOptions, Fix, FixSelection, Severity, examine, fix,
+    ConnectionSettings, DoctorReport, ExamineOptions, Fix, FixSelection, JournalKind, Severity,
+    examine, fix,
 };
 use engine::{DatabaseKey, FileEncryption, Profile, open_connection};
 use rusqlite::Connection;
@@ -71,7 +72,7 @@ fn what_a_live_connection_sets_is_judged_with_its_file() {
         db.execute_batch(&format!("{PRODUCTION} {sql}")).unwrap();
         let report = report(&path, &ask(&db));
         let finding = the(&report, expected);
-        assert!(matches!(finding.mend, Fix::Advice(_)) && finding.fix.is_none(), "{finding:?}");
+        assert!(matches!(finding.fix, Fix::Advice(_)) && finding.fix_sql.is_none(), "{finding:?}");
         let codes: Vec<&str> =
             codes(&report).into_iter().filter(|code| *code != "not_wal").collect();
         assert_eq!(codes, [expected], "{report:#?}");
@@ -105,13 +106,13 @@ fn what_was_set_too_late_is_found_and_mended() {
         let options = options(&settings);
         let code = FixSelection::Code("setting_ineffective".to_owned());
         let dry = fix(&path, &FileEncryption::None, &options, &code, true).unwrap();
-        assert!(dry.is_rehearsed, "{dry:#?}");
-        apply_fix(&path, &finding.mend);
+        assert!(dry.rehearsed, "{dry:#?}");
+        apply_fix(&path, &finding.fix);
         let report = report(&path, &settings);
         assert_eq!(codes(&report), [] as [&str; 0], "{wanted}: {report:#?}");
         assert_eq!(
-            report.about.journal,
-            Some(if sql.contains("WAL") { "wal" } else { "rollback" })
+            report.file.journal,
+            Some(if sql.contains("WAL") { JournalKind::Wal } else { JournalKind::Rollback })
         );
     }
 }
@@ -134,7 +135,7 @@ fn settings_of_another_file_are_told_apart() {
     let renamed = ask_file(&path).replace(&path.display().to_string(), "/nowhere/a.db");
     let found = report(&path, &renamed);
     assert_eq!(codes(&found), [] as [&str; 0], "{found:#?}");
-    assert!(found.skipped.iter().any(|it| it.why.contains("/nowhere/a.db")), "{found:#?}");
+    assert!(found.skipped.iter().any(|it| it.reason.contains("/nowhere/a.db")), "{found:#?}");
 
     let in_memory = "file=\njournal_mode=memory\n";
     let found = report(&path, in_memory);
@@ -148,7 +149,7 @@ fn names_that_are_not_known_are_told() {
     let path = fixture.at("a.db");
     healthy(&path);
     let found = report(&path, "journal_mode=wal\nfancy_mode=1\nwanted.color=red\n");
-    let skipped: Vec<&str> = found.skipped.iter().map(|skipped| skipped.what.as_str()).collect();
+    let skipped: Vec<&str> = found.skipped.iter().map(|skipped| skipped.check.as_str()).collect();
     assert!(skipped.contains(&"the settings fancy_mode, wanted.color"), "{found:#?}");
     assert!(skipped.iter().any(|what| what.contains("busy_timeout")), "{found:#?}");
 }

@@ -86,7 +86,7 @@ fn of_warren(path: &Path, query: &str) -> String {
     let options = ExamineOptions { time_limit: std::time::Duration::from_mins(5), ..options };
     let report = examine(path, &FileEncryption::None, &options).unwrap();
     let finding = report.findings.iter().find(|finding| finding.code == "query_index_missing");
-    finding.map_or_else(String::new, |finding| match &finding.mend {
+    finding.map_or_else(String::new, |finding| match &finding.fix {
         Fix::Sql(sql) => sql.clone(),
         fix => panic!("{fix:?}"),
     })

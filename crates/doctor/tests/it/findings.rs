@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use doctor::Fix;
+use doctor::{Fix, JournalKind};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use serde_json::{Value, json};
@@ -16,19 +16,19 @@ pub(crate) const CASES: &[FaultCase] = &[
         code: "auto_vacuum_off",
         fault: |path| rows_and_delete(path, "", "id > 1000"),
         control: |path| rows_and_delete(path, "PRAGMA auto_vacuum = INCREMENTAL;", "id > 1000"),
-        check: |finding| assert!(finding.fields["free_bytes"].as_u64() > Some(1_500_000)),
+        check: |finding| assert!(finding.details["free_bytes"].as_u64() > Some(1_500_000)),
     },
     FaultCase {
         code: "blob_before_columns",
         fault: |path| mails(path, "body BLOB, flags INTEGER, folder TEXT"),
         control: |path| mails(path, "flags INTEGER, folder TEXT, body BLOB"),
         check: |finding| {
-            assert_eq!(finding.fields["large_columns"], json!(["body"]));
-            assert_eq!(finding.fields["columns_behind"], json!(["flags", "folder"]));
+            assert_eq!(finding.details["large_columns"], json!(["body"]));
+            assert_eq!(finding.details["columns_behind"], json!(["flags", "folder"]));
             // 20,000 bytes before them: 3,643 in the row's own page, 4,092 in each further.
-            let pages = finding.fields["overflow_pages"].as_f64().unwrap();
+            let pages = finding.details["overflow_pages_count"].as_f64().unwrap();
             assert!((4.0 - pages).abs() < 0.01, "{finding:?}");
-            let time = |name: &str| finding.fields[name].as_f64().unwrap();
+            let time = |name: &str| finding.details[name].as_f64().unwrap();
             assert!(time("as_is_us") > 0.0 && time("small_first_us") > 0.0, "{finding:?}");
         },
     },
@@ -36,13 +36,13 @@ pub(crate) const CASES: &[FaultCase] = &[
         code: "descending_ignored",
         fault: |path| legacy(path, "CREATE INDEX i ON t (x DESC)"),
         control: |path| legacy(path, "CREATE INDEX i ON t (x)"),
-        check: |finding| assert_eq!(finding.fields["indexes"], json!(["i"])),
+        check: |finding| assert_eq!(finding.details["indexes"], json!(["i"])),
     },
     FaultCase {
         code: "foreign_key_mismatch",
         fault: |path| parents(path, "p (id INTEGER, x)", 10),
         control: |path| parents(path, "p (id INTEGER UNIQUE, x)", 10),
-        check: |finding| assert_eq!(finding.fields["table"], "c"),
+        check: |finding| assert_eq!(finding.details["table"], "c"),
     },
     FaultCase {
         code: "foreign_key_unindexed",
@@ -52,9 +52,9 @@ pub(crate) const CASES: &[FaultCase] = &[
             sql_on(path, "CREATE INDEX c_p ON c (p)");
         },
         check: |finding| {
-            let fields = &finding.fields;
-            assert_eq!((&fields["table"], &fields["columns"]), (&json!("c"), &json!(["p"])));
-            assert_near(&fields["rows_estimated"], 20_000.0, 0.1);
+            let details = &finding.details;
+            assert_eq!((&details["table"], &details["columns"]), (&json!("c"), &json!(["p"])));
+            assert_near(&details["estimated_rows_count"], 20_000.0, 0.1);
         },
     },
     FaultCase {
@@ -67,7 +67,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         check: |finding| {
             // Of 5,000 books of 2,000 authors.
             assert_eq!(
-                (&finding.fields["rows_count"], &finding.fields["is_all"]),
+                (&finding.details["rows_count"], &finding.details["complete"]),
                 (&json!(3), &json!(true))
             );
             assert!(finding.evidence[0].contains("row 6 "), "{finding:?}");
@@ -78,8 +78,8 @@ pub(crate) const CASES: &[FaultCase] = &[
         fault: |path| rows_and_delete(path, "", "id > 1000"),
         control: |path| rows_and_delete(path, "", "id > 4500"),
         check: |finding| {
-            let share = finding.fields["free_pages_count"].as_f64().unwrap()
-                / finding.fields["pages_count"].as_f64().unwrap();
+            let share = finding.details["free_pages_count"].as_f64().unwrap()
+                / finding.details["pages_count"].as_f64().unwrap();
             assert!((0.7..0.9).contains(&share), "{finding:?}");
         },
     },
@@ -91,7 +91,7 @@ pub(crate) const CASES: &[FaultCase] = &[
             sql_on(path, &format!("{ids} CREATE TABLE schema_migrations (version TEXT)"));
         },
         check: |finding| {
-            assert_eq!(finding.fields["unset"], json!(["application_id", "user_version"]));
+            assert_eq!(finding.details["unset"], json!(["application_id", "user_version"]));
         },
     },
     FaultCase {
@@ -99,8 +99,8 @@ pub(crate) const CASES: &[FaultCase] = &[
         fault: |path| with_healthy(path, "CREATE INDEX i ON author (name COLLATE NOCASE)"),
         control: |path| with_healthy(path, "CREATE INDEX i ON author (name)"),
         check: |finding| {
-            assert_eq!(finding.fields["index_collation"], "NOCASE");
-            assert_eq!(finding.fields["column_collation"], "BINARY");
+            assert_eq!(finding.details["index_collation"], "NOCASE");
+            assert_eq!(finding.details["column_collation"], "BINARY");
         },
     },
     FaultCase {
@@ -109,10 +109,10 @@ pub(crate) const CASES: &[FaultCase] = &[
         control: |path| with_healthy(path, "CREATE INDEX i ON author (id) WHERE name > 'b'"),
         check: |finding| {
             assert_eq!(
-                (&finding.fields["index"], &finding.fields["table"]),
+                (&finding.details["index"], &finding.details["table"]),
                 (&json!("i"), &json!("author"))
             );
-            assert_eq!(finding.mend, Fix::Sql("DROP INDEX i;".to_owned()));
+            assert_eq!(finding.fix, Fix::Sql("DROP INDEX i;".to_owned()));
         },
     },
     FaultCase {
@@ -121,7 +121,7 @@ pub(crate) const CASES: &[FaultCase] = &[
             with_healthy(path, &format!("{MORE_BOOKS}; CREATE INDEX i ON book (author)"));
         },
         control: |path| with_healthy(path, &format!("{MORE_BOOKS}; CREATE INDEX i ON book (year)")),
-        check: |finding| assert_eq!(finding.fields["instead"], "book_author"),
+        check: |finding| assert_eq!(finding.details["instead"], "book_author"),
     },
     FaultCase {
         code: "index_single_value",
@@ -140,20 +140,20 @@ pub(crate) const CASES: &[FaultCase] = &[
                                             CREATE INDEX i ON book (kind); ANALYZE",
             );
         },
-        check: |finding| assert_eq!(finding.fields["rows_in_statistics"], json!(5000.0)),
+        check: |finding| assert_eq!(finding.details["statistics_rows_count"], json!(5000.0)),
     },
     FaultCase {
         code: "page_size_small",
         fault: |path| rows_and_delete(path, "PRAGMA page_size = 1024;", "id < 0"),
         control: |path| rows_and_delete(path, "PRAGMA page_size = 8192;", "id < 0"),
-        check: |finding| assert_eq!(finding.fields["page_bytes"], 1024),
+        check: |finding| assert_eq!(finding.details["page_bytes"], 1024),
     },
     FaultCase {
         code: "pages_half_empty",
         fault: |path| rows_and_delete(path, "", "id % 7 < 4"),
         control: |path| rows_and_delete(path, "", "id % 7 < 2"),
         check: |finding| {
-            let fill = finding.fields["fill"].as_f64().unwrap();
+            let fill = finding.details["fill_ratio"].as_f64().unwrap();
             assert!((0.38..0.48).contains(&fill), "{finding:?}");
         },
     },
@@ -168,15 +168,15 @@ pub(crate) const CASES: &[FaultCase] = &[
         control: |path| {
             with_healthy(path, &format!("{MORE_BOOKS}; CREATE INDEX i ON book (year); ANALYZE"));
         },
-        check: |finding| assert_eq!(finding.fields["tables"], json!(["book"])),
+        check: |finding| assert_eq!(finding.details["tables"], json!(["book"])),
     },
     FaultCase {
         code: "statistics_stale",
         fault: |path| with_healthy(path, &format!("ANALYZE; {MORE_BOOKS}")),
         control: |path| with_healthy(path, &format!("{MORE_BOOKS}; ANALYZE")),
         check: |finding| {
-            assert_eq!(finding.fields["rows_in_statistics"], json!(5000.0));
-            assert_near(&finding.fields["rows_estimated"], 65_000.0, 0.1);
+            assert_eq!(finding.details["statistics_rows_count"], json!(5000.0));
+            assert_near(&finding.details["estimated_rows_count"], 65_000.0, 0.1);
         },
     },
 ];
@@ -312,8 +312,8 @@ fn a_healthy_file_gets_none() {
     let report = report(&path);
     assert_eq!(codes(&report), [] as [&str; 0], "{report:#?}");
     assert!(report.skipped.is_empty(), "{report:#?}");
-    assert_eq!((report.about.tables_count, report.about.indexes_count), (Some(2), Some(1)));
-    assert_eq!((report.about.journal, report.about.cipher), (Some("wal"), Some("none")));
+    assert_eq!((report.file.tables_count, report.file.indexes_count), (Some(2), Some(1)));
+    assert_eq!((report.file.journal, report.file.cipher), (Some(JournalKind::Wal), Some("none")));
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn of_two_indexes_that_are_the_same_the_one_that_does_more_stays() {
         let report = report(&path);
         let found = report.findings.iter().filter(|it| it.code.starts_with("index_"));
         let dropped: Vec<&str> =
-            found.map(|finding| finding.fields["index"].as_str().unwrap()).collect();
+            found.map(|finding| finding.details["index"].as_str().unwrap()).collect();
         assert_eq!(&dropped, expected, "{sql}");
     }
 }

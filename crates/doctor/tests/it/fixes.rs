@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use doctor::{ExamineOptions, FixSelection, fix, undo_fix};
+use doctor::{Error, ExamineOptions, FixSelection, fix, undo_fix};
 use engine::{DatabaseKey, FileEncryption, Passphrase, Profile, open_connection};
 use rusqlite::Connection;
 
@@ -47,7 +47,7 @@ fn a_hot_journal_is_rolled_back_with_the_key() {
         let path = killed(&fixture, &encryption);
         let before = fs::read(&path).unwrap();
         let done = fixed(&path, &encryption, "hot_journal").unwrap();
-        assert!(done.report.integrity.is_complete && done.is_rehearsed, "{done:#?}");
+        assert!(done.report.integrity.complete && done.rehearsed, "{done:#?}");
         assert!(!codes(&done.report).contains(&"hot_journal"), "{done:#?}");
         assert!(!fixture.at("a.db-journal").exists());
         let (db, _) = open_connection(&path, &encryption, Profile::SERVER, true, false).unwrap();
@@ -72,9 +72,9 @@ fn all_is_fixed_in_one_go_and_the_size_is_told() {
     let ran: Vec<&str> = done.fixes.iter().map(|fix| fix.sql.as_str()).collect();
     assert_eq!(ran, ["DROP INDEX j;", "PRAGMA auto_vacuum = INCREMENTAL;\nVACUUM;"]);
     assert_eq!(codes(&done.report), [] as [&str; 0]);
-    assert!(done.bytes_before > 9_000_000 && done.bytes_after < Some(100_000), "{done:#?}");
+    assert!(done.before_bytes > 9_000_000 && done.after_bytes < Some(100_000), "{done:#?}");
     let again = fixed(&path, &FileEncryption::None, "all").unwrap();
-    assert!(again.fixes.is_empty() && again.undo.is_none());
+    assert!(again.fixes.is_empty() && again.undo_path.is_none());
 }
 
 #[test]
@@ -85,14 +85,15 @@ fn nothing_is_fixed_beside_a_program_or_in_a_file_that_is_broken_otherwise() {
     sql_on(&path, "CREATE INDEX again ON book (author, year)");
     let shell = SqliteShell::start(&path, "SELECT count(*) FROM book;");
     let error = fixed(&path, &FileEncryption::None, "index_duplicate").unwrap_err();
-    assert!(error.code() == "in_use" && error.to_string().contains("sqlite3"), "{error}");
+    assert!(matches!(error, Error::InUse { .. }), "{error}");
+    assert!(error.to_string().contains("sqlite3"), "{error}");
     drop(shell);
 
     let mut bytes = fs::read(&path).unwrap();
     bytes[4096 * 9..][..100].fill(0xaa);
     fs::write(&path, &bytes).unwrap();
     let error = fixed(&path, &FileEncryption::None, "index_duplicate").unwrap_err();
-    assert_eq!(error.code(), "not_fixable");
+    assert!(matches!(error, Error::NotFixable { .. }));
     assert!(fs::read(&path).unwrap() == bytes);
 }
 
@@ -112,7 +113,7 @@ fn a_fix_that_fails_leaves_everything_as_it_was() {
     assert!(codes(&report(&path)).contains(&"fragmented"));
     let before = fs::read(&path).unwrap();
     let error = fixed(&path, &FileEncryption::None, "fragmented").unwrap_err();
-    assert_eq!(error.code(), "fix_failed", "{error}");
+    assert!(matches!(error, Error::FixFailed { .. }), "{error}");
     assert!(fs::read(&path).unwrap() == before);
     assert!(!fixture.at("a.db.undo-1").exists());
 }

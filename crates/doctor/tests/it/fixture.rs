@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use doctor::{
-    DoctorFinding, DoctorReport, ExamineOptions, Fix, FixSelection, Severity, examine, fix,
+    DoctorFinding, DoctorReport, Error, ExamineOptions, Fix, FixSelection, Severity, examine, fix,
     undo_fix,
 };
 use engine::FileEncryption;
@@ -51,15 +51,15 @@ impl FaultCase {
         let (path, control) = (fixture.at(self.code), fixture.at(&format!("no-{}", self.code)));
         (self.fault)(&path);
         let finding = the(&report(&path), self.code);
-        assert!(!finding.what.is_empty() && !finding.evidence.is_empty(), "{finding:?}");
-        assert!(!finding.fields.is_empty(), "{finding:?}");
+        assert!(!finding.summary.is_empty() && !finding.evidence.is_empty(), "{finding:?}");
+        assert!(!finding.details.is_empty(), "{finding:?}");
         (self.check)(&finding);
         self.check_fix(&path, &finding);
-        apply_fix(&path, &finding.mend);
-        if !matches!(finding.mend, Fix::Advice(_)) {
+        apply_fix(&path, &finding.fix);
+        if !matches!(finding.fix, Fix::Advice(_)) {
             let left = report(&path);
             assert!(!codes(&left).contains(&self.code), "{}: {left:#?}", self.code);
-            assert!(left.integrity.is_complete, "{left:#?}");
+            assert!(left.integrity.complete, "{left:#?}");
         }
 
         (self.control)(&control);
@@ -67,7 +67,7 @@ impl FaultCase {
         assert!(!codes(&report).contains(&self.code), "{}: {report:#?}", self.code);
         let gravest = report.severity();
         assert!(gravest < Some(Severity::Error), "{}: {report:#?}", self.code);
-        assert!(report.integrity.is_complete, "{report:#?}");
+        assert!(report.integrity.complete, "{report:#?}");
     }
 }
 
@@ -79,27 +79,27 @@ impl FaultCase {
         let wanted = FixSelection::Code(self.code.to_owned());
         let fix = |is_dry_run| fix(path, &FileEncryption::None, &options, &wanted, is_dry_run);
         let before = std::fs::read(path).unwrap();
-        if finding.fix.is_none() {
-            assert_eq!(fix(false).unwrap_err().code(), "not_fixable", "{}", self.code);
+        if finding.fix_sql.is_none() {
+            assert!(matches!(fix(false).unwrap_err(), Error::NotFixable { .. }), "{}", self.code);
             return;
         }
         let dry = fix(true).unwrap();
-        assert!(dry.is_rehearsed && !dry.is_done && dry.undo.is_none(), "{dry:#?}");
+        assert!(dry.rehearsed && !dry.done && dry.undo_path.is_none(), "{dry:#?}");
         assert!(std::fs::read(path).unwrap() == before, "{}", self.code);
 
         let fixed = fix(false).unwrap();
-        assert!(fixed.is_done && !codes(&fixed.report).contains(&self.code), "{fixed:#?}");
-        assert_eq!(fixed.bytes_after, dry.bytes_after, "{}", self.code);
-        assert!(undo_fix(path).unwrap() == fixed.undo.unwrap());
+        assert!(fixed.done && !codes(&fixed.report).contains(&self.code), "{fixed:#?}");
+        assert_eq!(fixed.after_bytes, dry.after_bytes, "{}", self.code);
+        assert!(undo_fix(path).unwrap() == Path::new(&fixed.undo_path.unwrap()));
         assert!(std::fs::read(path).unwrap() == before, "{}", self.code);
-        assert_eq!(undo_fix(path).unwrap_err().code(), "no_undo");
+        assert!(matches!(undo_fix(path).unwrap_err(), Error::NoUndo { .. }));
     }
 }
 
 /// Does what a finding says, if that can be executed. Then the file is whole, and its views work.
 #[track_caller]
-pub(crate) fn apply_fix(path: &Path, mend: &Fix) {
-    match mend {
+pub(crate) fn apply_fix(path: &Path, fix: &Fix) {
+    match fix {
         Fix::Advice(_) => return,
         Fix::Sql(sql) => sql_on(path, sql),
         Fix::Shell(line) => {
@@ -109,7 +109,7 @@ pub(crate) fn apply_fix(path: &Path, mend: &Fix) {
     }
     let db = Connection::open(path).unwrap();
     let integrity: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-    assert_eq!(integrity, "ok", "{mend:?}");
+    assert_eq!(integrity, "ok", "{fix:?}");
     let mut views = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").unwrap();
     for view in views.query_map([], |row| row.get::<_, String>(0)).unwrap() {
         db.prepare(&format!("SELECT * FROM \"{}\"", view.unwrap())).unwrap();

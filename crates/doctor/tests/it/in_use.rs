@@ -26,10 +26,10 @@ fn who_keeps_the_write_lock_is_named() {
         let held = report(&path);
         let finding = the(&held, "database_locked");
         assert_eq!(finding.severity, Severity::Error);
-        assert_eq!(finding.fields["process"]["pid"], shell.pid(), "{finding:?}");
-        assert_eq!(finding.fields["process"]["name"], "sqlite3", "{finding:?}");
+        assert_eq!(finding.details["process"]["pid"], shell.pid(), "{finding:?}");
+        assert_eq!(finding.details["process"]["name"], "sqlite3", "{finding:?}");
         let lock = if journal == "WAL" { "wal_write" } else { "reserved" };
-        assert!(finding.fields["locks"].to_string().contains(lock), "{finding:?}");
+        assert!(finding.details["locks"].to_string().contains(lock), "{finding:?}");
         // What is in the file can still be read.
         assert!(held.skipped.is_empty(), "{held:#?}");
 
@@ -45,8 +45,8 @@ fn a_reader_that_stays_is_named_where_it_holds_writers_up() {
     let path = fixture.make("rollback", "CREATE TABLE t (x)");
     let shell = SqliteShell::start(&path, read);
     let finding = the(&report(&path), "database_locked");
-    assert_eq!(finding.fields["process"]["pid"], shell.pid(), "{finding:?}");
-    assert_eq!(finding.fields["locks"], serde_json::json!(["shared"]));
+    assert_eq!(finding.details["process"]["pid"], shell.pid(), "{finding:?}");
+    assert_eq!(finding.details["locks"], serde_json::json!(["shared"]));
 
     let path = fixture.make("wal", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
     let _shell = SqliteShell::start(&path, read);
@@ -62,7 +62,7 @@ fn a_file_that_is_written_now_says_who_and_skips_the_rest() {
     let _shell = SqliteShell::start(&path, &sql);
     let report = report(&path);
     assert_eq!(codes(&report)[0], "database_locked");
-    assert!(report.skipped.iter().any(|skipped| skipped.why.contains("locked")), "{report:#?}");
+    assert!(report.skipped.iter().any(|skipped| skipped.reason.contains("locked")), "{report:#?}");
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn a_reader_that_pins_the_wal_is_named() {
 
     writer.run("UPDATE t SET x = x || '!';");
     let finding = the(&report(&path), "wal_pinned");
-    assert_eq!(finding.fields["process"]["pid"], reader.pid(), "{finding:?}");
-    assert!(finding.fields["behind_pages"].as_u64() > Some(4_000), "{finding:?}");
+    assert_eq!(finding.details["process"]["pid"], reader.pid(), "{finding:?}");
+    assert!(finding.details["behind_pages_count"].as_u64() > Some(4_000), "{finding:?}");
 
     reader.run("COMMIT;");
     assert!(!codes(&report(&path)).contains(&"wal_pinned"));
@@ -91,13 +91,13 @@ fn a_wal_that_nobody_checkpoints_is_found() {
     let path = fixture.make("a.db", sql);
     let _shell = SqliteShell::start(&path, &format!("PRAGMA wal_autocheckpoint = 0; {ROWS}"));
     let finding = the(&report(&path), "wal_large");
-    assert_eq!(finding.fields["is_copied"], false);
+    assert_eq!(finding.details["copied"], false);
     // A reader of the newest state pins nothing.
     let reader = SqliteShell::start(&path, "BEGIN; SELECT count(*) FROM t;");
     let found = codes(&report(&path));
     assert!(found.contains(&"wal_large") && !found.contains(&"wal_pinned"), "{found:?}");
     drop(reader);
-    assert!(finding.fields["wal_bytes"].as_u64() > Some(20_000_000), "{finding:?}");
+    assert!(finding.details["wal_bytes"].as_u64() > Some(20_000_000), "{finding:?}");
 
     let path = fixture.make("b.db", sql);
     let _shell = SqliteShell::start(&path, "INSERT INTO t VALUES (1);");
@@ -112,7 +112,7 @@ fn what_a_killed_process_left_is_found() {
     assert!(!codes(&report(&path)).contains(&"wal_left_behind"));
     drop(shell);
     let finding = the(&report(&path), "wal_left_behind");
-    assert_eq!(finding.fields["wal_bytes"], fs::metadata(fixture.at("wal.db-wal")).unwrap().len());
+    assert_eq!(finding.details["wal_bytes"], fs::metadata(fixture.at("wal.db-wal")).unwrap().len());
 
     let path = fixture.make("journal.db", &format!("CREATE TABLE t (x); {ROWS}"));
     // More pages than the cache holds are written before the commit.
@@ -124,10 +124,10 @@ fn what_a_killed_process_left_is_found() {
     let finding = the(&found, "hot_journal");
     assert_eq!(finding.severity, Severity::Error);
     // The content is looked at as it will be, and not rolled back by us.
-    assert!(found.skipped.is_empty() && found.integrity.is_complete, "{found:#?}");
+    assert!(found.skipped.is_empty() && found.integrity.complete, "{found:#?}");
     assert!(finding.evidence.iter().any(|it| it.contains("tried in memory")), "{finding:?}");
     assert!(fs::metadata(fixture.at("journal.db-journal")).unwrap().len() > 1_000_000);
-    apply_fix(&path, &finding.mend);
+    apply_fix(&path, &finding.fix);
     assert!(!codes(&report(&path)).contains(&"hot_journal"));
 }
 
@@ -145,10 +145,10 @@ fn a_program_that_keeps_its_file_for_itself_is_no_fault() {
         let shell = SqliteShell::start(&path, &sql);
         let report = report(&path);
         let finding = the(&report, "exclusive_mode");
-        assert_eq!(finding.fields["process"]["pid"], shell.pid(), "{finding:?}");
+        assert_eq!(finding.details["process"]["pid"], shell.pid(), "{finding:?}");
         assert_eq!(report.severity(), Some(Severity::Info), "{report:#?}");
         // With a WAL, it is seen as it would be recovered.
-        assert_eq!(report.integrity.is_complete, journal == "WAL", "{report:#?}");
+        assert_eq!(report.integrity.complete, journal == "WAL", "{report:#?}");
     }
 }
 
@@ -161,9 +161,9 @@ fn a_wal_that_was_deleted_under_its_program_is_saved() {
         fs::remove_file(fixture.at(&format!("a b.db{suffix}"))).unwrap();
         let report = report(&path);
         let finding = the(&report, "wal_deleted");
-        assert_eq!(finding.fields["process"]["pid"], shell.pid(), "{finding:?}");
+        assert_eq!(finding.details["process"]["pid"], shell.pid(), "{finding:?}");
         assert!(!codes(&report).contains(&"database_locked"), "{report:#?}");
-        let line = finding.mend.to_string();
+        let line = finding.fix.to_string();
         assert!(Command::new("sh").args(["-ec", &line]).status().unwrap().success(), "{line}");
         let db = rusqlite::Connection::open(fixture.at("a b.db.rescued")).unwrap();
         let count: i64 = db.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();

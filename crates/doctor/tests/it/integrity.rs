@@ -24,13 +24,13 @@ pub(crate) const CASES: &[FaultCase] = &[
             sql_on(path, "PRAGMA ignore_check_constraints = ON; INSERT INTO t VALUES (-1)");
         },
         control: checked,
-        check: |finding| assert_eq!(finding.fields["name"], "t"),
+        check: |finding| assert_eq!(finding.details["name"], "t"),
     },
     FaultCase {
         code: "foreign_key_parent_absent",
         fault: |path| sql_on(path, "CREATE TABLE c (p REFERENCES p); INSERT INTO c VALUES (0)"),
         control: referred,
-        check: |finding| assert_eq!(finding.fields["parents"], json!(["p"])),
+        check: |finding| assert_eq!(finding.details["parents"], json!(["p"])),
     },
     FaultCase {
         code: "index_broken",
@@ -40,8 +40,8 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
         control: needles,
         check: |finding| {
-            assert_eq!(finding.fields["index"], "i");
-            assert_eq!(finding.mend, Fix::Sql("REINDEX i;".to_owned()));
+            assert_eq!(finding.details["index"], "i");
+            assert_eq!(finding.fix, Fix::Sql("REINDEX i;".to_owned()));
         },
     },
     FaultCase {
@@ -61,7 +61,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         code: "sequence_exhausted",
         fault: |path| counted(path, i64::MAX),
         control: |path| counted(path, i64::MAX - 1),
-        check: |finding| assert_eq!(finding.fields["table"], "t"),
+        check: |finding| assert_eq!(finding.details["table"], "t"),
     },
     FaultCase {
         code: "trigger_broken",
@@ -71,8 +71,8 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
         control: audited,
         check: |finding| {
-            assert_eq!(finding.fields["triggers"], json!(["note"]));
-            assert!(finding.what.starts_with("UPDATE on t fails"), "{finding:?}");
+            assert_eq!(finding.details["triggers"], json!(["note"]));
+            assert!(finding.summary.starts_with("UPDATE on t fails"), "{finding:?}");
         },
     },
     FaultCase {
@@ -87,7 +87,7 @@ pub(crate) const CASES: &[FaultCase] = &[
             sql_on(path, &format!("PRAGMA writable_schema = ON; {unique}"));
         },
         control: |path| sql_on(path, "CREATE TABLE t (x UNIQUE); INSERT INTO t VALUES (1), (2)"),
-        check: |finding| assert_eq!(finding.fields["table"], "t"),
+        check: |finding| assert_eq!(finding.details["table"], "t"),
     },
     FaultCase {
         code: "view_broken",
@@ -96,7 +96,7 @@ pub(crate) const CASES: &[FaultCase] = &[
             sql_on(path, "PRAGMA legacy_alter_table = ON; ALTER TABLE t RENAME TO u");
         },
         control: viewed,
-        check: |finding| assert_eq!(finding.fields["view"], "v"),
+        check: |finding| assert_eq!(finding.details["view"], "v"),
     },
     FaultCase {
         code: "virtual_table_broken",
@@ -105,7 +105,7 @@ pub(crate) const CASES: &[FaultCase] = &[
             sql_on(path, "DELETE FROM t WHERE id = 2");
         },
         control: searched,
-        check: |finding| assert_eq!(finding.fields["module"], "fts5"),
+        check: |finding| assert_eq!(finding.details["module"], "fts5"),
     },
 ];
 
@@ -202,9 +202,9 @@ fn an_r_tree_out_of_step_is_found() {
     let sql =
         "CREATE VIRTUAL TABLE r USING rtree (id, a, b); INSERT INTO r VALUES (1, 2, 3), (2, 3, 4)";
     let path = fixture.make("a.db", sql);
-    assert!(report(&path).integrity.is_complete);
+    assert!(report(&path).integrity.complete);
     sql_on(&path, "DELETE FROM r_rowid WHERE rowid = 2");
-    assert_eq!(the(&report(&path), "virtual_table_broken").fields["module"], "rtree");
+    assert_eq!(the(&report(&path), "virtual_table_broken").details["module"], "rtree");
 }
 
 /// The restored backup of a file, beside the WAL that the file had.
@@ -225,14 +225,14 @@ fn a_wal_of_another_file_is_not_called_a_broken_file() {
         "PRAGMA wal_autocheckpoint = 0; UPDATE t SET x = x || 'y' WHERE id % 9 = 0;",
     ));
     let left = report(&path);
-    assert!(left.integrity.is_complete, "{left:#?}");
+    assert!(left.integrity.complete, "{left:#?}");
     the(&left, "wal_left_behind");
 
     fs::copy(&backup, &path).unwrap();
     let foreign = report(&path);
     let finding = the(&foreign, "companion_foreign");
-    assert_eq!(finding.fields["companion"], "a.db-wal");
-    assert!(matches!(finding.mend, Fix::Advice(_)), "{finding:?}");
+    assert_eq!(finding.details["companion"], "a.db-wal");
+    assert!(matches!(finding.fix, Fix::Advice(_)), "{finding:?}");
     assert!(!codes(&foreign).iter().any(|code| ["page_broken", "wal_left_behind"].contains(code)));
     fs::remove_file(fixture.at("a.db-wal")).unwrap();
     fs::remove_file(fixture.at("a.db-shm")).unwrap();
@@ -249,7 +249,7 @@ fn what_neither_the_file_nor_its_wal_has_is_missed() {
     file.set_len(file.metadata().unwrap().len() / 2 / 4096 * 4096).unwrap();
     let found = report(&path);
     let finding = the(&found, "file_truncated");
-    assert!(finding.fields["expected_bytes"].as_u64() > finding.fields["file_bytes"].as_u64());
+    assert!(finding.details["expected_bytes"].as_u64() > finding.details["file_bytes"].as_u64());
     assert_eq!(finding.severity, Severity::Error);
 }
 
@@ -260,7 +260,7 @@ fn another_name_of_the_file_is_told() {
     healthy(&path);
     fs::hard_link(&path, fixture.at("b.db")).unwrap();
     let finding = the(&report(&path), "hard_linked");
-    assert!(finding.fields["other_names"].to_string().contains("b.db"), "{finding:?}");
+    assert!(finding.details["other_names"].to_string().contains("b.db"), "{finding:?}");
 
     // Half a transaction, whose journal has the other name.
     sql_on(&path, "PRAGMA journal_mode = DELETE");
@@ -270,8 +270,8 @@ fn another_name_of_the_file_is_told() {
     ));
     let other = report(&fixture.at("b.db"));
     assert!(!codes(&other).contains(&"page_broken"), "{other:#?}");
-    assert!(other.skipped.iter().any(|skipped| skipped.why.contains("another of its names")));
-    apply_fix(&path, &the(&report(&path), "hot_journal").mend);
+    assert!(other.skipped.iter().any(|skipped| skipped.reason.contains("another of its names")));
+    apply_fix(&path, &the(&report(&path), "hot_journal").fix);
     assert!(is_ok(&path));
 }
 
@@ -285,11 +285,11 @@ fn a_pipe_beside_the_file_holds_nobody_up() {
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let found = report(&path);
         let finding = the(&found, "companion_irregular");
-        assert!(finding.what.contains(suffix), "{finding:?}");
+        assert!(finding.summary.contains(suffix), "{finding:?}");
         assert!(
-            found.integrity.is_complete,
+            found.integrity.complete,
             "{:?} {:?} {:?}",
-            found.integrity, found.skipped, found.about
+            found.integrity, found.skipped, found.file
         );
         fs::remove_file(pipe).unwrap();
     }
@@ -314,9 +314,9 @@ fn time_is_never_a_fault() {
         assert_eq!(codes(&found), [] as [&str; 0], "{budget} ms: {found:#?}");
         // What there was no time for is said.
         let is_silent = found.skipped.is_empty() && found.integrity.unchecked.is_empty();
-        assert!(found.integrity.is_complete || !is_silent, "{budget} ms: {found:#?}");
+        assert!(found.integrity.complete || !is_silent, "{budget} ms: {found:#?}");
     }
-    assert!(report_within(&path, 60_000).integrity.is_complete);
+    assert!(report_within(&path, 60_000).integrity.complete);
 }
 
 /// What only the file's own program has: a collation (Anki's), a function, a tokenizer.
@@ -361,7 +361,7 @@ fn references_as_documentation_are_no_error() {
     let found = report(&path);
     assert_eq!(found.severity(), Some(Severity::Warning), "{found:#?}");
     let finding = the(&found, "foreign_key_violated");
-    assert!(matches!(finding.mend, Fix::Advice(_)), "{finding:?}");
+    assert!(matches!(finding.fix, Fix::Advice(_)), "{finding:?}");
     the(&found, "foreign_key_parent_absent");
 }
 
@@ -386,7 +386,7 @@ fn an_index_that_is_needed_is_not_dropped() {
     let needless = found.findings.iter().filter(|it| it.code == "index_duplicate");
     let mut dropped = Vec::new();
     for finding in needless {
-        match &finding.mend {
+        match &finding.fix {
             Fix::Advice(text) => assert!(text.contains("v names the index"), "{text}"),
             executable => dropped.push(executable),
         }

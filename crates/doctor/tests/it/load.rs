@@ -32,11 +32,11 @@ fn report(path: &Path, log: &str) -> DoctorReport {
 
 fn missing(report: &DoctorReport) -> Vec<String> {
     let found = report.findings.iter().filter(|it| it.code == "query_index_missing");
-    found.map(|finding| finding.mend.to_string()).collect()
+    found.map(|finding| finding.fix.to_string()).collect()
 }
 
 fn finding<'a>(report: &'a DoctorReport, fix: &str) -> &'a DoctorFinding {
-    report.findings.iter().find(|it| it.mend.to_string() == fix).unwrap()
+    report.findings.iter().find(|it| it.fix.to_string() == fix).unwrap()
 }
 
 #[test]
@@ -56,19 +56,19 @@ fn one_index_serves_what_several_queries_want() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let fix = "CREATE INDEX item_owner_at ON item (owner, at);";
     assert_eq!(missing(&found), [fix], "{found:#?}");
-    let fields = &finding(&found, fix).fields;
-    assert_eq!(fields["queries"].as_array().unwrap().len(), 3);
-    assert_eq!((&fields["calls"], &fields["writes_count"]), (&60.into(), &0.into()));
-    assert!(fields["saved_share"].as_f64().unwrap() > 0.8, "{fields:#?}");
+    let details = &finding(&found, fix).details;
+    assert_eq!(details["queries"].as_array().unwrap().len(), 3);
+    assert_eq!((&details["calls_count"], &details["writes_count"]), (&60.into(), &0.into()));
+    assert!(details["saved_ratio"].as_f64().unwrap() > 0.8, "{details:#?}");
 
-    let load = found.load.unwrap();
+    let load = found.workload.unwrap();
     assert_eq!((load.statements_count, load.shapes_count, load.others_count), (62, 5, 1));
-    assert_eq!((load.unread_lines_count, load.is_timed), (1, false));
-    assert_eq!(load.refused[0].message, "no such table: elsewhere");
+    assert_eq!((load.unread_lines_count, load.timed), (1, false));
+    assert_eq!(load.rejected[0].message, "no such table: elsewhere");
     assert_eq!(load.unused_indexes, ["item_title"]);
     let query = load.queries.iter().find(|query| query.shape.ends_with("LIMIT ?")).unwrap();
-    assert_eq!((query.calls, &query.indexes[..]), (20, &["item_owner_at".to_owned()][..]));
-    assert!(query.steps_after.unwrap() < query.steps_before.unwrap() / 10, "{query:?}");
+    assert_eq!((query.calls_count, &query.indexes[..]), (20, &["item_owner_at".to_owned()][..]));
+    assert!(query.after_steps_count.unwrap() < query.before_steps_count.unwrap() / 10, "{query:?}");
 
     sql_on(&path, fix);
     let again = report(&path, &log);
@@ -87,7 +87,7 @@ fn an_index_that_costs_more_than_it_saves_is_not_advised() {
     let often = report(&path, &format!("{}{}", insert.repeat(2_000), read.repeat(2_000)));
     let fix = "CREATE INDEX item_owner ON item (owner);";
     assert_eq!(missing(&often), [fix]);
-    assert_eq!(finding(&often, fix).fields["writes_count"], 2_000);
+    assert_eq!(finding(&often, fix).details["writes_count"], 2_000);
 }
 
 #[test]
@@ -102,10 +102,10 @@ fn times_of_the_log_rank_and_a_value_that_never_changes_makes_an_index_partial()
     let mut fixes = missing(&found);
     fixes.sort();
     assert_eq!(fixes, [partial, "CREATE INDEX tag_name ON tag (name);"], "{found:#?}");
-    let load = found.load.unwrap();
-    assert!(load.is_timed);
+    let load = found.workload.unwrap();
+    assert!(load.timed);
     assert_eq!(load.queries[0].logged_us, Some(900_000.0));
-    assert_eq!(load.queries[0].share, Some(0.9));
+    assert_eq!(load.queries[0].time_ratio, Some(0.9));
     // With another value each time it is a parameter, whatever stands in the log.
     let log = "SELECT * FROM item WHERE done = 0 ORDER BY at\n\
                SELECT * FROM item WHERE done = 1 ORDER BY at\n";
@@ -136,7 +136,7 @@ fn a_log_from_strangers_does_nothing() {
         ..ExamineOptions::default()
     };
     let found = examine(&path, &FileEncryption::None, &options).unwrap();
-    assert!(found.load.is_some_and(|load| load.shapes_count > 3));
+    assert!(found.workload.is_some_and(|load| load.shapes_count > 3));
     assert!(!target.exists());
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
@@ -152,8 +152,8 @@ fn of_a_file_in_use_the_planner_tells_what_an_index_would_serve() {
     let found = report(&path, log);
     let fix = "CREATE INDEX item_owner_at ON item (owner, at);";
     assert_eq!(missing(&found), [fix], "{found:#?}");
-    let fields = &finding(&found, fix).fields;
-    assert_eq!(fields["queries"].as_array().unwrap().len(), 2, "{fields:#?}");
-    assert!(!fields.contains_key("saved_share"), "{fields:#?}");
-    assert!(found.skipped.iter().any(|it| it.what.starts_with("the load with")), "{found:#?}");
+    let details = &finding(&found, fix).details;
+    assert_eq!(details["queries"].as_array().unwrap().len(), 2, "{details:#?}");
+    assert!(!details.contains_key("saved_ratio"), "{details:#?}");
+    assert!(found.skipped.iter().any(|it| it.check.starts_with("the load with")), "{found:#?}");
 }

@@ -57,7 +57,7 @@ fn of_a_browsers_profile_nothing_false_is_said() {
         let report = report(&path);
         assert!(is_ok(&path, &fixture.at("copy")), "{}", path.display());
         assert!(report.severity() < Some(Severity::Error), "{report:#?}");
-        assert!(report.integrity.is_complete, "{report:#?}");
+        assert!(report.integrity.complete, "{report:#?}");
         assert!(fs::read(&path).unwrap() == before, "{}", path.display());
     }
 }

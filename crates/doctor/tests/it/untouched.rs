@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
+use doctor::FileOpenMode;
+
 use crate::findings::healthy;
 use crate::fixture::{DoctorFixture, SqliteShell, codes, report};
 
@@ -53,8 +55,8 @@ fn files_in_use_stay_as_they_are() {
         let sql = format!("PRAGMA journal_mode = {journal}; DELETE FROM book WHERE id % 3 = 0;");
         let _shell = SqliteShell::start(&path, &sql);
         let report = check_untouched(&path);
-        assert_eq!(report.about.opened, Some("shared"), "{report:#?}");
-        assert_eq!(report.about.processes.len(), 1, "{report:#?}");
+        assert_eq!(report.file.open_mode, Some(FileOpenMode::Shared), "{report:#?}");
+        assert_eq!(report.file.processes.len(), 1, "{report:#?}");
         assert!(!codes(&report).contains(&"page_broken"), "{report:#?}");
     }
 }
@@ -70,8 +72,8 @@ fn what_a_killed_process_left_stays_for_the_next_to_recover() {
     ));
     assert!(fixture.at("a.db-wal").exists() && fixture.at("a.db-shm").exists());
     let report = check_untouched(&path);
-    assert_eq!(report.about.opened, Some("overlay"));
+    assert_eq!(report.file.open_mode, Some(FileOpenMode::Overlay));
     fs::remove_file(fixture.at("a.db-shm")).unwrap();
     let report = check_untouched(&path);
-    assert!(report.skipped.is_empty() && report.integrity.is_complete, "{report:#?}");
+    assert!(report.skipped.is_empty() && report.integrity.complete, "{report:#?}");
 }

@@ -22,7 +22,7 @@ fn commits_are_counted_in_either_journal() {
         let watched = watch.observe(INTERVAL).unwrap();
         assert_eq!(watched.commits_count, Some(2), "{watched:?}");
         assert_eq!(watched.wal_frames_count.is_some(), journal == "WAL", "{watched:?}");
-        assert_eq!(watched.users[0].process.pid.cast_unsigned(), shell.pid(), "{watched:?}");
+        assert_eq!(watched.users[0].pid.cast_unsigned(), shell.pid(), "{watched:?}");
     }
 }
 
@@ -38,12 +38,12 @@ fn who_writes_and_who_keeps_an_old_snapshot_is_named() {
     let watched = watch.observe(INTERVAL).unwrap();
     let of = |pid: u32| {
         let pid = i32::try_from(pid).unwrap();
-        watched.users.iter().find(|user| user.process.pid == pid).unwrap()
+        watched.users.iter().find(|user| user.pid == pid).unwrap()
     };
     let (reader, writer) = (of(reader.pid()), of(writer.pid()));
-    assert!(watched.writing_share > 0.0 && writer.writing_share > 0.0, "{watched:?}");
-    assert_eq!((reader.writing_share, reader.reading_share), (0.0, 1.0), "{watched:?}");
-    assert!(reader.snapshot_seconds.unwrap() > 0.0, "{watched:?}");
-    assert!(reader.behind_frames.unwrap() > 0, "{watched:?}");
-    assert_eq!(writer.behind_frames, Some(0), "{watched:?}");
+    assert!(watched.writing_ratio > 0.0 && writer.writing_ratio > 0.0, "{watched:?}");
+    assert_eq!((reader.writing_ratio, reader.reading_ratio), (0.0, 1.0), "{watched:?}");
+    assert!(reader.snapshot_duration_ms.unwrap() > 0, "{watched:?}");
+    assert!(reader.behind_frames_count.unwrap() > 0, "{watched:?}");
+    assert_eq!(writer.behind_frames_count, Some(0), "{watched:?}");
 }

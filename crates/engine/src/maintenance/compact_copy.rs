@@ -16,6 +16,7 @@
 //! - Putting it in the original's place → `replace_file.rs`.
 
 use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 
@@ -75,7 +76,8 @@ impl CompactCopy {
         let path = original.path;
         let metadata = path.metadata().map_err(io(path))?;
         if metadata.nlink() > 1 {
-            let source = std::io::Error::other("it has a second name (a hard link)");
+            let source =
+                std::io::Error::new(ErrorKind::TooManyLinks, "it has a second name (a hard link)");
             return Err(io(path)(source));
         }
         check_free_space(path)?;
@@ -171,7 +173,7 @@ pub(crate) fn remove_abandoned_copy(original: &Path) -> Result<()> {
     }
     let path = side_file_path(original, COPY_SUFFIX);
     let file = match open_regular(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => file.map_err(io(&path))?,
     };
     if file.try_lock().is_ok() {
@@ -189,12 +191,12 @@ pub(crate) fn check_names(original: &Path) -> Result<()> {
     let copy = side_file_path(original, COPY_SUFFIX);
     for path in COPY_FILES.map(|suffix| side_file_path(&copy, suffix)) {
         let is_free = match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+            Err(error) if error.kind() == ErrorKind::NotFound => true,
             found => found.map_err(io(&path))?.is_file(),
         };
         if !is_free {
             let why = "not a regular file, and a compact copy needs this name: remove it";
-            return Err(io(&path)(std::io::Error::other(why)));
+            return Err(io(&path)(std::io::Error::new(ErrorKind::AlreadyExists, why)));
         }
     }
     Ok(())

@@ -22,8 +22,8 @@ use rusqlite::Connection;
 use sqlite3mc_sys::FilteredConnection;
 
 use super::{
-    Cipher, Error, FileEncryption, KeyOrPassphrase, Result, candidates, connect_overlay, io,
-    open_overlay, sqlite, wrong_key,
+    Cipher, FileEncryption, KeyOrPassphrase, Result, candidates, connect_overlay, io, open_overlay,
+    sqlite, wrong_key,
 };
 
 /// A damaged file, open.
@@ -45,7 +45,7 @@ const FIXED_FRACTIONS: [u8; 3] = [64, 32, 32];
 /// Pages that are looked at to see whether a key fits.
 const PROBES_MAX: u32 = 256;
 
-/// Opens it. [`Error::WrongKey`] if nothing in it can be read with this key.
+/// Opens it. [`crate::Error::WrongKey`] if nothing in it can be read with this key.
 ///
 /// Of a file that is not encrypted, the header may be damaged: SQLite's recovery extension replaces
 /// it while it begins, and until then the connection reads nothing.
@@ -56,12 +56,10 @@ pub fn open_for_recovery(path: &Path, encryption: &FileEncryption) -> Result<Rec
         filter(db, page_size, cipher, None)
     });
     match (opened, encryption.secret()) {
-        (Err(error), secret) if error.is_damage() || matches!(error, Error::WrongKey { .. }) => {
-            match secret {
-                None => without_header(&path),
-                Some((secret, named)) => without_page_1(&path, secret, named),
-            }
-        }
+        (Err(error), secret) if error.is_damage() => match secret {
+            None => without_header(&path),
+            Some((secret, named)) => without_page_1(&path, secret, named),
+        },
         (opened, _) => opened,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
-use engine::{Durability, EngineLimits, Error, FileEncryption, open_connection};
+use engine::{DatabaseKey, Durability, EngineLimits, Error, FileEncryption, open_connection};
 
 use crate::{encryption, fixture, fixture_with, insert, number, options, sum, wait_for_all};
 
@@ -169,6 +169,10 @@ fn a_wrong_key_leaves_its_file_free() {
     fixture.databases.close(&path).unwrap();
     let plain = || options(|options| options.encryption = FileEncryption::None);
     let error = fixture.databases.open(&path, plain).err().unwrap();
+    assert!(matches!(error, Error::NotADatabase { .. }), "{error}");
+    let encryption = FileEncryption::Key { key: DatabaseKey::from_bytes([9; 32]), cipher: None };
+    let wrong = || options(|options| options.encryption = encryption.clone());
+    let error = fixture.databases.open(&path, wrong).err().unwrap();
     assert!(matches!(error, Error::WrongKey { .. }), "{error}");
     assert_eq!(sum(&fixture.open("a.db")), 1);
 }

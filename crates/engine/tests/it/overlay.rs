@@ -96,7 +96,10 @@ fn a_wrong_key_does_no_harm_either() {
                 _ => FileEncryption::None,
             };
             let error = open_read_only(&path, &wrong, ReadOnlyMode::Overlay).unwrap_err();
-            let is_expected = matches!(error, Error::WrongKey { .. } | Error::NotEncrypted { .. });
+            let is_expected = match wrong {
+                FileEncryption::None => matches!(error, Error::NotADatabase { .. }),
+                _ => matches!(error, Error::WrongKey { .. } | Error::NotEncrypted { .. }),
+            };
             assert!(is_expected, "{name} {journal}: {error}");
             assert!(content(path.parent().unwrap()) == before, "{name} {journal}");
         }

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::row_id::RowId;
 
 /// Why a row's visibility is not its liveness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum VisibilityOverrideKind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VisibilityOverrideKind {
     /// Deleted, and visible: a visible row refers to it.
     Resurrected,
     /// Deleted, referred to, and not visible: it does not fit beside the visible rows.
@@ -50,8 +54,10 @@ impl VisibilityOverrideKind {
         }
     }
 
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    /// What another version has recorded is live and not visible, or it would be shown.
+    pub(crate) fn read(stored: ValueRef<'_>) -> Self {
+        let kind = Self::ALL.into_iter().find(|kind| stored.as_str() == Ok(kind.name()));
+        kind.unwrap_or(Self::Constraint)
     }
 
     pub(crate) fn is_visible(self) -> bool {
@@ -109,20 +115,17 @@ pub(crate) fn all(db: &Connection) -> Result<Vec<(RowId, VisibilityOverrideKind)
     let mut rows = statement.query([])?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        let kind = row.get_ref(2)?.as_str().ok().and_then(VisibilityOverrideKind::from_name);
-        // What another version has recorded is live and not visible, or it would be shown.
-        let kind = kind.unwrap_or(VisibilityOverrideKind::Constraint);
+        let kind = VisibilityOverrideKind::read(row.get_ref(2)?);
         all.push((RowId { table: row.get(0)?, key: row.get(1)? }, kind));
     }
     Ok(all)
 }
 
-/// How many there are of each kind, by its name.
-pub(crate) fn counts(db: &Connection) -> Result<BTreeMap<&'static str, u64>> {
-    let mut counts: BTreeMap<_, u64> =
-        VisibilityOverrideKind::ALL.map(|kind| (kind.name(), 0)).into();
+/// How many there are of each kind.
+pub(crate) fn counts(db: &Connection) -> Result<BTreeMap<VisibilityOverrideKind, u64>> {
+    let mut counts: BTreeMap<_, u64> = VisibilityOverrideKind::ALL.map(|kind| (kind, 0)).into();
     for (_, kind) in all(db)? {
-        *counts.entry(kind.name()).or_default() += 1;
+        *counts.entry(kind).or_default() += 1;
     }
     Ok(counts)
 }

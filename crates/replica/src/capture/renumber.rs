@@ -22,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crdt::{Change, Timestamp, Value};
 use rusqlite::Connection;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::provisional_keys::{self, FreeKeys};
 use crate::apply::materialize::EqualRows;
@@ -35,7 +37,7 @@ use crate::schema::references::{KeyReferences, NewKeys, update_untracked_tables}
 use crate::schema::tracked_table::TrackedTable;
 
 /// A new row that got another key, since another row has the one that it had.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RenumberedRow {
     /// The row's table.
     pub table: String,

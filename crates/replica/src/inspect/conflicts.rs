@@ -13,7 +13,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crdt::{Change, LostEdit, NodeId, RowChanges, Timestamp, Value, lost_edits};
 use rusqlite::Connection;
+use serde::Serialize;
+use utoipa::ToSchema;
 
+use super::change_origin::ChangeOrigin;
 use super::devices::DeviceNames;
 use super::short_id;
 use crate::apply::row_state::{self, NameResolver};
@@ -31,15 +34,15 @@ use crate::sql_value::{key_to_literals, to_literal};
 use crate::tracking::schema_change;
 
 /// An edit that is not shown, and that the author of what is shown did not see.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Conflict {
-    /// What [`Replica::restore`] takes: hex digits, the same on every device.
+    /// Its id: hex digits, the same on every device.
     pub id: String,
     /// The table.
     pub table: String,
     /// The primary key, as SQL literals.
     pub key: String,
-    /// The column; `None`: the row as a whole.
+    /// The column; null for the row as a whole.
     pub column: Option<String>,
     /// What was lost.
     pub lost: ConflictEdit,
@@ -48,25 +51,15 @@ pub struct Conflict {
 }
 
 /// What somebody did to a cell or a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ConflictEdit {
-    /// The message.
-    pub timestamp: Timestamp,
-    /// The device's name, or its node's digits.
-    pub device_name: String,
-    /// What it became.
-    pub outcome: ResolvedEdit,
-}
-
-/// What a cell or a row became.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ResolvedEdit {
-    /// The cell has this value, as an SQL literal.
-    Value(String),
-    /// The row is there.
-    Present,
-    /// The row is gone.
-    Deleted,
+    /// When, and on which device.
+    #[serde(flatten)]
+    pub origin: ChangeOrigin,
+    /// Whether the row was deleted.
+    pub deleted: bool,
+    /// What the cell became, as an SQL literal; null for a row as a whole.
+    pub value: Option<String>,
 }
 
 /// Digits of an id that people see, unless more are needed to tell two apart.
@@ -112,7 +105,8 @@ impl Replica {
 
 /// The change that keeps what is shown, by somebody who has seen the lost edit.
 fn dismissal_change(db: &Connection, found: &RestorableConflict) -> Result<Change> {
-    let (lost, winner) = (found.conflict.lost.timestamp, found.conflict.winner.timestamp);
+    let (lost, winner) =
+        (found.conflict.lost.origin.timestamp, found.conflict.winner.origin.timestamp);
     let (table, key) = (found.conflict.table.clone(), found.key.clone());
     let winning = MessageLog::open(db)?.change(winner)?;
     Ok(match (&found.lost, winning) {
@@ -184,7 +178,7 @@ fn find_in(
     })?;
     // A message has one row, and each of its columns once.
     found.sort_by(|a, b| {
-        let order = |found: &RestorableConflict| found.conflict.lost.timestamp;
+        let order = |found: &RestorableConflict| found.conflict.lost.origin.timestamp;
         order(a).cmp(&order(b)).then_with(|| a.conflict.column.cmp(&b.conflict.column))
     });
     shorten_ids(&mut found);
@@ -280,12 +274,11 @@ fn describe(changes: &RowChanges, edit: &LostEdit, devices: &DeviceNames) -> Res
         | Change::Erased => LostContent::Delete,
     };
     let describe = |timestamp: Timestamp| ConflictEdit {
-        timestamp,
-        device_name: devices.name(timestamp.node_id()),
-        outcome: match value(timestamp) {
-            LostContent::Cell(_, value) => ResolvedEdit::Value(to_literal(&value)),
-            LostContent::Row => ResolvedEdit::Present,
-            LostContent::Delete => ResolvedEdit::Deleted,
+        origin: ChangeOrigin::new(timestamp, devices),
+        deleted: matches!(value(timestamp), LostContent::Delete),
+        value: match value(timestamp) {
+            LostContent::Cell(_, value) => Some(to_literal(&value)),
+            LostContent::Row | LostContent::Delete => None,
         },
     };
     let change = &changes[&edit.lost];

@@ -5,8 +5,12 @@
 
 use crdt::Timestamp;
 use rusqlite::Connection;
+use serde::Serialize;
+use utoipa::ToSchema;
 
+use super::change_origin::ChangeOrigin;
 use super::devices::DeviceNames;
+use super::json;
 use crate::apply::row_state::{self, NameResolver};
 use crate::apply::row_writer::RowValues;
 use crate::capture::timestamping::{self, CorrectedClock};
@@ -18,15 +22,16 @@ use crate::sql_value::{key_to_literals, to_literal};
 use crate::tracking::schema_change;
 
 /// A row that was deleted, and is not there again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DeletedRow {
     /// The primary key, as SQL literals.
     pub key: String,
-    /// The message that deleted it.
-    pub timestamp: Timestamp,
-    /// The device that did, by its name or its node's digits.
-    pub device: String,
+    /// When it was deleted, and on which device.
+    #[serde(flatten)]
+    pub origin: ChangeOrigin,
     /// Its columns, those of the key too, and their last values as SQL literals.
+    #[serde(serialize_with = "json::object")]
+    #[schema(value_type = BTreeMap<String, String>)]
     pub cells: Vec<(String, String)>,
 }
 
@@ -86,8 +91,7 @@ fn find(db: &Connection, table: &str, count_max: usize) -> Result<Vec<DeletedRow
         let cells = values.all().map(|(column, value)| (column.to_owned(), to_literal(value)));
         rows.push(DeletedRow {
             key: key_to_literals(&id.key_values()?),
-            timestamp,
-            device: devices.name(timestamp.node_id()),
+            origin: ChangeOrigin::new(timestamp, &devices),
             cells: cells.collect(),
         });
     }

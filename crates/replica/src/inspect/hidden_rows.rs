@@ -8,9 +8,11 @@ mod join;
 
 use crdt::{Change, RowState, Value};
 use rusqlite::Connection;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 pub use self::join::JoinedRow;
-use super::short_id;
+use super::{json, short_id};
 use crate::apply::row_state::{self, NameResolver};
 use crate::apply::row_writer::{self, InsertOutcome, RowValues};
 use crate::apply::visibility_override::{self, VisibilityOverrideKind};
@@ -24,7 +26,7 @@ use crate::sql_value::{key_to_literals, to_literal};
 use crate::tracking::schema_change;
 
 /// A hidden row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HiddenRow {
     /// The same on every device that holds it.
     pub id: String,
@@ -32,15 +34,16 @@ pub struct HiddenRow {
     pub table: String,
     /// Its key as SQL literals.
     pub key: String,
-    /// `displaced`, `constraint`, `invalid_key` or `incomplete`; `dangling_reference`: deleted, and
-    /// referred to.
-    pub kind: &'static str,
+    /// What hides it.
+    pub kind: VisibilityOverrideKind,
     /// The same in words, often SQLite's.
     pub reason: String,
     /// Columns and their values as SQL literals, as far as they are known.
+    #[serde(serialize_with = "json::object")]
+    #[schema(value_type = BTreeMap<String, String>)]
     pub cells: Vec<(String, String)>,
-    /// The key of a visible row that has a value which only one may have, as SQL literals: what
-    /// [`Replica::join`] joins it with.
+    /// The key of a visible row that has a value which only one may have, as SQL literals:
+    /// the two can be merged. Null if there is none.
     pub same_as: Option<String>,
 }
 
@@ -120,11 +123,9 @@ fn find(db: &Connection) -> Result<Vec<HiddenRowMatch>> {
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let id = RowId { table: row.get(0)?, key: row.get(1)? };
-        let kind = row.get_ref(2)?.as_str().ok().and_then(VisibilityOverrideKind::from_name);
+        let kind = VisibilityOverrideKind::read(row.get_ref(2)?);
         let table = tables.iter().find(|table| table.id == id.table);
-        let (Some(kind), Some(table)) = (kind.filter(|kind| !kind.is_visible()), table) else {
-            continue;
-        };
+        let Some(table) = table.filter(|_| !kind.is_visible()) else { continue };
         let state = row_state::load(db, &id)?.unwrap_or_default();
         let values = row_state::values(&mut names, &state)?;
         let cells = table
@@ -144,7 +145,7 @@ fn find(db: &Connection) -> Result<Vec<HiddenRowMatch>> {
             id: digest[..ID_DIGITS].to_owned(),
             table: table.name.clone(),
             key: key_to_literals(&id.key_values()?),
-            kind: kind.name(),
+            kind,
             reason: row.get(3)?,
             cells: cells.collect(),
             same_as: same_as.transpose()?,

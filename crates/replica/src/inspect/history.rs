@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use crdt::{Change, RowChanges, RowState, Timestamp, Value};
 use rusqlite::Connection;
+use serde::Serialize;
+use utoipa::ToSchema;
 
+use super::change_origin::ChangeOrigin;
 use super::devices::DeviceNames;
 use crate::apply::visibility_override::{self, VisibilityOverrideKind};
 use crate::error::{Error, Result};
@@ -15,12 +18,11 @@ use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value::{key_to_literals, to_literal};
 
 /// One change of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HistoryEntry {
-    /// The message.
-    pub timestamp: Timestamp,
-    /// The device's name, or its node's digits.
-    pub device_name: String,
+    /// When, and on which device.
+    #[serde(flatten)]
+    pub origin: ChangeOrigin,
     /// The primary key, as SQL literals.
     pub key: String,
     /// Whether the row was deleted, rather than written.
@@ -32,7 +34,7 @@ pub struct HistoryEntry {
 }
 
 /// One cell of a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HistoryCell {
     /// Its column.
     pub column: String,
@@ -51,18 +53,14 @@ impl Replica {
                 return if is_known(db, table)? {
                     Ok(Vec::new())
                 } else {
-                    Err(Error::NoTable { table: table.to_owned() })
+                    Err(Error::TableNotFound { table: table.to_owned() })
                 };
             };
             let devices = DeviceNames::load(db)?;
             let newest = NewestWrites::from_changes(&changes, override_of(db, table, &key)?);
             let entries = changes.iter().map(|(timestamp, change)| {
-                newest.entry(
-                    *timestamp,
-                    change,
-                    key_to_literals(&key),
-                    devices.name(timestamp.node_id()),
-                )
+                let origin = ChangeOrigin::new(*timestamp, &devices);
+                newest.entry(origin, change, key_to_literals(&key))
             });
             Ok(entries.collect())
         })
@@ -170,13 +168,8 @@ impl NewestWrites {
         self.is_visible.then(|| self.row.newest_write())
     }
 
-    fn entry(
-        &self,
-        timestamp: Timestamp,
-        change: &Change,
-        key: String,
-        device: String,
-    ) -> HistoryEntry {
+    fn entry(&self, origin: ChangeOrigin, change: &Change, key: String) -> HistoryEntry {
+        let timestamp = origin.timestamp;
         let cells = match change {
             Change::Write { cells, .. } => &cells[..],
             Change::Delete { .. }
@@ -196,8 +189,7 @@ impl NewestWrites {
         let deleted = matches!(change, Change::Delete { .. });
         let decides = if deleted { self.row.tombstone() } else { self.row.newest_write() };
         HistoryEntry {
-            timestamp,
-            device_name: device,
+            origin,
             key,
             deleted,
             cells: cells.collect(),

@@ -3,8 +3,12 @@
 use crdt::{Fingerprint, NodeId};
 use protocol::ServerLoss;
 use rusqlite::Connection;
+use serde::Serialize;
 use sqlite_schema::quote_identifier;
+use utoipa::ToSchema;
 
+use super::json;
+use crate::apply::visibility_override::VisibilityOverrideKind;
 use crate::capture::triggers;
 use crate::error::{Error, Result};
 use crate::log::message_log;
@@ -19,30 +23,35 @@ use crate::sync::recovery_phrase;
 use crate::tracking::schema_change;
 
 /// A replica's state, without asking the server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ReplicaStatus {
-    /// This device's name in timestamps.
+    /// This device's id in timestamps: 16 hex digits.
+    #[serde(serialize_with = "json::text")]
+    #[schema(value_type = String, example = "a1b2c3d4e5f60718")]
     pub node_id: NodeId,
     /// The tracked tables.
     pub tables: Vec<TableStatus>,
-    /// All messages that this device has.
-    pub fingerprint: Fingerprint,
+    /// Messages that this device has.
+    pub messages_count: u64,
+    /// Their digest: 32 hex digits. Devices with equal count and digest hold the same messages.
+    #[serde(serialize_with = "json::hex128")]
+    #[schema(value_type = String, example = "00000000000000000000000000000000")]
+    pub digest: u128,
     /// Bytes of their contents.
     pub content_bytes: u64,
     /// Messages that the server has not acknowledged.
     pub unsent_count: u64,
-    /// Messages that were received and are not shown, for the reasons in
-    /// [`crate::RejectedMessages`].
-    pub refused_in_all: u64,
+    /// Messages that were received and are not shown, such as those that cannot be decrypted.
+    pub rejected_count: u64,
     /// Messages that are not sent, since the server calls their timestamps invalid.
-    pub set_aside: u64,
+    pub set_aside_count: u64,
     /// Whether contents are encrypted end to end.
     pub e2ee: bool,
     /// Changes that the triggers noted since the last sync.
     pub pending_count: u64,
     /// Tables that were rebuilt or got columns since the last sync: what was written to them is not
     /// all noted, and the next sync looks for it.
-    pub uncaptured: Vec<String>,
+    pub uncaptured_tables: Vec<String>,
     /// The server, if the file knows one.
     pub remote: Option<RemoteStatus>,
     /// Rows that are resurrected or hidden (`docs/formats/2-message.md`).
@@ -57,16 +66,16 @@ pub struct ReplicaStatus {
 }
 
 /// A tracked table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TableStatus {
     /// Its name.
-    pub name: String,
+    pub table: String,
     /// Rows that it has now.
     pub rows_count: u64,
 }
 
 /// The server's side as last seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RemoteStatus {
     /// Its address.
     pub server: String,
@@ -83,22 +92,27 @@ pub struct RemoteStatus {
     /// Whether both sets were equal then.
     pub in_sync: bool,
     /// What the server had lost and not got back by then.
-    pub loss: Option<ServerLoss>,
+    pub server_loss: Option<ServerLoss>,
 }
 
 /// A row whose visibility is not its liveness.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct OverriddenRow {
     /// The table.
     pub table: String,
     /// The primary key, as SQL literals.
     pub key: String,
-    /// Deleted but visible (`resurrected`); deleted, referred to, and not visible
-    /// (`dangling_reference`); or live but not visible: `displaced`, `constraint`, `invalid_key`,
-    /// `incomplete`.
-    pub kind: String,
-    /// Why.
+    /// What keeps its visibility from being its liveness.
+    pub kind: VisibilityOverrideKind,
+    /// The same in words.
     pub reason: String,
+}
+
+impl ReplicaStatus {
+    /// Count and digest of the messages that this device has.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint { count: self.messages_count, digest: self.digest }
+    }
 }
 
 impl Replica {
@@ -118,19 +132,21 @@ impl Replica {
                 return Err(Error::SchemaChanged { table: table.name.clone(), what });
             }
             let rows = count(&format!("SELECT count(*) FROM {}", quote_identifier(&table.name)))?;
-            tables.push(TableStatus { name: table.name.clone(), rows_count: rows });
+            tables.push(TableStatus { table: table.name.clone(), rows_count: rows });
         }
+        let Fingerprint { count: messages_count, digest } = meta::fingerprint(db)?;
         Ok(ReplicaStatus {
             node_id: meta::node_id(db)?,
             tables,
-            fingerprint: meta::fingerprint(db)?,
+            messages_count,
+            digest,
             content_bytes: count("SELECT coalesce(sum(length(content)), 0) FROM warren_message")?,
             unsent_count: message_log::unsent_count(db)?,
-            refused_in_all: message_log::rejected_count(db)?,
-            set_aside: message_log::set_aside_count(db)?,
+            rejected_count: message_log::rejected_count(db)?,
+            set_aside_count: message_log::set_aside_count(db)?,
             e2ee: recovery_phrase::load(db)?.is_some(),
             pending_count: triggers::pending_count(db)?,
-            uncaptured: schema_change::uncaptured_tables(db)?,
+            uncaptured_tables: schema_change::uncaptured_tables(db)?,
             remote: self.remote()?,
             visibility_overrides: self.overridden_rows()?,
             schema_conflicts: schema_conflict::all(db)?,
@@ -156,7 +172,7 @@ impl Replica {
             last_synced_ms: meta::number(db, ReplicaMetaKey::LastSyncedMs)?,
             server_messages_count: meta::number(db, ReplicaMetaKey::ServerMessagesCount)?,
             in_sync: meta::get(db, ReplicaMetaKey::InSync)?.unwrap_or(false),
-            loss: meta::server_loss(db)?,
+            server_loss: meta::server_loss(db)?,
         }))
     }
 
@@ -169,7 +185,8 @@ impl Replica {
         while let Some(row) = rows.next()? {
             let id = RowId { table: row.get(0)?, key: row.get(1)? };
             let key = key_to_literals(&id.key_values()?);
-            let (kind, reason, table) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            let (kind, reason, table) = (row.get_ref(2)?, row.get(3)?, row.get(4)?);
+            let kind = VisibilityOverrideKind::read(kind);
             overridden.push(OverriddenRow { table, key, kind, reason });
         }
         Ok(overridden)

@@ -3,7 +3,9 @@
 
 use crdt::Value;
 use rusqlite::Connection;
+use serde::Serialize;
 use sqlite_schema::quote_identifier;
+use utoipa::ToSchema;
 
 use crate::capture::timestamping::{self, CorrectedClock};
 use crate::capture::triggers::{self, NEXT_KEY_AUTO_ASSIGNED};
@@ -14,7 +16,7 @@ use crate::sql_value::{key_to_literals, read};
 use crate::tracking::{comparison, schema_change};
 
 /// A row that is not as the changes say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RowDifference {
     /// Its table.
     pub table: String,
@@ -22,12 +24,13 @@ pub struct RowDifference {
     pub key: String,
     /// How it differs.
     pub kind: RowDifferenceKind,
-    /// The columns that differ in a [`RowDifferenceKind::Changed`] row.
+    /// The columns that differ, if the row has other values; else none.
     pub columns: Vec<String>,
 }
 
 /// How a row differs from what the changes say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RowDifferenceKind {
     /// The table has it, and no change says so.
     Unknown,
@@ -37,24 +40,13 @@ pub enum RowDifferenceKind {
     Changed,
 }
 
-impl RowDifferenceKind {
-    /// As programs see it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Missing => "missing",
-            Self::Changed => "changed",
-        }
-    }
-}
-
 /// What a comparison of all tables found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TablesVerification {
     /// Rows of the tables.
-    pub rows: u64,
+    pub rows_count: u64,
     /// Rows that are not as the changes say.
-    pub differing: u64,
+    pub differing_count: u64,
     /// The first of them, at most 1,000.
     pub differences: Vec<RowDifference>,
 }
@@ -76,7 +68,7 @@ impl Replica {
                 progress(&table.name);
                 let sql = format!("SELECT count(*) FROM {}", quote_identifier(&table.name));
                 let rows: i64 = db.query_row(&sql, [], |row| row.get(0))?;
-                found.rows += rows.cast_unsigned();
+                found.rows_count += rows.cast_unsigned();
                 comparison::insert_pending_differences(db, &table, now_ms)?;
                 add_pending(db, &table, &mut found)?;
             }
@@ -121,7 +113,7 @@ fn add_pending(
     let mut statement = db.prepare(&sql)?;
     let mut rows = statement.query([table.id])?;
     while let Some(row) = rows.next()? {
-        found.differing += 1;
+        found.differing_count += 1;
         if found.differences.len() == DIFFERENCES_COUNT_MAX {
             continue;
         }

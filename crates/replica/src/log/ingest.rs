@@ -45,7 +45,7 @@ pub(crate) fn append_received(
         }
         let Ok(message) = Message::try_from(message) else {
             // Nothing can be kept under what is no timestamp.
-            report.rejected.undecodable += 1;
+            report.rejected.by_reason.undecodable += 1;
             continue;
         };
         match log.add_remote(&message, &mut total)? {
@@ -72,7 +72,7 @@ pub(crate) fn append_received(
     meta::set_fingerprint(db, &total)?;
     if !erased.is_empty() {
         erasure::apply_erasures(db, &erased)?;
-        report.erased += erased.len() as u64;
+        report.erased_count += erased.len() as u64;
     }
     Ok(total.count - before)
 }

@@ -1,72 +1,81 @@
 //! Messages that a device has and cannot read.
 
 use crdt::{Timestamp, UnsealError};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::content_codec::RejectionReason;
+use crate::inspect::json;
 
 /// Enough to look for them; a server that changes everything would else fill the screen.
 const TIMESTAMPS_COUNT_MAX: usize = 5;
 
 /// Received messages that are no changes here. They stay in the log, where nothing can take their
 /// timestamps, and are never shown.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RejectedMessages {
+    /// How many there are for each reason.
+    pub by_reason: RejectionCounts,
+    /// The timestamps of the first of them, at most five.
+    #[serde(serialize_with = "json::texts")]
+    #[schema(value_type = Vec<String>)]
+    pub timestamps: Vec<Timestamp>,
+}
+
+/// How many messages were rejected for each reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RejectionCounts {
     /// Of a later version of Warren, or of none; or not under a timestamp that a message may have.
     pub undecodable: u64,
-    /// Not sealed, though this file encrypts end to end: anybody could have made them.
+    /// Not encrypted, though this file encrypts end to end: anybody could have made them.
     pub not_encrypted: u64,
-    /// Sealed with another key.
+    /// Encrypted with another key.
     pub wrong_key: u64,
-    /// Sealed, their end missing.
+    /// Encrypted, their end missing.
     pub truncated: u64,
-    /// Sealed, under another message's timestamp.
+    /// Encrypted, under another message's timestamp.
     pub replayed: u64,
-    /// Sealed, and changed by somebody without the key.
+    /// Encrypted, and changed by somebody without the key.
     pub tampered: u64,
-    /// Some of them.
-    pub timestamps: Vec<Timestamp>,
+}
+
+impl RejectionCounts {
+    fn total(&self) -> u64 {
+        let Self { undecodable, not_encrypted, wrong_key, truncated, replayed, tampered } = self;
+        undecodable + not_encrypted + wrong_key + truncated + replayed + tampered
+    }
 }
 
 impl RejectedMessages {
     /// All of them.
     pub fn count(&self) -> u64 {
-        self.by_reason().iter().map(|(_, count)| count).sum()
-    }
-
-    /// How many for each reason, by the names that programs see.
-    pub fn by_reason(&self) -> [(&'static str, u64); 6] {
-        [
-            ("undecodable", self.undecodable),
-            ("not_encrypted", self.not_encrypted),
-            ("wrong_key", self.wrong_key),
-            ("truncated", self.truncated),
-            ("replayed", self.replayed),
-            ("tampered", self.tampered),
-        ]
+        self.by_reason.total()
     }
 
     pub(crate) fn add_all(&mut self, others: Self) {
-        self.undecodable += others.undecodable;
-        self.not_encrypted += others.not_encrypted;
-        self.wrong_key += others.wrong_key;
-        self.truncated += others.truncated;
-        self.replayed += others.replayed;
-        self.tampered += others.tampered;
+        let (counts, more) = (&mut self.by_reason, others.by_reason);
+        counts.undecodable += more.undecodable;
+        counts.not_encrypted += more.not_encrypted;
+        counts.wrong_key += more.wrong_key;
+        counts.truncated += more.truncated;
+        counts.replayed += more.replayed;
+        counts.tampered += more.tampered;
         let room = TIMESTAMPS_COUNT_MAX.saturating_sub(self.timestamps.len());
         self.timestamps.extend(others.timestamps.into_iter().take(room));
     }
 
     pub(crate) fn add(&mut self, timestamp: Timestamp, refusal: RejectionReason) {
+        let counts = &mut self.by_reason;
         let count = match refusal {
-            RejectionReason::Undecodable(_) => &mut self.undecodable,
+            RejectionReason::Undecodable(_) => &mut counts.undecodable,
             RejectionReason::NotEncrypted
-            | RejectionReason::Undecryptable(UnsealError::NotSealed) => &mut self.not_encrypted,
+            | RejectionReason::Undecryptable(UnsealError::NotSealed) => &mut counts.not_encrypted,
             RejectionReason::MissingKey | RejectionReason::Undecryptable(UnsealError::WrongKey) => {
-                &mut self.wrong_key
+                &mut counts.wrong_key
             }
-            RejectionReason::Undecryptable(UnsealError::Truncated) => &mut self.truncated,
-            RejectionReason::Undecryptable(UnsealError::Replayed) => &mut self.replayed,
-            RejectionReason::Undecryptable(UnsealError::Tampered) => &mut self.tampered,
+            RejectionReason::Undecryptable(UnsealError::Truncated) => &mut counts.truncated,
+            RejectionReason::Undecryptable(UnsealError::Replayed) => &mut counts.replayed,
+            RejectionReason::Undecryptable(UnsealError::Tampered) => &mut counts.tampered,
         };
         *count += 1;
         if self.timestamps.len() < TIMESTAMPS_COUNT_MAX {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crdt::LeftOut;
+use crdt::{LeftOut, LeftOutKind};
 use rusqlite::Connection;
+use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
 use super::declaration;
 use super::left_out::NAMES_COUNT_MAX;
@@ -33,7 +35,8 @@ pub(crate) fn missing_constraints(
         let theirs = others.into_values().flat_map(|declaration| declaration.left_out);
         for one in theirs.filter(|one| one.kind.is_constraint()) {
             if missing.len() < NAMES_COUNT_MAX && known.insert(folded(&one)) {
-                missing.push(MissingConstraint { table: table.name.clone(), constraint: one });
+                let LeftOut { kind, name } = one;
+                missing.push(MissingConstraint { table: table.name.clone(), kind, name });
             }
         }
     }
@@ -41,10 +44,26 @@ pub(crate) fn missing_constraints(
 }
 
 /// A constraint that another device's table has and this file's has not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct MissingConstraint {
     /// The table.
     pub table: String,
-    /// What it is.
-    pub constraint: LeftOut,
+    /// What it is: `check`, `generated_column` or `unique_index`.
+    #[serde(serialize_with = "kind_name")]
+    #[schema(value_type = String, example = "unique_index")]
+    pub kind: LeftOutKind,
+    /// Its name; the expression of a CHECK.
+    pub name: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn kind_name<S: Serializer>(kind: &LeftOutKind, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.serialize_str(kind.name())
+}
+
+impl MissingConstraint {
+    /// The constraint in words, without its table.
+    pub fn description(&self) -> String {
+        LeftOut { kind: self.kind, name: self.name.clone() }.to_string()
+    }
 }

@@ -2,7 +2,9 @@
 //! `warren_schema_conflict`.
 
 use rusqlite::{Connection, ErrorCode};
+use serde::Serialize;
 use sqlite_schema::quote_identifier;
+use utoipa::ToSchema;
 
 use super::declaration;
 use super::tracked_table::TrackedTable;
@@ -10,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::log::message_log::MessageLog;
 
 /// What is in a table's way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SchemaConflictKind {
     /// SQLite does not let Warren write to the table, as where an index calls a function that only
@@ -28,8 +31,8 @@ impl SchemaConflictKind {
     const ALL: [Self; 4] =
         [Self::Unwritable, Self::DeclarationRejected, Self::KeyMismatch, Self::NullKey];
 
-    /// As programs see it.
-    pub fn name(self) -> &'static str {
+    /// As it is stored.
+    fn name(self) -> &'static str {
         match self {
             Self::Unwritable => "unwritable",
             Self::DeclarationRejected => "declaration_rejected",
@@ -40,7 +43,7 @@ impl SchemaConflictKind {
 }
 
 /// A table, and what is in its way.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SchemaConflict {
     /// The table.
     pub table: String,

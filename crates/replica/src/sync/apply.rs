@@ -68,11 +68,11 @@ impl SyncDriver<'_, '_> {
                 // What a new device has not seen was settled before it came.
                 report.conflicts_count += conflicts::count(db, &merged.contested)?;
             }
-            report.visibility_overrides = visibility_override::counts(db)?;
-            report.set_aside = message_log::set_aside_count(db)?;
-            report.refused_in_all = message_log::rejected_count(db)?;
-            report.unknown = replica_status::unknown(db)?;
-            report.unerased = erasure::unerased(db, report.in_sync)?;
+            report.set_visibility_overrides(visibility_override::counts(db)?);
+            report.set_aside_count = message_log::set_aside_count(db)?;
+            report.rejected_count = message_log::rejected_count(db)?;
+            report.missing_tables = replica_status::unknown(db)?;
+            report.unerased_count = erasure::unerased(db, report.in_sync)?;
             meta::set_number(db, ReplicaMetaKey::LastSyncedMs, now.device_ms)?;
             meta::set_number(
                 db,

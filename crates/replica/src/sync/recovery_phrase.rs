@@ -89,6 +89,8 @@ pub(crate) fn load_from(db: &Connection, key: ReplicaMetaKey) -> Result<Option<R
 
 #[cfg(test)]
 mod tests {
+    use protocol::ErrorCode;
+
     use super::*;
 
     #[test]
@@ -108,7 +110,7 @@ mod tests {
         let short = "abandon ".repeat(11) + "about";
         for bad in [&good.replace("art", "able"), &good.replace("art", "arrt"), &short, ""] {
             let Err(error) = RecoveryPhrase::parse(bad) else { panic!("{bad} was taken") };
-            assert_eq!(error.code(), "invalid_recovery_phrase", "{bad}");
+            assert_eq!(error.code(), ErrorCode::InvalidRecoveryPhrase, "{bad}");
         }
     }
 

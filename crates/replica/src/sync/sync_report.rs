@@ -4,13 +4,16 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use protocol::SyncOutcome;
+use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
+use crate::apply::visibility_override::VisibilityOverrideKind;
 use crate::capture::renumber::RenumberedRow;
 use crate::log::rejected::RejectedMessages;
 use crate::schema::schema_conflict::SchemaConflict;
 
 /// What a sync did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SyncReport {
     /// Messages that were new to the server.
     pub sent_count: u64,
@@ -20,7 +23,9 @@ pub struct SyncReport {
     pub in_sync: bool,
     /// Whether the sets differed, and both sides had to be shown to each other.
     pub reconciled: bool,
-    /// What both sides differ in, if they do.
+    /// What both sides differ in, if they do: `withheld`, `lost` or `other`.
+    #[serde(serialize_with = "discrepancy_name")]
+    #[schema(value_type = Option<String>, example = "withheld")]
     pub discrepancy: Option<SetDiscrepancy>,
     /// Messages that the server holds.
     pub server_messages_count: u64,
@@ -30,24 +35,25 @@ pub struct SyncReport {
     pub rejected: RejectedMessages,
     /// Messages that are not sent, since the server calls their timestamps invalid: all that this
     /// file holds.
-    pub set_aside: u64,
+    pub set_aside_count: u64,
     /// Messages of which something was erased, on another device or from this one.
-    pub erased: u64,
-    /// Messages of which something was erased here, and that the server has as they were:
-    /// [`crate::ErasureTarget::Again`].
-    pub unerased: u64,
+    pub erased_count: u64,
+    /// Messages of which something was erased here, and that the server has as they were
+    /// before.
+    pub unerased_count: u64,
     /// Messages that the file keeps and does not show, of this sync and earlier ones.
-    pub refused_in_all: u64,
+    pub rejected_count: u64,
     /// Columns and tables that other devices have and this file has not: what they hold waits.
-    pub unknown: Vec<String>,
+    pub missing_tables: Vec<String>,
     /// Why pages of the file may still hold what was erased, if that is so.
     pub unscrubbed: Option<String>,
     /// Edits that lost to others made without knowing of them, in rows where such edits met in this
-    /// sync: [`crate::Replica::conflicts`].
+    /// sync.
     pub conflicts_count: u64,
-    /// Rows that are not as the messages say, by the kinds of [`crate::OverriddenRow`], zeros
-    /// included.
-    pub visibility_overrides: BTreeMap<&'static str, u64>,
+    /// Rows that are live and not shown: they collide with newer ones, or do not fit their table.
+    pub hidden_rows_count: u64,
+    /// Rows whose visibility is not their liveness, by kind, zeros included.
+    pub visibility_override_counts: BTreeMap<VisibilityOverrideKind, u64>,
     /// Tables that cannot be as other devices have them.
     pub schema_conflicts: Vec<SchemaConflict>,
     /// Tables and columns that were created.
@@ -60,7 +66,7 @@ pub struct SyncReport {
     pub renumbered_rows: Vec<RenumberedRow>,
     /// New rows of this device that became one with another device's, which was equal but for the
     /// key, as only one of them could be shown.
-    pub joined: Vec<RenumberedRow>,
+    pub merged_rows: Vec<RenumberedRow>,
     /// How far the device's clock was off, if far enough to be corrected.
     pub clock_offset_ms: i64,
     /// What the server has lost and still lacks after this sync: neither this device nor another
@@ -69,14 +75,13 @@ pub struct SyncReport {
 }
 
 impl SyncReport {
-    /// Live rows that are not shown: of those that collide, and those that do not fit their table.
-    pub fn hidden_rows_count(&self) -> u64 {
-        let deleted = ["resurrected", "dangling_reference"];
-        self.visibility_overrides
-            .iter()
-            .filter(|(kind, _)| !deleted.contains(kind))
-            .map(|(_, n)| n)
-            .sum()
+    pub(crate) fn set_visibility_overrides(
+        &mut self,
+        counts: BTreeMap<VisibilityOverrideKind, u64>,
+    ) {
+        let hidden = counts.iter().filter(|(kind, _)| kind.hides_live_row());
+        self.hidden_rows_count = hidden.map(|(_, count)| count).sum();
+        self.visibility_override_counts = counts;
     }
 
     /// A row that moves again is reported once, with its first and its last key.
@@ -99,7 +104,7 @@ impl SyncReport {
             if let Some(place) = self.renumbered_rows.iter().position(is_it) {
                 row.old_key = self.renumbered_rows.remove(place).old_key;
             }
-            self.joined.push(row);
+            self.merged_rows.push(row);
         }
     }
 }
@@ -128,12 +133,19 @@ impl SetDiscrepancy {
         })
     }
 
-    /// As programs see it.
-    pub fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Withheld(_) => "withheld",
             Self::Lost(_) => "lost",
             Self::Other => "other",
         }
     }
+}
+
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn discrepancy_name<S: Serializer>(
+    discrepancy: &Option<SetDiscrepancy>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    discrepancy.map(SetDiscrepancy::name).serialize(to)
 }

@@ -54,8 +54,8 @@ impl Replica {
     }
 
     /// Takes everything of Warren's out of the file. Refused while there are changes that no server
-    /// has, unless `force`.
-    pub fn untrack_all(self, force: bool) -> Result<()> {
+    /// has, unless `force`. Returns the names of the tables that were tracked.
+    pub fn untrack_all(self, force: bool) -> Result<Vec<String>> {
         self.transaction(|db| {
             let noted = triggers::pending_count(db)?;
             let signed_in = meta::get::<String>(db, ReplicaMetaKey::Token)?.is_some();
@@ -63,7 +63,9 @@ impl Replica {
             if count > 0 && signed_in && !force {
                 return Err(Error::UnsentChanges { count });
             }
-            tracking::remove_all(db)
+            let tables = TrackedTable::all(db)?.into_iter().map(|table| table.name).collect();
+            tracking::remove_all(db)?;
+            Ok(tables)
         })
     }
 }

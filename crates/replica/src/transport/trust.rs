@@ -71,6 +71,8 @@ fn certificates_of(pem: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use protocol::ErrorCode;
+
     use super::*;
 
     fn block(kind: &str) -> String {
@@ -89,7 +91,7 @@ mod tests {
         let cut = "-----BEGIN CERTIFICATE-----\n=\n".to_owned();
         for text in [String::new(), "no certificate".into(), block("PUBLIC KEY"), cut] {
             let refused = TrustedRoots::from_pem(&text).unwrap_err();
-            assert_eq!(refused.code(), "invalid_certificate", "{text:?}");
+            assert_eq!(refused.code(), ErrorCode::InvalidCertificate, "{text:?}");
         }
     }
 }

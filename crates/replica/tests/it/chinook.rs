@@ -36,7 +36,7 @@ fn a_clone_has_every_table_and_row_and_both_go_on() {
     let replica = Replica::prepare(&original.path).unwrap();
     let (tracked, refused) = replica.track_all().unwrap();
     assert_eq!((tracked.len(), refused.len()), (11, 0));
-    assert_eq!(tracked.iter().map(|table| table.rows).sum::<u64>(), 15_607);
+    assert_eq!(tracked.iter().map(|table| table.rows_count).sum::<u64>(), 15_607);
     original.sign_in(&mut server);
     let report = original.sync(&mut server);
     assert_eq!(

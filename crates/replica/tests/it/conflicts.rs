@@ -1,7 +1,8 @@
 //! Lost edits and history: the same on every device, and one call brings an edit back.
 
 use proptest::prelude::*;
-use replica::{Conflict, RecoveryPhrase, Replica, ResolvedEdit};
+use protocol::ErrorCode;
+use replica::{Conflict, ConflictEdit, RecoveryPhrase, Replica};
 
 use crate::support::{MORNING_MS, MemoryServer, TestDevice};
 
@@ -53,7 +54,7 @@ impl ConflictingDevices {
         for conflict in left.iter_mut().chain(&mut right) {
             // Names are each device's own affair.
             for edit in [&mut conflict.lost, &mut conflict.winner] {
-                edit.device_name = edit.timestamp.node_id().to_string();
+                edit.origin.device_name = edit.origin.node_id.to_string();
             }
         }
         assert_eq!(left, right);
@@ -81,14 +82,14 @@ impl ConflictingDevices {
 }
 
 fn line(conflict: &Conflict) -> String {
-    let outcome = |outcome: &ResolvedEdit| match outcome {
-        ResolvedEdit::Value(literal) => literal.clone(),
-        ResolvedEdit::Present => "there".to_owned(),
-        ResolvedEdit::Deleted => "gone".to_owned(),
+    let outcome = |edit: &ConflictEdit| match &edit.value {
+        Some(literal) => literal.clone(),
+        None if edit.deleted => "gone".to_owned(),
+        None => "there".to_owned(),
     };
     let Conflict { table, key, column, lost, winner, .. } = conflict;
     let column = column.as_deref().unwrap_or("row");
-    let (lost, winner) = (outcome(&lost.outcome), outcome(&winner.outcome));
+    let (lost, winner) = (outcome(lost), outcome(winner));
     format!("{table} {key} {column}: {lost} < {winner}")
 }
 
@@ -113,9 +114,9 @@ fn of_edits_that_did_not_see_each_other_one_is_lost_for_each_cell() {
     pair.check(&["t 1 a: 'of 0' < 'of 1'", "t 1 b: 'also 0' < 'also 1'"]);
     assert_eq!(pair.devices[0].texts("SELECT a FROM t WHERE id = 2"), ["first"]);
     let conflict = pair.conflicts().remove(0);
-    assert!(conflict.lost.timestamp.millis() > MORNING_MS);
+    assert!(conflict.lost.origin.timestamp.millis() > MORNING_MS);
     let of_0 = pair.devices[0].replica().status().unwrap().node_id;
-    assert_eq!(conflict.lost.timestamp.node_id(), of_0);
+    assert_eq!(conflict.lost.origin.timestamp.node_id(), of_0);
 }
 
 #[test]
@@ -214,8 +215,11 @@ fn restoring_keeps_the_tables_rules() {
     pair.meet();
     let conflict = pair.conflicts().remove(0);
     let error = pair.devices[0].replica().restore("ffffffffffffffffffff", 0).unwrap_err();
-    assert_eq!(error.code(), "conflict_not_found");
-    assert_eq!(pair.devices[0].replica().restore("", 0).unwrap_err().code(), "conflict_not_found");
+    assert_eq!(error.code(), ErrorCode::ConflictNotFound);
+    assert_eq!(
+        pair.devices[0].replica().restore("", 0).unwrap_err().code(),
+        ErrorCode::ConflictNotFound
+    );
     pair.devices[0].replica().restore(&conflict.id[..6], MORNING_MS + 9_000).unwrap();
     assert_eq!(pair.devices[0].violations(), 0);
     pair.devices[0].clock_ms = MORNING_MS + 10_000;
@@ -296,7 +300,7 @@ fn history_tells_who_wrote_what_and_what_is_shown() {
             let what = if entry.deleted { "deleted" } else { "written" };
             let mark = if entry.visible { "" } else { "-" };
             let cells = cells.collect::<Vec<_>>().concat();
-            format!("{}: {mark}{what}{cells}", entry.device_name)
+            format!("{}: {mark}{what}{cells}", entry.origin.device_name)
         });
         lines.collect::<Vec<_>>()
     };

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use crate::support::{MORNING_MS, MemoryServer, TestDevice};
+use replica::VisibilityOverrideKind;
 
 const SCHEMA: &str = "
     CREATE TABLE artist (id INTEGER PRIMARY KEY, name TEXT NOT NULL, note TEXT);
@@ -99,7 +100,7 @@ fn check(count: usize, steps: &[ConvergenceStep], last_order: &[usize]) {
         assert_eq!(device.dump(), expected, "device {number} differs from device 0");
         assert_eq!(device.violations(), 0, "device {number} has broken foreign keys");
         let status = device.replica().status().unwrap();
-        assert_eq!(status.fingerprint, server.fingerprint());
+        assert_eq!(status.fingerprint(), server.fingerprint());
         assert_eq!((status.unsent_count, status.pending_count), (0, 0));
     }
 }
@@ -201,7 +202,8 @@ fn of_two_rows_with_one_unique_value_the_newer_is_visible_and_the_other_waits() 
         let overrides = device.replica().status().unwrap().visibility_overrides;
         assert_eq!(overrides.len(), 1);
         assert!(
-            overrides[0].kind == "displaced" && overrides[0].key.contains('1'),
+            overrides[0].kind == VisibilityOverrideKind::Displaced
+                && overrides[0].key.contains('1'),
             "{overrides:?}"
         );
     }

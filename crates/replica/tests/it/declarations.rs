@@ -149,7 +149,7 @@ fn statements_are_no_declarations() {
     let timestamp = Timestamp::new(MORNING_MS + 1_000, 0, NodeId(7)).unwrap();
     server.messages.push(Message { timestamp, content: content.into() });
     let report = watched_sync(&ada, &mut server);
-    assert_eq!(report.rejected.undecodable, 1);
+    assert_eq!(report.rejected.by_reason.undecodable, 1);
     assert!(report.created_tables.is_empty());
 }
 
@@ -248,7 +248,7 @@ fn a_clone_names_the_constraints_that_it_lacks() {
         CREATE INDEX by_net ON item (price * 2)";
     let missing = |device: &TestDevice| -> Vec<String> {
         let missing = device.replica().status().unwrap().missing_constraints;
-        missing.iter().map(|one| format!("{}: {}", one.table, one.constraint)).collect()
+        missing.iter().map(|one| format!("{}: {}", one.table, one.description())).collect()
     };
     let mut server = MemoryServer::default();
     let original = TestDevice::tracked(schema, &mut server);
@@ -272,7 +272,7 @@ fn a_clone_names_the_constraints_that_it_lacks() {
     clone.write("INSERT INTO item VALUES ('a', -1, '')").unwrap();
     clone.sync(&mut server);
     let report = original.sync(&mut server);
-    assert_eq!((report.in_sync, report.hidden_rows_count()), (true, 1));
+    assert_eq!((report.in_sync, report.hidden_rows_count), (true, 1));
     assert_ne!(original.dump(), clone.dump());
 
     // Its own program adds one of them.

@@ -1,5 +1,8 @@
 //! A sync tells of edits that lost; somebody who lets one be is asked no more, on any device.
 
+use protocol::ErrorCode;
+use replica::VisibilityOverrideKind;
+
 use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "
@@ -122,14 +125,17 @@ fn a_row_that_is_held_back_is_listed_and_shown_with_another_value() {
     let mut server = MemoryServer::default();
     let devices = devices_with_hidden_row(&mut server);
     let [row] = &devices[1].replica().hidden_rows().unwrap()[..] else { panic!("one is held") };
-    assert_eq!((row.table.as_str(), row.key.as_str(), row.kind), ("user", "'a'", "displaced"));
+    assert_eq!(
+        (row.table.as_str(), row.key.as_str(), row.kind),
+        ("user", "'a'", VisibilityOverrideKind::Displaced)
+    );
     assert_eq!(row.cells[0], ("email".into(), "'ada@x.org'".into()));
     assert_eq!(devices[0].replica().hidden_rows().unwrap()[0].id, row.id);
     let replica = devices[1].replica();
     let now_ms = devices[1].clock_ms + 5_000;
     for (column, value) in [("email", "ada@x.org"), ("age", "7"), ("none", "x")] {
         let refused = replica.resolve_hidden_row(&row.id, column, value, now_ms).unwrap_err();
-        assert_eq!(refused.code(), "constraint_violated", "{column}");
+        assert_eq!(refused.code(), ErrorCode::ConstraintViolated, "{column}");
     }
     replica.resolve_hidden_row(&row.id[..5], "email", "ada@y.org", now_ms).unwrap();
     assert_eq!(replica.hidden_rows().unwrap(), []);
@@ -152,7 +158,7 @@ fn a_row_that_is_held_back_is_let_go_on_all_devices() {
     devices[0].replica().delete_hidden_row(&id, devices[0].clock_ms + 5_000).unwrap();
     assert_eq!(
         devices[0].replica().delete_hidden_row(&id, 0).unwrap_err().code(),
-        "conflict_not_found"
+        ErrorCode::ConflictNotFound
     );
     for device in [0, 1, 0] {
         assert!(devices[device].sync(&mut server).in_sync);

@@ -1,7 +1,8 @@
 //! Edits by somebody who says what they saw: what they had not seen is a lost edit, on all devices.
 
 use crdt::Value;
-use replica::{CellEdit, EditOutcome, ResolvedEdit};
+use protocol::ErrorCode;
+use replica::{CellEdit, EditOutcome};
 
 use crate::support::{MemoryServer, TestDevice, meet};
 
@@ -40,13 +41,11 @@ fn overtaken(server: &mut MemoryServer) -> [TestDevice; 2] {
 
 /// The values of the lost edits, which every device lists in the same way.
 fn lost(devices: &[TestDevice]) -> Vec<String> {
-    let value = |outcome: &ResolvedEdit| match outcome {
-        ResolvedEdit::Value(value) => value.clone(),
-        other => format!("{other:?}"),
-    };
     let list = |device: &TestDevice| -> Vec<_> {
         let conflicts = device.replica().conflicts().unwrap().into_iter();
-        conflicts.map(|conflict| (conflict.id, value(&conflict.lost.outcome))).collect()
+        conflicts
+            .map(|conflict| (conflict.id, conflict.lost.value.expect("a cell was lost")))
+            .collect()
     };
     let first = list(&devices[0]);
     for device in &devices[1..] {
@@ -140,10 +139,13 @@ fn an_edit_is_under_the_tables_own_rules() {
         let edit = CellEdit { table, key, column, value, seen: text("old") };
         ada.replica().edit(&edit, ada.clock_ms).map_err(|error| error.code())
     };
-    assert_eq!(try_edit("note", "text", text(&"x".repeat(100))), Err("constraint_violated"));
-    assert_eq!(try_edit("note", "text", Value::Null), Err("constraint_violated"));
-    assert_eq!(try_edit("note", "none", Value::Null), Err("untrackable"));
-    assert_eq!(try_edit("nothing", "text", Value::Null), Err("untrackable"));
+    assert_eq!(
+        try_edit("note", "text", text(&"x".repeat(100))),
+        Err(ErrorCode::ConstraintViolated)
+    );
+    assert_eq!(try_edit("note", "text", Value::Null), Err(ErrorCode::ConstraintViolated));
+    assert_eq!(try_edit("note", "none", Value::Null), Err(ErrorCode::Untrackable));
+    assert_eq!(try_edit("nothing", "text", Value::Null), Err(ErrorCode::Untrackable));
     assert_eq!(ada.texts("SELECT text FROM note"), ["old"]);
     assert_eq!(ada.sync(&mut server).sent_count, 0);
 }

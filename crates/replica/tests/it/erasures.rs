@@ -3,7 +3,7 @@
 use std::fs;
 
 use crdt::{CHUNK_BYTES, Change, EncryptionMode, Fingerprint, Message, NodeId, SealKey, Timestamp};
-use protocol::EraseRequest;
+use protocol::{EraseRequest, ErrorCode};
 use replica::{ErasureTarget, Replica, SyncReport};
 use zeroize::Zeroizing;
 
@@ -33,7 +33,7 @@ fn meet(devices: &[TestDevice], server: &mut MemoryServer) -> Vec<SyncReport> {
     for device in devices.iter().chain(devices) {
         let report = device.sync(server);
         assert!(report.in_sync, "{report:?}");
-        assert_eq!((report.unscrubbed.as_deref(), report.unerased), (None, 0));
+        assert_eq!((report.unscrubbed.as_deref(), report.unerased_count), (None, 0));
         reports.push(report);
     }
     let dump = devices[0].dump();
@@ -113,7 +113,11 @@ fn a_leaked_value_is_erased_everywhere_and_all_else_stays() {
 
         assert_eq!(erase(&devices[2], &mut server, cell(&key("1"), "TEXT")), 1);
         let reports = meet(&devices, &mut server);
-        assert_eq!(reports.iter().map(|report| report.erased).sum::<u64>(), 3, "by each, once");
+        assert_eq!(
+            reports.iter().map(|report| report.erased_count).sum::<u64>(),
+            3,
+            "by each, once"
+        );
         assert!(!server_holds(&server, SECRET));
         let new = TestDevice::new("");
         let replica = Replica::create(&new.path).unwrap();
@@ -151,7 +155,7 @@ fn pages_that_another_program_reads_are_written_anew_at_a_later_sync() {
     let reader = &devices[1];
     reader.app.execute_batch("BEGIN; SELECT count(*) FROM note").unwrap();
     let report = reader.sync(&mut server);
-    assert_eq!((report.in_sync, report.erased), (true, 1));
+    assert_eq!((report.in_sync, report.erased_count), (true, 1));
     assert!(report.unscrubbed.unwrap().contains("next sync"));
     reader.app.execute_batch("COMMIT").unwrap();
     assert_eq!(reader.sync(&mut server).unscrubbed, None);
@@ -169,7 +173,7 @@ fn what_the_table_shows_is_not_erased() {
     let key = key("1");
     for target in [cell(&key, "text"), ErasureTarget::Row { table: "note", key: &key }] {
         let refused = replica.erasure_requests(target).unwrap_err();
-        assert_eq!(refused.code(), "still_shown");
+        assert_eq!(refused.code(), ErrorCode::StillShown);
     }
     let nothing = [
         cell(&key, "none"),
@@ -279,7 +283,7 @@ fn a_restored_server_is_told_and_erased_again() {
         assert!(devices[2].sync(&mut server).in_sync);
         for device in &devices[..2] {
             let report = device.sync(&mut server);
-            assert_eq!((report.in_sync, report.unerased), (false, 2));
+            assert_eq!((report.in_sync, report.unerased_count), (false, 2));
             assert!(!file_holds(device, &format!("{SECRET}{SECRET}")));
         }
         assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Again), 2);
@@ -308,7 +312,10 @@ fn of_an_encrypted_account_nobody_without_the_phrase_erases_anything() {
     for content in forged {
         server.messages[place] = Message { timestamp, content };
         let report = devices[0].sync(&mut server);
-        assert_eq!((report.in_sync, report.erased, report.rejected.count() > 0), (false, 0, true));
+        assert_eq!(
+            (report.in_sync, report.erased_count, report.rejected.count() > 0),
+            (false, 0, true)
+        );
         assert_eq!(devices[0].texts("SELECT title || text FROM note"), ["titletext"]);
     }
     server.messages[place] = before;
@@ -331,7 +338,7 @@ fn what_was_refused_is_erased() {
     assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Rejected), 1);
     meet(&devices, &mut server);
     for device in &devices {
-        assert_eq!(device.replica().status().unwrap().refused_in_all, 0);
+        assert_eq!(device.replica().status().unwrap().rejected_count, 0);
         assert!(!file_holds(device, SECRET));
     }
     assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Rejected), 0);

@@ -2,7 +2,7 @@
 
 use crdt::{Fingerprint, Message, Timestamp};
 use protocol::{
-    EnableE2eeRequest, PullResponse, PushRequest, PushResponse, ReconcileRequest,
+    EnableE2eeRequest, ErrorCode, PullResponse, PushRequest, PushResponse, ReconcileRequest,
     ReconcileResponse, RegisterDeviceRequest, RegisterDeviceResponse, WireRangeDiff,
 };
 use replica::{Error, PageStream, PullParams, Result, SetDiscrepancy, Transport};
@@ -174,7 +174,7 @@ fn check_afterwards(ada: &TestDevice, liar: MisbehavingServer) {
         "{:?}",
         liar.misbehavior
     );
-    assert_eq!(honest.fingerprint(), ada.replica().status().unwrap().fingerprint);
+    assert_eq!(honest.fingerprint(), ada.replica().status().unwrap().fingerprint());
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn what_a_server_withholds_loses_or_denies_is_said() {
 fn what_has_no_timestamp_is_counted_and_stops_nothing() {
     let (ada, mut liar) = device_and(ServerMisbehavior::NoTimestamp);
     let report = ada.try_sync_with(&mut liar, false).unwrap();
-    assert!(report.in_sync && report.rejected.undecodable > 0, "{report:?}");
+    assert!(report.in_sync && report.rejected.by_reason.undecodable > 0, "{report:?}");
     check_afterwards(&ada, liar);
 }
 
@@ -242,7 +242,7 @@ fn what_a_server_calls_an_invalid_timestamp_is_set_aside_and_holds_up_nothing() 
     let mut second = MemoryServer { invalid: invalid.into(), ..MemoryServer::default() };
     let mut ben = TestDevice::tracked(SCHEMA, &mut second);
     let report = ada.sync(&mut second);
-    assert!(report.in_sync && report.set_aside == 2, "{report:?}");
+    assert!(report.in_sync && report.set_aside_count == 2, "{report:?}");
     assert_eq!(second.messages.len(), 39);
     ada.clock_ms += 5;
     ada.write("INSERT INTO item VALUES (50, 'later')").unwrap();
@@ -250,14 +250,14 @@ fn what_a_server_calls_an_invalid_timestamp_is_set_aside_and_holds_up_nothing() 
     ben.sync(&mut second);
     let requests = second.requests;
     let report = ada.sync(&mut second);
-    assert!(report.in_sync && !report.reconciled && report.set_aside == 2, "{report:?}");
+    assert!(report.in_sync && !report.reconciled && report.set_aside_count == 2, "{report:?}");
     assert_eq!(second.requests - requests, 2, "a pull and a push: nothing is tried again");
     assert_eq!(
         ada.texts("SELECT count(*) || ' rows' FROM item"),
         ["42 rows"],
         "what is set aside is shown here"
     );
-    assert_eq!(ada.replica().status().unwrap().set_aside, 2);
+    assert_eq!(ada.replica().status().unwrap().set_aside_count, 2);
 
     // The server has another opinion, or another device's is stored: then it is as any other.
     second.invalid.clear();
@@ -265,11 +265,11 @@ fn what_a_server_calls_an_invalid_timestamp_is_set_aside_and_holds_up_nothing() 
         .messages
         .push(first.messages.iter().find(|m| m.timestamp == invalid[0]).unwrap().clone());
     let report = ada.sync(&mut second);
-    assert!(report.in_sync && report.set_aside == 1, "{report:?}");
+    assert!(report.in_sync && report.set_aside_count == 1, "{report:?}");
     // Another server is asked again.
     let mut third = MemoryServer { number: 3, ..MemoryServer::default() };
     let report = ada.sync(&mut third);
-    assert!(report.in_sync && report.set_aside == 0, "{report:?}");
+    assert!(report.in_sync && report.set_aside_count == 0, "{report:?}");
     assert_eq!(third.messages.len(), second.messages.len() + 1);
 }
 
@@ -286,8 +286,8 @@ fn a_server_that_takes_no_timestamp_at_all_is_what_is_wrong() {
     server.invalid = server.messages.iter().map(|message| message.timestamp).collect();
     let mut other = MemoryServer { number: 2, invalid: server.invalid, ..MemoryServer::default() };
     let error = ada.try_sync(&mut other, false).unwrap_err();
-    assert_eq!(error.code(), "invalid_timestamp");
-    assert_eq!(ada.replica().status().unwrap().set_aside, 1_000);
+    assert_eq!(error.code(), ErrorCode::InvalidTimestamp);
+    assert_eq!(ada.replica().status().unwrap().set_aside_count, 1_000);
     let mut third = MemoryServer { number: 3, ..MemoryServer::default() };
     assert!(ada.sync(&mut third).in_sync);
     assert_eq!(third.messages.len(), server.messages.len());

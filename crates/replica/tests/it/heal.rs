@@ -33,7 +33,7 @@ fn what_the_server_has_lost_is_known_until_it_has_it_again() {
         devices_away: vec!["phone".to_owned()],
     };
     server.loss = Some(loss.clone());
-    let known = |device: &TestDevice| device.replica().remote().unwrap().unwrap().loss;
+    let known = |device: &TestDevice| device.replica().remote().unwrap().unwrap().server_loss;
     assert_eq!(devices[0].sync(&mut server).server_loss, Some(loss.clone()));
     assert_eq!(known(&devices[0]), Some(loss));
     // What this one sends is what was missing.

@@ -2,7 +2,7 @@
 //! leaves nothing behind.
 
 use crdt::Value;
-use replica::{CellEdit, EditOutcome, RenumberedRow, SyncReport};
+use replica::{CellEdit, EditOutcome, RenumberedRow, SchemaConflictKind, SyncReport};
 
 use crate::support::{MemoryServer, TestDevice, meet};
 
@@ -438,13 +438,13 @@ fn an_integer_key_in_descending_order_is_none_that_sqlite_counts() {
     let device = TestDevice::new("CREATE TABLE t (id INTEGER PRIMARY KEY DESC, v TEXT)");
     let replica = replica::Replica::prepare(&device.path).unwrap();
     let tracked = replica.track(&["t".to_owned()]).unwrap();
-    assert!(!tracked[0].has_auto_key);
+    assert!(!tracked[0].auto_keys);
     let mut server = MemoryServer::default();
     device.sign_in(&mut server);
     device.app.execute_batch("INSERT INTO t (v) VALUES ('without a key')").unwrap();
     let conflicts = device.sync(&mut server).schema_conflicts;
-    let kinds: Vec<_> = conflicts.iter().map(|conflict| conflict.kind.name()).collect();
-    assert_eq!(kinds, ["null_key"]);
+    let kinds: Vec<_> = conflicts.iter().map(|conflict| conflict.kind).collect();
+    assert_eq!(kinds, [SchemaConflictKind::NullKey]);
 }
 
 #[test]

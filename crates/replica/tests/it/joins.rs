@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 
-use replica::JoinedRow;
+use protocol::ErrorCode;
+use replica::{Error, JoinedRow, VisibilityOverrideKind};
 
 use crate::support::{MemoryServer, TestDevice, meet};
 
@@ -71,7 +72,8 @@ fn new_rows_that_are_equal_but_for_a_counted_key_become_one() {
     three[2].write("UPDATE product SET name = 'of c' WHERE name = 'pc'").unwrap();
     three[0].sync(&mut server);
     let report = three[1].sync(&mut server);
-    let joined: Vec<_> = report.joined.iter().map(|j| (&*j.table, j.old_key, j.new_key)).collect();
+    let joined: Vec<_> =
+        report.merged_rows.iter().map(|j| (&*j.table, j.old_key, j.new_key)).collect();
     assert_eq!(joined, [("tag", 2, 1)]);
     meet_and_agree(&three, &mut server);
     let rows = ["before is later", "of c is urgent", "pa is urgent", "pb is urgent"];
@@ -155,11 +157,11 @@ fn a_held_row_is_joined_with_the_one_that_is_shown() {
         let [row] = &replica.hidden_rows().unwrap()[..] else { panic!("one is held") };
         assert_eq!(row.same_as.as_deref(), Some(if row.key == "1" { "2" } else { "1" }));
         let refused = replica.delete_hidden_row(&row.id, now_ms).unwrap_err();
-        assert_eq!(refused.code(), "referenced");
-        assert!(refused.to_string().contains(&format!("--merge {}", row.id)), "{refused}");
+        let Error::Referenced { same, .. } = refused else { panic!("{refused}") };
+        assert_eq!(same.as_ref(), Some(&row.id));
         let joined = replica.join(&row.id[..6], now_ms).unwrap();
         assert_eq!(
-            (Some(&joined.into), joined.followed, joined.held),
+            (Some(&joined.into_key), joined.moved_references_count, joined.hidden_rows_count),
             (row.same_as.as_ref(), 3, 0)
         );
         let rows = [
@@ -175,7 +177,7 @@ fn a_held_row_is_joined_with_the_one_that_is_shown() {
         meet_and_agree(&pair, &mut server);
         assert_eq!(meaning(&pair), rows);
         let replica = pair[by].replica();
-        assert_eq!(replica.join(&row.id, now_ms).unwrap_err().code(), "conflict_not_found");
+        assert_eq!(replica.join(&row.id, now_ms).unwrap_err().code(), ErrorCode::ConflictNotFound);
     }
 }
 
@@ -216,14 +218,14 @@ fn what_refers_to_a_joined_row_later_can_follow() {
     let [missing] = &pair[1].replica().hidden_rows().unwrap()[..] else { panic!("one is missing") };
     assert_eq!(
         (missing.kind, &missing.id, &missing.same_as),
-        ("dangling_reference", &held.id, &held.same_as)
+        (VisibilityOverrideKind::DanglingReference, &held.id, &held.same_as)
     );
     let now_ms = pair[1].clock_ms + 20_000;
     assert_eq!(
         pair[1].replica().delete_hidden_row(&missing.id, now_ms).unwrap_err().code(),
-        "referenced"
+        ErrorCode::Referenced
     );
-    assert_eq!(pair[1].replica().join(&missing.id, now_ms).unwrap().followed, 1);
+    assert_eq!(pair[1].replica().join(&missing.id, now_ms).unwrap().moved_references_count, 1);
     pair[1].clock_ms += 30_000;
     meet_and_agree(&pair, &mut server);
     assert!(meaning(&pair).contains(&"late is urgent".to_owned()));
@@ -245,12 +247,12 @@ fn rows_that_would_get_one_key_and_differ_are_not_joined() {
     let (before, held) = (pair[0].dump(), pair[0].replica().hidden_rows().unwrap().remove(0));
     let now_ms = pair[0].clock_ms + 5_000;
     let refused = pair[0].replica().join(&held.id, now_ms).unwrap_err();
-    assert_eq!(refused.code(), "constraint_violated");
+    assert_eq!(refused.code(), ErrorCode::ConstraintViolated);
     assert!(refused.to_string().contains("shelf"), "{refused}");
     assert_eq!(pair[0].dump(), before, "nothing changed");
     pair[0].write("UPDATE shelf SET note = 'one'").unwrap();
     let joined = pair[0].replica().join(&held.id, now_ms).unwrap();
-    assert_eq!((joined.followed, joined.held), (1, 0));
+    assert_eq!((joined.moved_references_count, joined.hidden_rows_count), (1, 0));
     pair[0].clock_ms += 10_000;
     meet_and_agree(&pair, &mut server);
     assert_eq!(meaning(&pair), ["urgent on left one"]);
@@ -279,7 +281,7 @@ fn a_row_that_follows_and_collides_is_held_back_and_said() {
     meet_and_agree_but_held(&pair, &mut server);
     let held = pair[0].replica().hidden_rows().unwrap().remove(0);
     let joined = pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap();
-    assert_eq!((joined.followed, joined.held), (1, 1));
+    assert_eq!((joined.moved_references_count, joined.hidden_rows_count), (1, 1));
     pair[0].clock_ms += 10_000;
     meet_and_agree_but_held(&pair, &mut server);
     assert_eq!(pair[1].violations(), 0);
@@ -324,9 +326,9 @@ fn a_row_whose_key_refers_to_the_joined_row_twice_follows_as_a_whole() {
     let same_as = held.same_as.clone().unwrap();
     // The rows of both would get one key.
     let refused = pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap_err();
-    assert_eq!(refused.code(), "constraint_violated");
+    assert_eq!(refused.code(), ErrorCode::ConstraintViolated);
     pair[0].write(&format!("DELETE FROM pair WHERE a = {same_as}")).unwrap();
-    assert_eq!(join_the_tag(&mut pair[0]).into, same_as);
+    assert_eq!(join_the_tag(&mut pair[0]).into_key, same_as);
     meet_and_agree(&pair, &mut server);
     assert_eq!(pair[1].violations(), 0);
     assert_eq!(pair[1].texts("SELECT a || b FROM pair"), [format!("{same_as}{same_as}")]);
@@ -341,7 +343,7 @@ fn a_row_that_is_held_back_itself_follows_too() {
                       SELECT 'x', 'of COLOR', id FROM tag WHERE color = 'COLOR'";
     let mut pair = two_tags_and(schema, statements, &mut server);
     assert_eq!(pair[0].replica().hidden_rows().unwrap().len(), 2);
-    assert_eq!(join_the_tag(&mut pair[0]).followed, 1);
+    assert_eq!(join_the_tag(&mut pair[0]).moved_references_count, 1);
     meet_and_agree(&pair, &mut server);
     let [price] = &pair[1].replica().hidden_rows().unwrap()[..] else { panic!("one is held") };
     pair[1]
@@ -386,7 +388,7 @@ fn a_deleted_row_that_others_refer_to_is_shown_with_another_value() {
     pair[1].write("INSERT INTO item VALUES ('late', 7)").unwrap();
     meet_and_agree_but_held(&pair, &mut server);
     let [missing] = &pair[1].replica().hidden_rows().unwrap()[..] else { panic!("one is missing") };
-    assert_eq!((missing.kind, &*missing.key), ("dangling_reference", "7"));
+    assert_eq!((missing.kind, &*missing.key), (VisibilityOverrideKind::DanglingReference, "7"));
     pair[1]
         .replica()
         .resolve_hidden_row(&missing.id, "name", "was urgent", pair[1].clock_ms + 5_000)

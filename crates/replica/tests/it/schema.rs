@@ -25,7 +25,7 @@ fn an_added_column_is_noticed_and_its_values_reach_devices_that_have_it() {
     devices[0].write("UPDATE t SET stars = 4 WHERE id = 2").unwrap();
     devices[0].sync(&mut server);
 
-    assert_eq!(devices[1].sync(&mut server).unknown, ["t.stars"]);
+    assert_eq!(devices[1].sync(&mut server).missing_tables, ["t.stars"]);
     assert_eq!(devices[1].replica().status().unwrap().missing_tables, ["t.stars"]);
     devices[1].write("ALTER TABLE t ADD COLUMN stars INTEGER DEFAULT 0").unwrap();
     devices[1].sync(&mut server);
@@ -45,7 +45,7 @@ fn adopting_adds_the_column_by_itself() {
 }
 
 #[test]
-fn a_renamed_column_table_or_key_stops_the_sync_and_says_what_to_do() {
+fn a_renamed_column_table_or_key_stops_the_sync() {
     for change in
         ["ALTER TABLE t RENAME COLUMN v TO w", "ALTER TABLE t RENAME TO u", "DROP TABLE t"]
     {
@@ -54,7 +54,6 @@ fn a_renamed_column_table_or_key_stops_the_sync_and_says_what_to_do() {
         let before = server.messages.len();
         let error = devices[0].try_sync(&mut server, false).unwrap_err();
         assert!(matches!(error, Error::SchemaChanged { .. }), "{change}: {error}");
-        assert!(error.to_string().contains("warren untrack"), "{error}");
         assert_eq!(server.messages.len(), before);
     }
 }
@@ -110,7 +109,7 @@ fn what_is_written_after_a_rebuild_that_adds_a_column_is_kept_and_sent() {
         ] {
             let (mut server, mut devices) = two();
             devices[0].write(&format!("BEGIN; {rebuild} {writes}; COMMIT")).unwrap();
-            assert_eq!(devices[0].replica().status().unwrap().uncaptured, ["t"]);
+            assert_eq!(devices[0].replica().status().unwrap().uncaptured_tables, ["t"]);
             assert!(devices[0].replica().may_have_changed().unwrap());
             for device in [0, 1, 0] {
                 devices[device].try_sync(&mut server, device == 1).unwrap();

@@ -3,6 +3,7 @@
 
 use crdt::{CellWrite, Change, Message, NodeId, Timestamp, Value};
 use proptest::prelude::*;
+use replica::VisibilityOverrideKind;
 
 use crate::support::{MORNING_MS, MemoryServer, TestDevice};
 
@@ -133,9 +134,16 @@ fn a_row_that_its_table_refuses_displaces_nobody() {
     sync_all(&[&ada, &ben], &mut server);
     assert_eq!(ada.texts("SELECT room || days FROM booking"), ["blue3"]);
     let overrides = ada.replica().status().unwrap().visibility_overrides;
-    assert_eq!((overrides[0].key.as_str(), overrides[0].kind.as_str()), ("2", "constraint"));
+    assert_eq!(
+        (overrides[0].key.as_str(), overrides[0].kind),
+        ("2", VisibilityOverrideKind::Constraint)
+    );
     let report = ada.sync(&mut server);
-    assert_eq!(report.visibility_overrides["constraint"], 1, "{report:?}");
+    assert_eq!(
+        report.visibility_override_counts[&VisibilityOverrideKind::Constraint],
+        1,
+        "{report:?}"
+    );
 
     // Once it is right, it is shown.
     ben.clock_ms += 500;
@@ -166,7 +174,10 @@ fn tables_of_one_name_with_other_keys_stop_nobody() {
         assert_eq!(device.texts("SELECT count(*) || '' FROM good"), ["2"]);
         let report = device.sync(&mut server);
         assert_eq!(
-            (report.in_sync, report.visibility_overrides["invalid_key"]),
+            (
+                report.in_sync,
+                report.visibility_override_counts[&VisibilityOverrideKind::InvalidKey]
+            ),
             (true, 1),
             "{report:?}"
         );

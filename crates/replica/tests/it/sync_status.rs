@@ -97,7 +97,7 @@ fn a_full_account_still_gives_and_takes_again_when_there_is_room() {
 
     let mut full = RecordingTransport { is_full: true, ..RecordingTransport::new(&mut server) };
     let refused = devices[1].try_sync_with(&mut full, false).unwrap_err();
-    assert_eq!(refused.code(), "quota_exceeded");
+    assert_eq!(refused.code(), ErrorCode::QuotaExceeded);
     assert_eq!(devices[1].dump().len(), 2, "what others sent is shown");
     assert_eq!(devices[1].replica().pending_upload_count().unwrap(), 1);
     let remote = devices[1].replica().remote().unwrap().unwrap();

@@ -1,6 +1,7 @@
 //! Beginning and ending: what can be tracked, what it costs the file, how it is taken away.
 
 use crdt::Value;
+use protocol::ErrorCode;
 use replica::{CellEdit, Error, Replica, SyncContext};
 
 use crate::support::{MemoryServer, TestDevice};
@@ -41,7 +42,7 @@ fn a_file_of_another_format_is_refused_before_anything_else_is_read() {
     // What an older format calls otherwise is not looked for.
     let rename = "ALTER TABLE warren_column RENAME COLUMN position TO place";
     device.app.execute_batch(rename).unwrap();
-    let check = |format: i64, code: &str, expected: &str| {
+    let check = |format: i64, code: ErrorCode, expected: &str| {
         let set = "UPDATE warren_meta SET value = ?1 WHERE key = 'format'";
         device.app.execute(set, [format]).unwrap();
         for opened in [Replica::open(&device.path), Replica::prepare(&device.path)] {
@@ -49,10 +50,10 @@ fn a_file_of_another_format_is_refused_before_anything_else_is_read() {
             assert_eq!((error.code(), &*error.to_string()), (code, expected));
         }
     };
-    check(3, "format_too_new", "this file has format 3; this program knows up to 2: update it");
+    check(3, ErrorCode::FormatTooNew, "this file has format 3; this program knows up to 2");
     check(
         1,
-        "format_too_old",
+        ErrorCode::FormatTooOld,
         "this file has format 1, which this version of Warren no longer reads; it reads format 2",
     );
 }
@@ -100,7 +101,7 @@ fn tracking_again_is_no_change() {
     );
     device.sync(&mut server);
     let again = device.replica().track(&["T".to_owned()]).unwrap();
-    assert!(again[0].was_tracked);
+    assert!(again[0].already_tracked);
     assert_eq!(device.sync(&mut server).sent_count, 0);
 }
 

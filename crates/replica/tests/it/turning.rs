@@ -3,6 +3,7 @@
 
 use crdt::{EncryptionMode, Message, sealing_key_id};
 use proptest::prelude::*;
+use protocol::ErrorCode;
 use replica::{RecoveryPhrase, Replica};
 
 use crate::support::{MemoryServer, TestDevice};
@@ -47,13 +48,13 @@ fn everything_is_sent_again_sealed_and_the_others_follow_with_the_phrase() {
     assert!(!is_plain(&server.messages) && is_plain(server.plain.as_ref().unwrap()));
 
     let error = b.try_sync(&mut server, false).unwrap_err();
-    assert_eq!(error.code(), "recovery_phrase_required");
+    assert_eq!(error.code(), ErrorCode::RecoveryPhraseRequired);
     assert_eq!(
         b.replica().set_recovery_phrase(&phrase()).unwrap_err().code(),
-        "wrong_recovery_phrase"
+        ErrorCode::WrongRecoveryPhrase
     );
     let error = b.replica().create_recovery_phrase().err().unwrap();
-    assert_eq!(error.code(), "recovery_phrase_required");
+    assert_eq!(error.code(), ErrorCode::RecoveryPhraseRequired);
     b.replica().set_recovery_phrase(&made).unwrap();
     let c = TestDevice::new("");
     Replica::create(&c.path).unwrap().set_recovery_phrase(&made).unwrap();
@@ -97,7 +98,7 @@ fn a_server_that_was_restored_to_before_it_is_turned_again() {
     let mut server = MemoryServer { messages: backup, form, ..MemoryServer::default() };
     for device in [&a, &b] {
         let error = device.try_sync(&mut server, false).unwrap_err();
-        assert_eq!(error.code(), "account_not_encrypted");
+        assert_eq!(error.code(), ErrorCode::AccountNotEncrypted);
     }
     assert_eq!(*a.replica().create_recovery_phrase().unwrap().words(), *made.words());
     for device in [&a, &b, &a] {
@@ -280,12 +281,14 @@ impl RestoredServerWorld {
                         continue;
                     }
                     Err(error) => match error.code() {
-                        "recovery_phrase_required" | "account_not_encrypted" => self.turn(device),
+                        ErrorCode::RecoveryPhraseRequired | ErrorCode::AccountNotEncrypted => {
+                            self.turn(device);
+                        }
                         // It has the phrase before anybody has sent anything with it.
-                        "recovery_phrase_unverified" if round > 2 => {
+                        ErrorCode::RecoveryPhraseUnverified if round > 2 => {
                             self.devices[device].replica().confirm_new_account().unwrap();
                         }
-                        "recovery_phrase_unverified" => {}
+                        ErrorCode::RecoveryPhraseUnverified => {}
                         _ => panic!("device {device} in round {round}: {error:?}"),
                     },
                 }

@@ -62,7 +62,7 @@ fn check(phrase: bool) {
         let table = format!("key{place}");
         assert_eq!(contents(&two, &table), contents(&one, &table), "{}", types[place]);
     }
-    assert_eq!(report.visibility_overrides.values().sum::<u64>(), 0, "{report:?}");
+    assert_eq!(report.visibility_override_counts.values().sum::<u64>(), 0, "{report:?}");
     // An edit of what is not UTF-8, and its history.
     one.write("UPDATE cells SET c3 = CAST(x'fe' AS TEXT) WHERE id = 25").unwrap();
     one.sync(&mut server);

@@ -44,7 +44,7 @@ fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
     for device in [&ada, &ben] {
         assert_eq!(device.replica().status().unwrap().visibility_overrides.len(), 1);
         let found = verify(device);
-        assert_eq!((found.rows, found.differing), (6, 0), "{found:?}");
+        assert_eq!((found.rows_count, found.differing_count), (6, 0), "{found:?}");
     }
 
     ada.write("UPDATE item SET count = 20 WHERE id = 2").unwrap();
@@ -67,7 +67,7 @@ fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
         ("pair", "'x', 1", RowDifferenceKind::Missing, String::new()),
     ];
     assert_eq!(named, expected);
-    assert_eq!((found.rows, found.differing), (5, 4));
+    assert_eq!((found.rows_count, found.differing_count), (5, 4));
     assert_eq!(ada.replica().pending_upload_count().unwrap(), to_send, "it has changed nothing");
 
     // No sync sees it, until it is told to compare.
@@ -79,7 +79,7 @@ fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
     ben.sync(&mut server);
     assert_eq!(ada.dump(), ben.dump());
     assert_eq!(ada.texts("SELECT name FROM item WHERE id < 9"), ["ONE", "two"]);
-    assert_eq!(verify(&ada).differing + verify(&ben).differing, 0);
+    assert_eq!(verify(&ada).differing_count + verify(&ben).differing_count, 0);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn what_waits_to_be_shown_is_no_difference_and_few_differences_are_listed() {
     late.write("INSERT INTO item VALUES (2, 'two', 2)").unwrap();
     late.try_sync(&mut server, false).unwrap_err();
     assert_eq!(late.texts("SELECT name FROM item"), ["one", "two"]);
-    assert_eq!(verify(&late).differing, 0);
+    assert_eq!(verify(&late).differing_count, 0);
 
     write_past_triggers(
         &ada,
@@ -107,5 +107,5 @@ fn what_waits_to_be_shown_is_no_difference_and_few_differences_are_listed() {
          INSERT INTO pair SELECT i, i FROM n",
     );
     let found = verify(&ada);
-    assert_eq!((found.differing, found.differences.len()), (1_500, 1_000));
+    assert_eq!((found.differing_count, found.differences.len()), (1_500, 1_000));
 }

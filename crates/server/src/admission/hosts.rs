@@ -86,8 +86,7 @@ impl AllowedHosts {
             return Ok(());
         }
         let host: String = authority.host().chars().take(HOST_CHARACTERS_MAX).collect();
-        let message =
-            format!("this server is not asked as {host}: warren serve --allow-host {host}");
+        let message = format!("this server does not answer requests for {host}");
         Err(ApiError::new(ErrorCode::HostNotAllowed, message))
     }
 

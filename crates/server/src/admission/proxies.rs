@@ -118,7 +118,7 @@ impl TrustedProxies {
             tracing::warn!(
                 %peer,
                 "X-Forwarded-For is not believed: if this is your proxy, all of its clients count \
-                 as one; name it with --trusted-proxy"
+                 as one, until it is named as a trusted proxy"
             );
         }
     }

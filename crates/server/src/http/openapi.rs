@@ -30,10 +30,10 @@ use crate::config::{Config, NAME_CHARACTERS_MAX};
 
 /// Why any call may be refused.
 const ALWAYS: &[ErrorCode] = &[
-    ErrorCode::DiskFull,
     ErrorCode::Internal,
     ErrorCode::Malformed,
     ErrorCode::ServerDamaged,
+    ErrorCode::ServerDiskFull,
     ErrorCode::Unavailable,
     ErrorCode::HostNotAllowed,
 ];
@@ -190,7 +190,8 @@ fn offer_protobuf(operation: &mut Value) {
 pub(crate) fn responses(groups: &[&[ErrorCode]]) -> BTreeMap<String, RefOr<Response>> {
     let mut descriptions: BTreeMap<u16, String> = BTreeMap::new();
     for code in groups.iter().copied().chain([ALWAYS]).flatten() {
-        let description = descriptions.entry(code.status()).or_default();
+        let status = code.http_status().expect("a server answers with it");
+        let description = descriptions.entry(status).or_default();
         writeln!(description, "- `{code}`: {}", code.meaning()).expect("a String takes all");
     }
     let response = |description: String| {

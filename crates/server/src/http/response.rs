@@ -136,7 +136,8 @@ pub(crate) async fn check_host(
 
 /// Keeps the headers that are there: an `Allow` beside `method_not_allowed`.
 fn write_error(response: &mut Response, error: &ApiError, encoding: BodyEncoding) {
-    let status = StatusCode::from_u16(error.code.status()).expect("codes have valid statuses");
+    let status = error.code.http_status().and_then(|status| StatusCode::from_u16(status).ok());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = ErrorResponse::new(error.code, error.message.clone());
     let reply = ApiResponse::new(status, encoding, &body);
     *response.status_mut() = reply.status;

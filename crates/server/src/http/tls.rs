@@ -12,7 +12,7 @@ use std::{fs, io};
 use engine::clock;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
@@ -96,13 +96,21 @@ impl TlsFiles {
 
     fn read(&self) -> Result<ServerConfig, TlsError> {
         let Self { certificates: path, key } = self;
-        let pem = |path: &PathBuf, source| TlsError::Pem { path: path.clone(), source };
-        let chain = CertificateDer::pem_file_iter(path).map_err(|source| pem(path, source))?;
-        let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(|source| pem(path, source))?;
+        let unreadable = |path: &PathBuf, error| {
+            let path = path.clone();
+            match error {
+                pem::Error::Io(source) => TlsError::Io { path, source },
+                source => TlsError::Pem { path, source },
+            }
+        };
+        let chain =
+            CertificateDer::pem_file_iter(path).map_err(|source| unreadable(path, source))?;
+        let chain: Vec<_> =
+            chain.collect::<Result<_, _>>().map_err(|source| unreadable(path, source))?;
         if chain.is_empty() {
             return Err(TlsError::NoCertificate { path: path.clone() });
         }
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|source| pem(key, source))?;
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|source| unreadable(key, source))?;
         let unusable = |source| TlsError::Unusable { files: self.clone(), source };
         let provider = Arc::new(ring::default_provider());
         let versions = ServerConfig::builder_with_provider(provider);

@@ -46,10 +46,10 @@ fn every_call_s_errors_are_those_of_the_openapi_document() {
 }
 
 const ALWAYS: &[protocol::ErrorCode] = &[
-    protocol::ErrorCode::DiskFull,
     protocol::ErrorCode::Internal,
     protocol::ErrorCode::Malformed,
     protocol::ErrorCode::ServerDamaged,
+    protocol::ErrorCode::ServerDiskFull,
     protocol::ErrorCode::Unavailable,
     protocol::ErrorCode::HostNotAllowed,
 ];

@@ -214,7 +214,10 @@ impl TestResponse {
     fn refused(&self, code: &str) {
         let body = self.json();
         assert_eq!(body["error"]["code"], code, "{} {body}", self.status);
-        assert_eq!(self.status, code.parse::<protocol::ErrorCode>().unwrap().status());
+        assert_eq!(
+            self.status,
+            code.parse::<protocol::ErrorCode>().unwrap().http_status().unwrap()
+        );
         assert_eq!(self.header("content-type"), protocol::JSON);
         assert!(!body["error"]["message"].as_str().unwrap().is_empty());
     }

@@ -108,11 +108,9 @@ pub(super) async fn install(postgres: &PostgresDatabase) -> Result<()> {
 async fn create(postgres: &PostgresDatabase) -> Result<()> {
     let connection = postgres.client().await?;
     connection.batch_execute(&schema_sql()).await.map_err(|error| match error.code() {
-        Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) => Error::PostgresSchema(
-            "it does not exist, and this user may not create it: ask somebody who may to run the \
-             output of `warren storage schema`"
-                .to_owned(),
-        ),
+        Some(&tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE) => {
+            Error::PostgresSchema("it does not exist, and this user may not create it".to_owned())
+        }
         _ => error.into(),
     })
 }

@@ -5,7 +5,7 @@
  * - A rate is of two answers of one run of the server; after a restart begins a new one.
  * - Where there was no answer there is a gap, never a line through it.
  */
-import type { ServerOverview, SyncTotals } from "../admin-api";
+import type { ServerOverview, SyncTotals } from "../json-types";
 
 /** How far back charts go. */
 export const SPAN_MS = 180_000;

@@ -1,7 +1,7 @@
 /** The numbers of this moment. */
 import type { JSX } from "preact";
 
-import type { ServerOverview } from "../admin-api";
+import type { ServerOverview } from "../json-types";
 import { bytes, count, percent, shortDuration } from "../format";
 
 interface Tile {

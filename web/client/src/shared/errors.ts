@@ -4,36 +4,24 @@
  * The wasm module throws `Error`s with a `code`; the browser throws `DOMException`s; and a full
  * disk comes in several disguises, which are one code here.
  */
-import { WarrenError, type ErrorInfo } from "../api.js";
+import { WarrenError, type ErrorCode, type ErrorInfo } from "../api.js";
 
-/** The codes of this package; those of the server and of the file pass through. */
-export type ClientErrorCode =
-  | "busy"
-  | "cancelled"
-  | "closed"
-  | "deleted"
-  | "engine_unavailable"
-  | "internal"
-  | "invalid_argument"
-  | "leader_lost"
-  | "origin_not_allowed"
-  | "result_lost"
-  | "schema_changed"
-  | "schema_too_new"
-  | "server_not_configured"
-  | "storage_full"
-  | "timeout"
-  | "transaction_ended"
-  | "transaction_required"
-  | "unexpected_response"
-  | "unreachable"
-  | "version_mismatch";
+const DISK_FULL_PATTERN = /disk is full|SQLITE_FULL|QuotaExceeded|quota|no space/i;
+/** Codes of this device's storage, whose message tells whether the disk is full. */
+const STORAGE_CODES: ReadonlySet<string> = new Set<ErrorCode>([
+  "disk_full",
+  "sqlite_error",
+  "storage_failed",
+  "storage_unavailable",
+]);
 
-export function clientError(code: ClientErrorCode, message: string): WarrenError {
-  return new WarrenError(code, message);
+/**
+ * A code that the server or the wasm module gave as text. A newer server's, which is not in the
+ * type, stays what it is: it is shown as it came, and any code in its place would be a wrong one.
+ */
+export function toErrorCode(text: string): ErrorCode {
+  return text as ErrorCode;
 }
-
-const STORAGE_FULL_PATTERN = /disk is full|SQLITE_FULL|QuotaExceeded|quota|no space/i;
 
 /** What is told of a failure: its code and its words. */
 export function toErrorInfo(thrown: unknown): ErrorInfo {
@@ -43,13 +31,13 @@ export function toErrorInfo(thrown: unknown): ErrorInfo {
   const name = field(thrown, "name");
   const message = field(thrown, "message") ?? String(thrown);
   const code = field(thrown, "code");
-  if (name === "QuotaExceededError" || (isLocal(code) && STORAGE_FULL_PATTERN.test(message))) {
-    return { code: "storage_full", message: `there is no room for this: ${message}` };
+  if (name === "QuotaExceededError" || (mayBeStorage(code) && DISK_FULL_PATTERN.test(message))) {
+    return { code: "disk_full", message: `there is no room for this: ${message}` };
   }
   if (name === "AbortError") {
     return { code: "cancelled", message: "it was cancelled" };
   }
-  return { code: code ?? "internal", message };
+  return { code: code === undefined ? "internal" : toErrorCode(code), message };
 }
 
 export function toWarrenError(thrown: unknown): WarrenError {
@@ -65,8 +53,8 @@ export function isTrap(thrown: unknown): boolean {
   return thrown instanceof WebAssembly.RuntimeError;
 }
 
-function isLocal(code: string | undefined): boolean {
-  return code === undefined || code === "sqlite_error" || code.startsWith("storage");
+function mayBeStorage(code: string | undefined): boolean {
+  return code === undefined || STORAGE_CODES.has(code);
 }
 
 function field(thrown: unknown, name: "name" | "code" | "message"): string | undefined {

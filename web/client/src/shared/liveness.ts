@@ -4,7 +4,7 @@
  * Invariant: the browser frees a lock when its holder ends, however it ends. So whoever waits for
  * it learns of that end, and nobody polls.
  */
-import { clientError } from "./errors.js";
+import { WarrenError } from "../api.js";
 import { livenessLock } from "./tab-messages.js";
 
 export type LivenessLocks = Pick<LockManager, "request" | "query">;
@@ -18,7 +18,7 @@ export function holdLock(locks: LivenessLocks, lock: string, until: AbortSignal)
     });
     kept.catch((thrown: unknown) => {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
-      reject(clientError("internal", `no lock for this tab: ${why}`));
+      reject(new WarrenError("internal", `no lock for this tab: ${why}`));
     });
   });
 }

@@ -2,9 +2,8 @@
  * Rows as they cross between wasm, worker and tab: a few arrays for many rows. Decoded in the tab,
  * so that the worker, which all tabs share, spends no time on objects.
  */
-import type { RowOf, SqlValue } from "../api.js";
+import { WarrenError, type RowOf, type SqlValue } from "../api.js";
 import type { WasmOwned, PackedRows } from "./wasm-engine.js";
-import { clientError } from "./errors.js";
 
 const NULL = 0;
 const NUMBER = 1;
@@ -52,7 +51,7 @@ function reader(packed: PackedRows): () => SqlValue {
         return blobs.slice(from, at.blobAt);
       }
       default:
-        throw clientError("internal", `no cell is of kind ${String(kind)}`);
+        throw new WarrenError("internal", `no cell is of kind ${String(kind)}`);
     }
   };
 }

@@ -1,8 +1,7 @@
 /**
  * SQL literals as the replica writes them (`crates/replica/src/sql_value.rs`), and values as those.
  */
-import type { SqlValue } from "../api.js";
-import { clientError } from "./errors.js";
+import { WarrenError, type SqlValue } from "../api.js";
 
 const LITERAL = new RegExp(
   [
@@ -22,7 +21,7 @@ export function fromLiterals(text: string): SqlValue[] {
   while (LITERAL.lastIndex < text.length) {
     const found = LITERAL.exec(text);
     if (found === null) {
-      throw clientError("internal", `this is no SQL literal: ${text}`);
+      throw new WarrenError("internal", `this is no SQL literal: ${text}`);
     }
     const [, isNull, garbled, digits, letters, number] = found;
     if (isNull !== undefined) {

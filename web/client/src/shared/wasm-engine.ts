@@ -23,8 +23,7 @@ export interface PackedRows {
 /** The generated module, which is a part of the worker. */
 export interface EngineModule {
   default(options: { module_or_path: WebAssembly.Module }): Promise<unknown>;
-  /** Takes the pool of OPFS files of this name; rejects with `storage_unavailable` or
-   * `storage_busy`. */
+  /** Takes the pool of OPFS files of this name; rejects with `storage_unavailable` or `busy`. */
   openReplica(
     name: string,
     key: FileKey | undefined,

@@ -24,7 +24,7 @@ import type {
 } from "../shared/rpc-methods.js";
 import { systemTimeSource } from "../shared/time-source.js";
 import { deleteDatabase } from "./delete-database.js";
-import { clientError, toWarrenError } from "../shared/errors.js";
+import { toWarrenError } from "../shared/errors.js";
 import { createLiveQueries, type LiveQueries } from "./live-queries.js";
 import { newPeerId } from "../shared/tab-messages.js";
 import { observable, type WritableObservable } from "./observable.js";
@@ -134,7 +134,7 @@ function failureOf(error: ErrorInfo): WarrenError {
 function toPreparation(options: OpenOptions): Omit<PrepareParams, "key"> {
   if (!/^[a-z0-9_-]{1,64}$/.test(options.name)) {
     const rule = "a database's name has 1 to 64 of a–z, 0–9, - and _";
-    throw clientError("invalid_argument", `${rule}: "${options.name}"`);
+    throw new WarrenError("invalid_argument", `${rule}: "${options.name}"`);
   }
   checkKey(options.key);
   return {
@@ -147,10 +147,10 @@ function toPreparation(options: OpenOptions): Omit<PrepareParams, "key"> {
 
 function checkKey(key: FileKey | null | undefined): void {
   if (key instanceof Uint8Array && key.length !== 32) {
-    throw clientError("invalid_argument", `a key has 32 bytes, and this ${key.length}`);
+    throw new WarrenError("invalid_argument", `a key has 32 bytes, and this ${key.length}`);
   }
   if (key === "") {
-    throw clientError("invalid_argument", "a passphrase is not empty");
+    throw new WarrenError("invalid_argument", "a passphrase is not empty");
   }
 }
 
@@ -266,7 +266,7 @@ async function transaction<T>(asks: RpcClient, work: (tx: SqlExecutor) => Promis
   const ask: RpcCaller = (method, params) => {
     if (asks.leadersCount !== leadersCount) {
       const message = "the tab that held the file is gone: nothing of the transaction was done";
-      return Promise.reject(clientError("leader_lost", message));
+      return Promise.reject(new WarrenError("leader_lost", message));
     }
     return asks.invoke(method, params).answer;
   };

@@ -5,8 +5,8 @@
  * this tab, in its turn. Whoever opens the database meanwhile waits behind this, and makes a new
  * one.
  */
+import { WarrenError } from "../api.js";
 import { sleep, systemTimeSource } from "../shared/time-source.js";
-import { clientError } from "../shared/errors.js";
 import { allChannel, leaderLock, type BroadcastMessage } from "../shared/tab-messages.js";
 
 /** For the tabs to close it, and for the browser to give free the files of one that was killed. */
@@ -32,7 +32,7 @@ export async function deleteDatabase(name: string): Promise<void> {
     await locks.request(leaderLock(name), { signal }, () => erase(name));
   } catch (thrown) {
     if (thrown instanceof DOMException && thrown.name === "TimeoutError") {
-      throw clientError("timeout", `another tab does not close the database ${name}`);
+      throw new WarrenError("timeout", `another tab does not close the database ${name}`);
     }
     throw thrown;
   } finally {

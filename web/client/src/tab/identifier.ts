@@ -1,6 +1,5 @@
 /** Names in SQL: what a parameter cannot be, and what is not to be put into the text unquoted. */
-import type { Identifier } from "../api.js";
-import { clientError } from "../shared/errors.js";
+import { WarrenError, type Identifier } from "../api.js";
 
 /** Of a class, so that nothing that came as JSON passes for one. */
 class QuotedName implements Identifier {
@@ -15,7 +14,7 @@ export const isIdentifier = (value: unknown): value is Identifier => value insta
  */
 export function identifier(name: string): Identifier {
   if (typeof name !== "string" || name.includes("\0")) {
-    throw clientError("invalid_argument", `this is no name in SQL: ${String(name)}`);
+    throw new WarrenError("invalid_argument", `this is no name in SQL: ${String(name)}`);
   }
   return new QuotedName(`"${name.replaceAll('"', '""')}"`);
 }

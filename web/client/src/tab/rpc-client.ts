@@ -9,7 +9,6 @@
  * Not here: numbers and time-outs of calls → `pending-calls.ts`.
  */
 import { WarrenError, type ErrorInfo, type SyncProgress } from "../api.js";
-import { clientError } from "../shared/errors.js";
 import {
   RPC_POLICIES,
   type RpcMethodName,
@@ -113,11 +112,11 @@ export class RpcClient {
       return new WarrenError(this.#ended.code, this.#ended.message);
     }
     if (options.signal?.aborted === true) {
-      return clientError("cancelled", "it was cancelled");
+      return new WarrenError("cancelled", "it was cancelled");
     }
     return this.#pending.count < CALLS_COUNT_MAX
       ? undefined
-      : clientError("busy", `${CALLS_COUNT_MAX} calls of this tab are under way: await some`);
+      : new WarrenError("busy", `${CALLS_COUNT_MAX} calls of this tab are under way: await some`);
   }
 
   /** Sends a call to the leader; without one, it waits for {@link setLeader}. */

@@ -3,8 +3,7 @@
  *
  * Invariant: every parameter is a value that SQLite has; anything else is refused at once.
  */
-import type { SqlParameter, SqlValue, TemplateValue } from "../api.js";
-import { clientError } from "../shared/errors.js";
+import { WarrenError, type SqlParameter, type SqlValue, type TemplateValue } from "../api.js";
 import type { SqlStatement } from "../shared/rpc-methods.js";
 import { isIdentifier } from "./identifier.js";
 
@@ -38,7 +37,7 @@ export function validateStatement(sql: string, given: readonly SqlParameter[]): 
     if (!isSqlValue(value)) {
       const what = value === undefined ? "undefined" : `a ${typeof value}`;
       const rather = value === undefined ? ": use null for NULL" : "";
-      throw clientError("invalid_argument", `parameter ${at + 1} is ${what}${rather} (${sql})`);
+      throw new WarrenError("invalid_argument", `parameter ${at + 1} is ${what}${rather} (${sql})`);
     }
   });
   return { sql, parameters };

@@ -4,8 +4,8 @@
  * A fetch that the network broke off is tried again by whoever asks next; what a server answered in
  * the wasm's place will be the same the next time, and is told at once.
  */
+import { WarrenError, type ErrorCode } from "../api.js";
 import type { EngineModule } from "../shared/wasm-engine.js";
-import { clientError, type ClientErrorCode } from "../shared/errors.js";
 
 export interface EngineLoader {
   /** Gets it here and compiles it, so that `load` needs no network. */
@@ -65,10 +65,10 @@ async function compile(wasm: string): Promise<WebAssembly.Module> {
   }
 }
 
-function unavailable(code: ClientErrorCode, wasm: string, reason: unknown): Error {
+function unavailable(code: ErrorCode, wasm: string, reason: unknown): Error {
   const why = reason instanceof Error ? reason.message : String(reason);
   const policy = /unsafe-eval|Content Security Policy/.test(why)
     ? "allow 'wasm-unsafe-eval' in the page's script-src"
     : "put replica_bg.wasm from @warren/client/dist there, or say where it is with `assets.wasm`";
-  return clientError(code, `the wasm at ${wasm} could not be loaded: ${why}; ${policy}`);
+  return new WarrenError(code, `the wasm at ${wasm} could not be loaded: ${why}; ${policy}`);
 }

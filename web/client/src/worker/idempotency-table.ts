@@ -7,9 +7,9 @@
  * deleted when its tab has said that it has the answer, or is gone. So there are as many entries as
  * calls under way.
  */
+import { WarrenError } from "../api.js";
 import type { PackedRows } from "../shared/wasm-engine.js";
 import type { ReplicaFile } from "./file/replica-file.js";
-import { clientError } from "../shared/errors.js";
 import type { RpcCall } from "../shared/tab-messages.js";
 import { packedFromJson, packedToJson } from "../shared/packed-rows.js";
 
@@ -45,7 +45,7 @@ export function openIdempotencyTable(file: ReplicaFile): IdempotencyTable {
         return undefined;
       }
       if (found.texts === "") {
-        throw clientError("result_lost", "it was done, but its rows were too many to be kept");
+        throw new WarrenError("result_lost", "it was done, but its rows were too many to be kept");
       }
       return packedFromJson(found.texts);
     },

@@ -8,7 +8,7 @@
  *
  * Not here: the leader's work → `leader.ts`. Its channels → `leader-channels.ts`.
  */
-import type { FileKey } from "../api.js";
+import type { ErrorCode, FileKey } from "../api.js";
 import { toErrorInfo } from "../shared/errors.js";
 import { livePeers, onHolderEnd, type LivenessLocks } from "../shared/liveness.js";
 import {
@@ -133,9 +133,9 @@ export class LeaderCandidate {
     }
   }
 
-  #mayPass(code: string): boolean {
+  #mayPass(code: ErrorCode): boolean {
     if (code !== "unreachable") {
-      return code === "storage_busy";
+      return code === "busy";
     }
     this.#failedFetchesCount = navigator.onLine === false ? 0 : this.#failedFetchesCount + 1;
     return this.#failedFetchesCount < FETCHES_COUNT_MAX;

@@ -7,7 +7,6 @@
  */
 import { WarrenError } from "../api.js";
 import type { ReplicaFile } from "./file/replica-file.js";
-import { clientError } from "../shared/errors.js";
 import type { PrepareParams } from "../shared/rpc-methods.js";
 import { unpack } from "../shared/packed-rows.js";
 
@@ -30,7 +29,7 @@ export function migrateAndTrack(file: ReplicaFile, preparation: PrepareParams): 
   const done = userVersion(file);
   if (done > schema.length) {
     const known = `${done} migrations were run on this file, and this page knows ${schema.length}`;
-    throw clientError("schema_too_new", `${known}: load the page anew`);
+    throw new WarrenError("schema_too_new", `${known}: load the page anew`);
   }
   file.run(TABLE, []);
   checkUnedited(file, schema.slice(0, done));
@@ -53,7 +52,7 @@ function checkUnedited(file: ReplicaFile, run: readonly string[]): void {
     if (before === undefined) {
       file.run(NOTE, [at + 1, sql]);
     } else if (essence(before) !== essence(sql)) {
-      throw clientError("schema_changed", edited(at + 1, essence(before), essence(sql)));
+      throw new WarrenError("schema_changed", edited(at + 1, essence(before), essence(sql)));
     }
   });
 }

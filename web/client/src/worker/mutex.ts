@@ -1,6 +1,6 @@
 /** One at a time, in order of arrival, and so many waiting at most. */
+import { WarrenError } from "../api.js";
 import type { ConnectionLock } from "../shared/wasm-engine.js";
-import { clientError } from "../shared/errors.js";
 
 export interface Mutex {
   /** Waits for its turn; what comes back ends it. */
@@ -42,7 +42,7 @@ export function createMutex(waitingMax: number): Mutex {
         return free;
       }
       if (waiting.length >= waitingMax) {
-        throw clientError("busy", `${waitingMax} calls are waiting for the file already`);
+        throw new WarrenError("busy", `${waitingMax} calls are waiting for the file already`);
       }
       await new Promise<void>((resolve) => waiting.push(resolve));
       return turn();

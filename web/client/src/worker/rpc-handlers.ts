@@ -6,9 +6,9 @@ import {
   revokeDevice,
   type ServerAccess,
 } from "./sync/account-api.js";
-import type { FileKey, SyncProgress } from "../api.js";
+import { WarrenError, type FileKey, type SyncProgress } from "../api.js";
 import type { RpcResult, RpcMethodName } from "../shared/rpc-methods.js";
-import { toErrorInfo, clientError } from "../shared/errors.js";
+import { toErrorInfo } from "../shared/errors.js";
 import type { ReplicaFile } from "./file/replica-file.js";
 import { withLock, type Mutex } from "./mutex.js";
 import type { RpcCallOf } from "../shared/tab-messages.js";
@@ -254,7 +254,7 @@ function requireAccount(file: ReplicaFile): Required<ServerAccess> & { readonly 
   const { account } = readStatus(file).published;
   const token = file.token();
   if (account === undefined || token === undefined) {
-    throw clientError("server_not_configured", "no account yet: sign up or sign in");
+    throw new WarrenError("server_not_configured", "no account yet: sign up or sign in");
   }
   return { ...account, token };
 }

@@ -7,7 +7,7 @@
  *
  * Not here: statements in a tab's transaction → `tab-transactions.ts`.
  */
-import { clientError } from "../shared/errors.js";
+import { WarrenError } from "../api.js";
 import type { RpcParams } from "../shared/rpc-methods.js";
 import type { RpcCall, RpcCallOf } from "../shared/tab-messages.js";
 import type { PackedRows } from "../shared/wasm-engine.js";
@@ -57,7 +57,7 @@ export class StatementRunner {
     const free = turns.tryAcquire() ?? (await turns.acquire());
     try {
       if (!this.#deps.isAlive(tab)) {
-        throw clientError("cancelled", "its tab is gone");
+        throw new WarrenError("cancelled", "its tab is gone");
       }
       return work();
     } finally {
@@ -75,7 +75,10 @@ export class StatementRunner {
         return this.#runIdempotent(call, run);
       case "controls":
       case "savepoint":
-        throw clientError("transaction_required", "use db.transaction(…) to begin a transaction");
+        throw new WarrenError(
+          "transaction_required",
+          "use db.transaction(…) to begin a transaction",
+        );
       case "reads":
       case "bare":
         try {
@@ -100,7 +103,7 @@ export class StatementRunner {
     try {
       const answer = work();
       if (!file.inTransaction()) {
-        throw clientError("transaction_required", "it ended the transaction that it ran in");
+        throw new WarrenError("transaction_required", "it ended the transaction that it ran in");
       }
       results.recordResult(call, answer);
       file.run("COMMIT", []);
@@ -115,7 +118,7 @@ export class StatementRunner {
 /** Runs one statement for each list of parameters, in the transaction that is open. */
 export function runBatch(file: ReplicaFile, params: RpcParams<"runMany">): number {
   if (statementKind(params.sql) === "controls") {
-    throw clientError("transaction_required", "executeMany has a transaction already");
+    throw new WarrenError("transaction_required", "executeMany has a transaction already");
   }
   return file.runMany(params.sql, params.parameters);
 }

@@ -7,7 +7,7 @@
  * - However it ends, its timer stops and the connection is free again.
  * - A commit is recorded in the idempotency table, in the transaction itself.
  */
-import { clientError } from "../shared/errors.js";
+import { WarrenError } from "../api.js";
 import type { RpcCallOf } from "../shared/tab-messages.js";
 import type { TimeSource } from "../shared/time-source.js";
 import type { PackedRows } from "../shared/wasm-engine.js";
@@ -42,7 +42,7 @@ export class TabTransactions {
     const free = turns.tryAcquire() ?? (await turns.acquire());
     try {
       if (!this.#deps.isAlive(tab)) {
-        throw clientError("cancelled", "its tab is gone");
+        throw new WarrenError("cancelled", "its tab is gone");
       }
       file.run("BEGIN IMMEDIATE", []);
     } catch (thrown) {
@@ -57,7 +57,7 @@ export class TabTransactions {
     this.#continue(tab, params.transaction);
     if (statementKind(params.sql) === "controls") {
       const message = "db.transaction(…) commits and rolls back by itself";
-      throw clientError("transaction_required", message);
+      throw new WarrenError("transaction_required", message);
     }
     return this.#deps.file.run(params.sql, params.parameters);
   }
@@ -73,7 +73,7 @@ export class TabTransactions {
       return;
     }
     if (call.retry) {
-      throw clientError("leader_lost", "the transaction went with the tab that held the file");
+      throw new WarrenError("leader_lost", "the transaction went with the tab that held the file");
     }
     this.#continue(call.tab, call.params.transaction);
     try {
@@ -106,11 +106,12 @@ export class TabTransactions {
     const open = this.#open;
     if (open === undefined || open.tab !== tab || open.number !== number) {
       const limit = `${TRANSACTION_IDLE_MS_MAX / 1000} s without a statement`;
-      throw clientError("transaction_ended", `the transaction was rolled back (after ${limit})`);
+      const message = `the transaction was rolled back (after ${limit})`;
+      throw new WarrenError("transaction_ended", message);
     }
     if (!this.#deps.file.inTransaction()) {
       this.#end();
-      throw clientError("transaction_ended", "SQLite has rolled the transaction back");
+      throw new WarrenError("transaction_ended", "SQLite has rolled the transaction back");
     }
     this.#restartTimer(open);
   }

@@ -1,7 +1,7 @@
 /**
  * Change of password.
  */
-import type { ChangePasswordOptions } from "@warren/client";
+import type { ChangePasswordOptions, ErrorCode } from "@warren/client";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
@@ -17,7 +17,7 @@ import {
 import { useStatus, useTask, type AsyncTask } from "../ui/hooks.js";
 
 /** After these the password is what it was. After other failures it may have been changed. */
-const REFUSALS: ReadonlySet<string | undefined> = new Set([
+const REFUSALS: ReadonlySet<ErrorCode | undefined> = new Set([
   "invalid_password",
   "invalid_token",
   "too_many_attempts",

@@ -1,17 +1,17 @@
 /**
  * What a failed call means to people, by its code.
  */
-import { WarrenError } from "@warren/client";
+import { WarrenError, type ErrorCode } from "@warren/client";
 
-const TEXTS: Readonly<Record<string, string>> = {
+const TEXTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   account_exists:
     "There is an account with this name already. Sign in instead, or choose another name.",
   account_not_encrypted:
     "The server says that this account is not encrypted from end to end, but your items are. " +
     "Nothing was sent: check that this is your account.",
-  busy: "The server has a lot to do. Try again in a moment.",
+  busy: "The server or another tab is busy just now. Try again in a moment.",
   disk_full:
-    "The server’s disk is full. What you change is kept here and sent when there is room again.",
+    "There is no room left on this device, and nothing of this was saved. Free some and try again.",
   encryption_undecided: "This account has no items yet: say how it begins.",
   engine_unavailable:
     "A part of this page could not be loaded. Check the connection, then load the page again.",
@@ -22,7 +22,6 @@ const TEXTS: Readonly<Record<string, string>> = {
   invalid_recovery_phrase:
     "These are not the words of a recovery phrase: check the spelling and that all 24 are there.",
   invalid_token: "This device was signed out. Sign in again first.",
-  offline: "The server cannot be reached. Check the connection and try again.",
   proxy_body_limit:
     "A proxy in front of the server refuses a change as too large. Its limit can be raised.",
   quota_exceeded:
@@ -35,8 +34,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   registration_closed: "Only the operator of this server makes accounts here.",
   server_damaged:
     "A file on the server is damaged, and its operator has to look at it. Your changes stay here.",
-  storage_full:
-    "There is no room left on this device, and nothing of this was saved. Free some and try again.",
+  server_disk_full:
+    "The server’s disk is full. What you change is kept here and sent when there is room again.",
   too_many_attempts: "Too many attempts. Wait a little, then try again.",
   unavailable: "The server is restarting, or its disk has failed. Try again in a moment.",
   unexpected_response:
@@ -46,13 +45,13 @@ const TEXTS: Readonly<Record<string, string>> = {
   wrong_recovery_phrase: "This is not the phrase your items are encrypted with.",
 };
 
-export function codeOf(error: unknown): string | undefined {
+export function codeOf(error: unknown): ErrorCode | undefined {
   return error instanceof WarrenError ? error.code : undefined;
 }
 
 export function errorText(error: unknown): string | undefined {
   if (error === undefined) return undefined;
-  const code = codeOf(error) ?? "";
-  const known = Object.hasOwn(TEXTS, code) ? TEXTS[code] : undefined;
+  const code = codeOf(error);
+  const known = code !== undefined && Object.hasOwn(TEXTS, code) ? TEXTS[code] : undefined;
   return known ?? (error instanceof Error ? error.message : String(error));
 }

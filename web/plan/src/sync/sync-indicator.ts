@@ -2,7 +2,13 @@
  * How the database stands, in the words of the screen: a short label for the pill, a sentence or
  * two, and what the user can do about it. Pure: the status goes in, texts come out.
  */
-import type { ErrorInfo, SyncProgress, ServerLoss, DatabaseStatus } from "@warren/client";
+import type {
+  DatabaseStatus,
+  ErrorCode,
+  ErrorInfo,
+  ServerLoss,
+  SyncProgress,
+} from "@warren/client";
 import { describeAgo } from "../data/dates.js";
 
 export type StatusTone = "quiet" | "ok" | "busy" | "warn" | "bad";
@@ -136,7 +142,7 @@ const WRONG_PHRASE: SyncFailureText = {
 };
 
 /** What a code means to people, and what they can do. */
-const FAILURES: Readonly<Record<string, SyncFailureText>> = {
+const FAILURES: Readonly<Partial<Record<ErrorCode, SyncFailureText>>> = {
   account_not_encrypted: {
     label: "Not your account?",
     detail:
@@ -148,6 +154,12 @@ const FAILURES: Readonly<Record<string, SyncFailureText>> = {
     label: "Check the clock",
     detail: "This device’s clock is wrong. Set it right, then try again.",
     remedy: "retry",
+  },
+  disk_full: {
+    label: "This device is full",
+    detail:
+      "There is no room left to save on this device. Free some; to be safe, export your items.",
+    remedy: "export",
   },
   encryption_undecided: {
     label: "Not synced yet",
@@ -174,12 +186,6 @@ const FAILURES: Readonly<Record<string, SyncFailureText>> = {
       "There is nothing on the server yet that your recovery phrase opens. Open Plan on the " +
       "device that made it.",
     remedy: "begin",
-  },
-  storage_full: {
-    label: "This device is full",
-    detail:
-      "There is no room left to save on this device. Free some; to be safe, export your items.",
-    remedy: "export",
   },
   wrong_password: {
     label: "Sign in again",

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::process;
 use super::steps::VERSION_TIME_MAX;
@@ -43,11 +44,11 @@ const MANAGERS: [(&str, &str); 4] = [
 ];
 
 /// Tools that are not here.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct MissingTools {
-    /// What they are called.
+    /// What the tools are called.
     pub(crate) names: Vec<&'static str>,
-    /// The command that installs them, where the system's package manager is known.
+    /// The command that installs them; null where the system's package manager is not known.
     pub(crate) install: Option<String>,
 }
 

@@ -73,12 +73,10 @@ pub(super) fn configurations() -> Vec<PragmaConfiguration> {
     all.sort_by_key(|one| one.name != BASELINE);
     let baseline = all[0].clone();
     let changed = CHANGES.iter();
-    all.extend(
-        changed.map(|(name, about, pragma, value)| baseline.with(name, about, pragma, value)),
-    );
+    all.extend(changed.map(|(name, text, pragma, value)| baseline.with(name, text, pragma, value)));
     let again = PragmaConfiguration {
         name: format!("{BASELINE} again"),
-        about: "the same once more, to show what chance does".to_owned(),
+        description: "the same once more, to show what chance does".to_owned(),
         ..baseline
     };
     all.insert(1, again);
@@ -101,7 +99,7 @@ mod tests {
             let configured = EffectiveConfiguration::read_back(one, &None, folder.path()).unwrap();
             assert_eq!(configured.faults().collect::<Vec<_>>(), [""; 0]);
         }
-        let published = all.iter().filter(|one| one.about.starts_with("published")).count();
+        let published = all.iter().filter(|one| one.description.starts_with("published")).count();
         assert_eq!((published, all.len()), (12, 13 + CHANGES.len()));
     }
 

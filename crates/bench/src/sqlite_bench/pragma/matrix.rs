@@ -14,7 +14,7 @@ const COLUMNS: [(&str, &str); 4] =
 
 /// Names in the order in which a matrix has them.
 pub(super) fn order(all: &[PragmaConfiguration]) -> Vec<String> {
-    let is_published = |one: &&PragmaConfiguration| one.about.starts_with("published");
+    let is_published = |one: &&PragmaConfiguration| one.description.starts_with("published");
     let (published, others): (Vec<_>, Vec<_>) = all.iter().partition(is_published);
     published.into_iter().chain(others).map(|one| one.name.clone()).collect()
 }

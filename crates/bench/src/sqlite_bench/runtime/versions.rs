@@ -45,23 +45,22 @@ pub(super) fn table(all: &ResultTable, names: &[String]) -> Option<ResultTable> 
     let row = |name: &String| {
         let row = all.rows.iter().find(|row| row.name == *name)?;
         // Operations in a second of processor time.
-        let rates: Vec<f64> = row.facts.get(CPU_US)?.samples.iter().map(|us| 1e6 / us).collect();
+        let rates: Vec<f64> = row.metrics.get(CPU_US)?.samples.iter().map(|us| 1e6 / us).collect();
         Some((row, rates))
     };
     let rows: Vec<(&ResultRow, Vec<f64>)> = names.iter().filter_map(row).collect();
     let comparisons = rows.len().checked_sub(1).filter(|count| *count > 0)?;
     let compared = rows.iter().enumerate().map(|(number, (row, rates))| {
-        let of_baseline = ratios(rates, &rows[0].1);
+        let relative = ratios(rates, &rows[0].1);
         ResultRow {
             name: row.name.clone(),
             published: None,
             rate: Distribution::from_samples(rates.clone()),
-            difference: (number > 0)
-                .then(|| MedianDifference::from_ratios(&of_baseline, comparisons)),
-            of_baseline: Distribution::from_samples(of_baseline),
+            difference: (number > 0).then(|| MedianDifference::from_ratios(&relative, comparisons)),
+            relative: Distribution::from_samples(relative),
             by_cpu: None,
             latency: None,
-            facts: BTreeMap::new(),
+            metrics: BTreeMap::new(),
         }
     });
     Some(ResultTable {
@@ -116,7 +115,7 @@ mod tests {
             BenchCase::new(name, move |_| {
                 let mut sample = RoundSample::new(rate.into(), Duration::from_secs(1));
                 // The less work was done, the less of the time was the processor's.
-                sample.facts.push((CPU_US, 4_000.0 / f64::from(rate).sqrt()));
+                sample.metrics.push((CPU_US, 4_000.0 / f64::from(rate).sqrt()));
                 Ok(sample)
             })
         };
@@ -131,7 +130,7 @@ mod tests {
         let table = table(&all, &["old", "new", "absent"].map(str::to_owned)).unwrap();
         let [old, new] = &table.rows[..] else { panic!("two rows") };
         assert_eq!((old.name.as_str(), old.difference.is_none()), ("old", true));
-        assert!((new.of_baseline.median - 2.0).abs() < 1e-9, "{new:?}");
+        assert!((new.relative.median - 2.0).abs() < 1e-9, "{new:?}");
         assert!((new.rate.median - 1e6 / 4_000.0 * 4_000f64.sqrt()).abs() < 1e-6, "{new:?}");
         let difference = new.difference.as_ref().unwrap();
         assert_eq!(difference.text, "2.0 times as fast");

@@ -31,8 +31,8 @@ const INSERT: &str = "INSERT INTO message VALUES (?, ?, randomblob(?))";
 pub(super) fn configurations() -> anyhow::Result<Vec<PragmaConfiguration>> {
     let production = Profile::by_name("production").context("the production set")?;
     let production = PragmaConfiguration::from_profile(production);
-    let one = |value: &str, about: &str| {
-        production.with(&format!("auto_vacuum {value}"), about, "auto_vacuum", value)
+    let one = |value: &str, description: &str| {
+        production.with(&format!("auto_vacuum {value}"), description, "auto_vacuum", value)
     };
     Ok(vec![
         one("NONE", "free pages stay in the file"),
@@ -85,7 +85,7 @@ fn measure(
     let answer = execute_plan(&plan(&path, configuration, rows, duration))?;
     configured.check(&answer.settings)?;
     let mut sample = sample(answer.steps.first().context("one step")?);
-    sample.facts.extend(state(&path)?);
+    sample.metrics.extend(state(&path)?);
     Ok(sample)
 }
 
@@ -191,9 +191,9 @@ mod tests {
         let all = configurations().unwrap();
         let left = |index: usize, duration| {
             let sample = measure(folder.path(), &all[index], 300, duration).unwrap();
-            let fact = |name| sample.facts.iter().find(|(of, _)| *of == name).unwrap().1;
-            assert!(sample.transactions > 0 && fact("file, MB") > 1.0, "{sample:?}");
-            (fact("free pages, %"), fact("pages out of order, %"))
+            let metric = |name| sample.metrics.iter().find(|(of, _)| *of == name).unwrap().1;
+            assert!(sample.transactions > 0 && metric("file, MB") > 1.0, "{sample:?}");
+            (metric("free pages, %"), metric("pages out of order, %"))
         };
         let first = Duration::from_millis(40);
         assert!(longer_each_time(first).any(|duration| {

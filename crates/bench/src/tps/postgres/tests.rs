@@ -23,9 +23,9 @@ fn apart(index: usize) -> TransferPair {
     TransferPair { debit, credit: debit + 1 }
 }
 
-fn facts(sample: &RoundSample) -> (f64, f64) {
-    let fact = |name| sample.facts.iter().find(|(fact, _)| *fact == name).unwrap().1;
-    (fact("retries"), fact("deadlocks"))
+fn metrics(sample: &RoundSample) -> (f64, f64) {
+    let metric = |name| sample.metrics.iter().find(|(metric, _)| *metric == name).unwrap().1;
+    (metric("retries"), metric("deadlocks"))
 }
 
 /// Runs longer each time until there is enough to see: a deadlock is found after `deadlock_timeout`, a
@@ -55,7 +55,7 @@ fn every_setting_commits_whole_transactions() {
             let sample = run_until(&postgres, setting, apart, |sample| sample.transactions > 0);
             assert!(sample.latency.is_some(), "{setting:?}");
             if setting.isolation == IsolationLevel::ReadCommitted {
-                assert_eq!(facts(&sample), (0.0, 0.0), "{setting:?}");
+                assert_eq!(metrics(&sample), (0.0, 0.0), "{setting:?}");
             }
             // Eight connections, each with a transaction in so many milliseconds or more.
             let delays = setting.delay * if setting.extra_query { 2 } else { 1 };
@@ -87,17 +87,17 @@ fn conflicts_and_deadlocks_are_counted_and_tried_again() {
     let folder = TempDir::new().unwrap();
     let postgres = loaded(&folder);
     let same = |_| TransferPair { debit: 1, credit: 2 };
-    let is_met = |sample: &RoundSample| sample.transactions > 0 && facts(sample).0 > 0.0;
+    let is_met = |sample: &RoundSample| sample.transactions > 0 && metrics(sample).0 > 0.0;
     let sample = run_until(&postgres, setting(IsolationLevel::Serializable), same, is_met);
-    assert!(facts(&sample).1 == 0.0, "{sample:?}");
+    assert!(metrics(&sample).1 == 0.0, "{sample:?}");
 
     let crossing = |index| match index % 2 {
         0 => TransferPair { debit: 1, credit: 2 },
         _ => TransferPair { debit: 2, credit: 1 },
     };
-    let is_locked = |sample: &RoundSample| facts(sample).1 > 0.0;
+    let is_locked = |sample: &RoundSample| metrics(sample).1 > 0.0;
     let sample = run_until(&postgres, setting(IsolationLevel::ReadCommitted), crossing, is_locked);
-    let (retries, deadlocks) = facts(&sample);
+    let (retries, deadlocks) = metrics(&sample);
     assert!(retries >= deadlocks, "{sample:?}");
     check_sum(&postgres, ROWS).unwrap();
 }

@@ -226,7 +226,7 @@ impl TransferStats {
         sample.latency = self.latencies.latency();
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         sample
-            .facts
+            .metrics
             .extend([("retries", self.retries as f64), ("deadlocks", self.deadlocks as f64)]);
         sample
     }

@@ -1,6 +1,7 @@
 //! What tune found, for the terminal.
 
 use std::fmt;
+use std::time::Duration;
 
 use indicatif::DecimalBytes;
 
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::confidence_interval::DifferenceVerdict;
 use crate::format::wrap;
-use crate::tune::settings::PowerLossSafety;
+use crate::tune::settings::{PowerLossSafety, PragmaValue};
 
 const WIDTH_MAX: usize = 100;
 const GAP: &str = "  ";
@@ -40,16 +41,17 @@ impl TuneReport {
             Some(file) => format!(
                 "{}, {}{}, copied in {:.1} s",
                 file.path,
-                DecimalBytes(file.bytes),
+                DecimalBytes(file.file_bytes),
                 file.cipher.as_ref().map_or_else(String::new, |cipher| format!(", {cipher}")),
-                file.copy_seconds
+                Duration::from_millis(file.copy_duration_ms).as_secs_f64()
             ),
             None => "a file made for it".to_owned(),
         };
         let workload = format!("{:?}", self.workload).to_lowercase();
         let mut lines = hanging("", &format!("workload {workload} on {name}"));
-        lines.extend(self.load.iter().flat_map(|line| hanging("  ", line)));
-        let today = self.today.iter().map(|(pragma, value)| format!("{pragma}{TIED}{value}"));
+        lines.extend(self.workload_tables.iter().flat_map(|line| hanging("  ", line)));
+        let today = self.current_settings.iter();
+        let today = today.map(|PragmaValue { pragma, value }| format!("{pragma}{TIED}{value}"));
         let today: Vec<String> = today.collect();
         lines.extend(hanging("today: ", &today.join(", ")));
         lines
@@ -60,7 +62,7 @@ impl TuneReport {
         let mut rows = vec![vec!["compared with today".to_owned()]];
         rows[0].extend(self.noise.iter().map(|one| one.phase.clone()));
         rows[0].push(String::new());
-        for tried in self.tried.iter().filter(|tried| tried.differs() && !tried.is_refused()) {
+        for tried in self.trials.iter().filter(|tried| tried.differs() && !tried.is_refused()) {
             let mut row = vec![tried.name()];
             row.extend(tried.comparisons.iter().map(|one| {
                 if is_different(one) { one.difference.text.clone() } else { "–".to_owned() }
@@ -75,7 +77,7 @@ impl TuneReport {
     fn costs(&self) -> Vec<String> {
         let is_faster = |one: &PhaseComparison| one.difference.verdict == DifferenceVerdict::Faster;
         let faster = self
-            .tried
+            .trials
             .iter()
             .filter(|tried| tried.comparisons.iter().any(is_faster) && !tried.is_refused());
         faster.flat_map(|tried| hanging("costs: ", &tried.costs())).collect()
@@ -83,7 +85,7 @@ impl TuneReport {
 
     fn without_difference(&self) -> Vec<String> {
         let names = |wanted: DifferenceVerdict| {
-            let of = self.tried.iter().filter(|tried| {
+            let of = self.trials.iter().filter(|tried| {
                 !tried.differs()
                     && tried.comparisons.iter().any(|one| one.difference.verdict == wanted)
             });
@@ -103,26 +105,26 @@ impl TuneReport {
     }
 
     fn refused(&self) -> Vec<String> {
-        let refused = self.tried.iter().filter(|one| one.outcome == TrialOutcome::NeedsPermission);
+        let refused = self.trials.iter().filter(|one| one.outcome == TrialOutcome::NeedsPermission);
         let lines = refused.map(|one| {
             format!(
                 "{}, though it would gain more (compared with what is recommended: {}): {}; \
                  --allow-unsafe allows it",
                 one.name(),
                 describe_comparisons(&one.comparisons),
-                one.cost
+                one.impact
             )
         });
         lines.flat_map(|line| hanging("not recommended: ", &line)).collect()
     }
 
     fn recommendation(&self) -> Vec<String> {
-        let mut lines = match &self.together {
-            Some(together) => hanging(
+        let mut lines = match &self.combined {
+            Some(combined) => hanging(
                 "recommended, together, compared with today: ",
-                &describe_comparisons(together),
+                &describe_comparisons(combined),
             ),
-            None => no_recommendation(&self.tried),
+            None => no_recommendation(&self.trials),
         };
         let text = |one: &SettingRecommendation| format!("PRAGMA {} = {};", one.pragma, one.value);
         let width = self.recommended.iter().map(|one| text(one).len()).max().unwrap_or(0);
@@ -140,10 +142,10 @@ impl TuneReport {
     }
 
     fn why(&self, of: &SettingRecommendation) -> String {
-        let is_default = if of.is_default { " (SQLite's default)" } else { "" };
+        let is_default = if of.default { " (SQLite's default)" } else { "" };
         let why = match of.reason {
             RecommendationReason::Faster => return self.why_faster(of),
-            RecommendationReason::AsToday => "as today: libraries differ in it",
+            RecommendationReason::Unchanged => "as today: libraries differ in it",
             RecommendationReason::Hygiene => match of.pragma.as_str() {
                 "busy_timeout" => {
                     "for locks: longer than a transaction, shorter than a person waits"
@@ -158,15 +160,16 @@ impl TuneReport {
 
     fn why_faster(&self, of: &SettingRecommendation) -> String {
         let is_it = |one: &&TriedSetting| one.pragma == of.pragma && one.value == of.value;
-        let tried = self.tried.iter().filter(is_it).find(|one| one.outcome == TrialOutcome::Chosen);
+        let tried =
+            self.trials.iter().filter(is_it).find(|one| one.outcome == TrialOutcome::Chosen);
         match tried {
             // It came with another.
             None => "so that WAL loses no commit".to_owned(),
             Some(one) if one.safety == PowerLossSafety::MayCorrupt => {
-                format!("faster; UNSAFE: {}", one.cost)
+                format!("faster; UNSAFE: {}", one.impact)
             }
-            Some(one) if one.pragma == "synchronous" => format!("faster; {}", one.cost),
-            Some(_) if of.is_once => "faster; once, then VACUUM".to_owned(),
+            Some(one) if one.pragma == "synchronous" => format!("faster; {}", one.impact),
+            Some(_) if of.file_setting => "faster; once, then VACUUM".to_owned(),
             Some(one) if one.value == "WAL" => "faster; the file keeps WAL".to_owned(),
             Some(_) => "faster".to_owned(),
         }
@@ -189,8 +192,8 @@ impl TriedSetting {
 
     fn costs(&self) -> String {
         let cost = match self.memory_bytes {
-            0 if self.cost.is_empty() => "nothing".to_owned(),
-            0 => self.cost.to_owned(),
+            0 if self.impact.is_empty() => "nothing".to_owned(),
+            0 => self.impact.to_owned(),
             bytes => format!("up to {} of memory for each connection", DecimalBytes(bytes)),
         };
         format!("{}: {cost}", self.name())
@@ -199,12 +202,12 @@ impl TriedSetting {
     fn mark(&self) -> String {
         let outcome = match self.outcome {
             TrialOutcome::Chosen => "recommended",
-            TrialOutcome::NotBeyond => "adds nothing to the rest",
+            TrialOutcome::NoAdditionalGain => "adds nothing to the rest",
             _ => "",
         };
         let safety = if self.safety == PowerLossSafety::MayCorrupt { "UNSAFE" } else { "" };
-        let beside = if self.beside.is_empty() { "" } else { "with what is above" };
-        let parts = [safety, beside, outcome].into_iter().filter(|part| !part.is_empty());
+        let on_top = if self.on_top_of.is_empty() { "" } else { "with what is above" };
+        let parts = [safety, on_top, outcome].into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(", ")
     }
 }
@@ -305,12 +308,12 @@ mod tests {
             pragma,
             value: "1",
             safety: PowerLossSafety::Safe,
-            cost: "",
+            impact: "",
             memory_bytes: 0,
             outcome: TrialOutcome::NoDifference,
-            beside: Vec::new(),
+            on_top_of: Vec::new(),
             comparisons: phases.iter().map(comparison).collect(),
-            added: None,
+            added_gain: None,
         }
     }
 

@@ -10,8 +10,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
+use protocol::ErrorCode;
 use zeroize::Zeroizing;
+
+use crate::output::CommandError;
 
 /// What a command may print.
 const KEY_BYTES_MAX: u64 = 4_096;
@@ -35,12 +38,12 @@ pub(super) fn run(command: &str, file: &Path) -> anyhow::Result<Zeroizing<Vec<u8
     }
     let status = child.wait().context("--key-command")?;
     let printed = printed?;
-    ensure!(status.success(), "--key-command {command:?} for {}: {status}", file.display());
-    ensure!(
-        !printed.is_empty(),
-        "--key-command {command:?} printed nothing for {}",
-        file.display()
-    );
+    if !status.success() {
+        bail!(failure(format!("--key-command {command:?} for {}: {status}", file.display())));
+    }
+    if printed.is_empty() {
+        bail!(failure(format!("--key-command {command:?} printed nothing for {}", file.display())));
+    }
     Ok(printed)
 }
 
@@ -54,10 +57,19 @@ fn read(child: &mut Child, command: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> 
         drop(sender.send(read.map(|_| printed)));
     });
     let Ok(printed) = receiver.recv_timeout(TIME_MAX) else {
-        bail!("--key-command {command:?} took longer than {} seconds", TIME_MAX.as_secs());
+        let seconds = TIME_MAX.as_secs();
+        bail!(failure(format!("--key-command {command:?} took longer than {seconds} seconds")));
     };
     let printed = printed.context("--key-command")?;
     let is_small = printed.len() as u64 <= KEY_BYTES_MAX;
-    ensure!(is_small, "--key-command {command:?} printed more than {KEY_BYTES_MAX} bytes");
+    if !is_small {
+        bail!(failure(format!(
+            "--key-command {command:?} printed more than {KEY_BYTES_MAX} bytes"
+        )));
+    }
     Ok(printed)
+}
+
+fn failure(message: String) -> CommandError {
+    CommandError::new(ErrorCode::KeyCommandFailed, message)
 }

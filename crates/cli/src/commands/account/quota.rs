@@ -3,7 +3,8 @@
 use accounts::{AccountLimits, DEVICES_COUNT_MAX, Login};
 use clap::Args;
 use indicatif::HumanCount;
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::args::data_dir::{DataDir, DataDirArgs};
 use crate::output::Printer;
@@ -51,6 +52,34 @@ impl QuotaArg {
     }
 }
 
+/// The output of `warren account quota`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AccountQuotaOutput {
+    /// The login of the account.
+    login: String,
+    /// The account's own limits, as they are now.
+    limits: AccountQuota,
+}
+
+/// An account's own limits; null is the server's default.
+#[derive(Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "the keys of the JSON")]
+pub(crate) struct AccountQuota {
+    /// The largest number of messages in the vault, or null.
+    messages_max: Option<u64>,
+    /// The largest size of all message contents in bytes, or null.
+    bytes_max: Option<u64>,
+    /// The largest number of devices, or null.
+    devices_max: Option<u32>,
+}
+
+impl From<AccountLimits> for AccountQuota {
+    fn from(limits: AccountLimits) -> Self {
+        let AccountLimits { messages_max, bytes_max, devices_max } = limits;
+        Self { messages_max, bytes_max, devices_max }
+    }
+}
+
 fn parse(text: &str) -> Result<QuotaArg, String> {
     match text {
         "default" => Ok(QuotaArg::Default),
@@ -82,7 +111,7 @@ pub(crate) fn run(arguments: &AccountQuotaArgs, output: Printer) -> anyhow::Resu
         limits.devices_max = devices.unwrap_or(limits.devices_max);
     })?;
     output.line(format_args!("{login}: {}", describe(limits)));
-    output.json(&json!({"login": login.as_str(), "limits": to_json(limits)}))
+    output.json(&AccountQuotaOutput { login: login.to_string(), limits: limits.into() })
 }
 
 /// For people.
@@ -93,10 +122,4 @@ pub(crate) fn describe(limits: AccountLimits) -> String {
     let (messages, bytes) = (text(limits.messages_max), text(limits.bytes_max));
     let devices = text(limits.devices_max.map(u64::from));
     format!("limits: messages {messages}, bytes {bytes}, devices {devices}")
-}
-
-/// For programs; null is the server's default.
-pub(crate) fn to_json(limits: AccountLimits) -> Value {
-    let AccountLimits { messages_max, bytes_max, devices_max } = limits;
-    json!({"messages_max": messages_max, "bytes_max": bytes_max, "devices_max": devices_max})
 }

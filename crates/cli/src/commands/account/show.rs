@@ -7,10 +7,12 @@ use clap::Args;
 use engine::clock::now_ms;
 use engine::wal_bytes;
 use indicatif::HumanCount;
-use serde_json::{Value, json};
+use protocol::DeviceInfo;
+use serde::Serialize;
 use sync_store::Vaults;
+use utoipa::ToSchema;
 
-use super::quota;
+use super::quota::{self, AccountQuota};
 use crate::args::data_dir::{DataDir, StorageArgs};
 use crate::args::password::PasswordSource;
 use crate::commands::device;
@@ -36,6 +38,41 @@ pub(crate) struct AccountShowArgs {
     place: StorageArgs,
 }
 
+/// The output of `warren account show`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AccountShowOutput {
+    /// The login of the account.
+    login: String,
+    /// The id of the account's vault.
+    vault_id: String,
+    /// When the account was created, milliseconds since 1970.
+    created_ms: u64,
+    /// The number of registered devices.
+    devices_count: u64,
+    /// The size of the vault's file with its WAL in bytes; null before the first device is
+    /// registered, and in PostgreSQL.
+    file_bytes: Option<u64>,
+    /// The number of sub-vaults.
+    sub_vaults_count: usize,
+    /// The account's own limits.
+    limits: AccountQuota,
+    /// The contents of the vault; null if it was not opened with the password.
+    vault: Option<VaultContents>,
+}
+
+/// The contents of a vault that was opened with the password.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct VaultContents {
+    /// The number of messages.
+    messages_count: u64,
+    /// The size of all message contents in bytes.
+    content_bytes: u64,
+    /// The newest sequence number; 0 if there is no message.
+    cursor: u64,
+    /// The registered devices, in order of registration.
+    devices: Vec<DeviceInfo>,
+}
+
 pub(crate) fn run(arguments: &AccountShowArgs, output: Printer) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
     let data_dir = DataDir::open(&arguments.place)?;
@@ -44,24 +81,23 @@ pub(crate) fn run(arguments: &AccountShowArgs, output: Printer) -> anyhow::Resul
         Vaults::Files(_) => file_bytes(&account.vault, &arguments.place.data.data)?,
         Vaults::Postgres(_) => None,
     };
-    let children_count = data_dir.accounts.sub_vaults(account.account)?.len();
+    let sub_vaults_count = data_dir.accounts.sub_vaults(account.account)?.len();
     describe(&account, file_bytes, output);
-    if children_count > 0 {
-        output.line(format_args!("{children_count} further vaults belong to it"));
+    if sub_vaults_count > 0 {
+        output.line(format_args!("{sub_vaults_count} further vaults belong to it"));
     }
-    let mut value = json!({
-        "login": login.as_str(),
-        "vault": account.vault.as_str(),
-        "created_ms": account.created_ms,
-        "devices": account.devices_count,
-        "file_bytes": file_bytes,
-        "children": children_count,
-        "limits": quota::to_json(account.limits),
-    });
-    if arguments.with_vault || arguments.password.password_file.is_some() {
-        value["open"] = describe_vault(&data_dir, &login, arguments, output)?;
-    }
-    output.json(&value)
+    let opens_vault = arguments.with_vault || arguments.password.password_file.is_some();
+    let vault = opens_vault.then(|| describe_vault(&data_dir, &login, arguments, output));
+    output.json(&AccountShowOutput {
+        login: login.to_string(),
+        vault_id: account.vault.to_string(),
+        created_ms: account.created_ms,
+        devices_count: account.devices_count,
+        file_bytes,
+        sub_vaults_count,
+        limits: account.limits.into(),
+        vault: vault.transpose()?,
+    })
 }
 
 /// The vault's file with its WAL; none before the first device is there, and none in PostgreSQL.
@@ -94,7 +130,7 @@ fn describe_vault(
     login: &Login,
     arguments: &AccountShowArgs,
     output: Printer,
-) -> anyhow::Result<Value> {
+) -> anyhow::Result<VaultContents> {
     let password = arguments.password.read(&format!("Password for {login}: "))?;
     let unlocked = data_dir.accounts.unlock(login, &Password::parse(password)?)?;
     let vault = data_dir.vaults.open(&unlocked)?;
@@ -111,10 +147,10 @@ fn describe_vault(
         output
             .line(format_args!("{id}  {name:24} seen {seen}, {unsent} unsent, {behind} to fetch"));
     }
-    Ok(json!({
-        "messages": state.fingerprint.count,
-        "bytes": state.bytes,
-        "cursor": state.cursor,
-        "devices": list.devices,
-    }))
+    Ok(VaultContents {
+        messages_count: state.fingerprint.count,
+        content_bytes: state.bytes,
+        cursor: state.cursor,
+        devices: list.devices,
+    })
 }

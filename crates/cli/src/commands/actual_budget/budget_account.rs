@@ -1,7 +1,7 @@
 //! The account that has the budgets, and a line for each of them.
 
 use accounts::UnlockedAccount;
-use actual::inventory::{BudgetInventory, InventoryError};
+use actual::inventory::BudgetInventory;
 use clap::Args;
 use indicatif::DecimalBytes;
 
@@ -34,15 +34,6 @@ pub(crate) fn inventory<'a>(
 ) -> BudgetInventory<'a> {
     let (accounts, vaults, runtime) = (&data_dir.accounts, &data_dir.vaults, data_dir.runtime());
     BudgetInventory { accounts, vaults, runtime, unlocked }
-}
-
-/// With the code that the error behind it has.
-pub(crate) fn with_code(error: InventoryError) -> anyhow::Error {
-    match error {
-        InventoryError::Accounts(error) => error.into(),
-        InventoryError::Store(error) => error.into(),
-        error => error.into(),
-    }
 }
 
 /// What people are told of a budget, imported or listed.

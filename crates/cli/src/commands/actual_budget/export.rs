@@ -11,12 +11,14 @@ use actual::inventory::StoredBudget;
 use anyhow::Context;
 use clap::Args;
 use indicatif::DecimalBytes;
-use serde_json::{Value, json};
+use protocol::ErrorCode;
+use serde::Serialize;
 use tokio::runtime::Handle;
+use utoipa::ToSchema;
 
-use super::budget_account::{BudgetAccountArgs, inventory, with_code};
+use super::budget_account::{BudgetAccountArgs, inventory};
 use crate::args::password::first_line;
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 /// A file's name has 255 bytes at most; the id and the ending follow.
 const STEM_BYTES_MAX: usize = 180;
@@ -44,6 +46,21 @@ pub(crate) struct BudgetExportArgs {
     account: BudgetAccountArgs,
 }
 
+/// A budget in the output of `warren actual-budget export`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BudgetExportItem {
+    /// The permanent id of the budget.
+    file_id: String,
+    /// The name that the apps show, or else the id.
+    name: String,
+    /// The path of the archive.
+    path: String,
+    /// The size of the archive in bytes.
+    archive_bytes: u64,
+    /// The number of messages that were applied to the file that an app uploaded last.
+    applied_messages_count: u64,
+}
+
 pub(crate) fn run(arguments: &BudgetExportArgs, output: Printer) -> anyhow::Result<()> {
     let key_password = arguments.budget_password_file.as_deref().map(first_line).transpose()?;
     let (data_dir, unlocked) = arguments.account.unlock()?;
@@ -53,20 +70,20 @@ pub(crate) fn run(arguments: &BudgetExportArgs, output: Printer) -> anyhow::Resu
     } else {
         arguments.budgets.iter().map(|named| inventory.find(named)).collect()
     };
-    let budgets = budgets.map_err(with_code)?;
+    let budgets = budgets?;
     check_keys(&budgets, key_password.is_some())?;
     let paths = paths(&budgets, &arguments.output)?;
     fs::create_dir_all(&arguments.output)
         .with_context(|| arguments.output.display().to_string())?;
-    let mut values = Vec::new();
+    let mut items = Vec::new();
     for (stored, path) in budgets.iter().zip(paths) {
         let key_password = key_password.as_ref().map(|password| password.as_str());
-        values.push(export(stored, &path, key_password, data_dir.runtime(), output)?);
+        items.push(export(stored, &path, key_password, data_dir.runtime(), output)?);
     }
-    if values.is_empty() {
+    if items.is_empty() {
         output.line(format_args!("no budgets"));
     }
-    output.json(&values)
+    output.json(&items)
 }
 
 /// Refuses before anything is written.
@@ -93,7 +110,9 @@ fn paths(budgets: &[StoredBudget], folder: &Path) -> anyhow::Result<Vec<PathBuf>
         let is_free = taken.insert(stem.to_lowercase());
         let id = if is_free { String::new() } else { format!(" {}", stored.budget.file_id) };
         let path = folder.join(format!("{stem}{id}.zip"));
-        anyhow::ensure!(!path.exists(), "{} exists, and is not overwritten", path.display());
+        let message = || format!("{} exists, and is not overwritten", path.display());
+        let exists = || CommandError::new(ErrorCode::FileExists, message());
+        anyhow::ensure!(!path.exists(), exists());
         paths.push(path);
     }
     Ok(paths)
@@ -114,30 +133,27 @@ fn export(
     key_password: Option<&str>,
     runtime: &Handle,
     output: Printer,
-) -> anyhow::Result<Value> {
+) -> anyhow::Result<BudgetExportItem> {
     let name = name(stored);
     let spinner = output.spinner(format_args!("exporting {name}"));
     let exported = stored.export(runtime, key_password);
     spinner.finish_and_clear();
-    let exported = exported.map_err(|error| match error {
-        ExportError::Store(error) => anyhow::Error::from(error).context(name.to_owned()),
-        error => anyhow::Error::from(error).context(name.to_owned()),
-    })?;
-    let ExportedBudget { archive, name: in_apps, messages_count } = exported;
+    let exported = exported.with_context(|| name.to_owned())?;
+    let ExportedBudget { archive, name: in_apps, applied_messages_count } = exported;
     let name = in_apps.as_deref().unwrap_or(name);
     write(path, &archive).with_context(|| path.display().to_string())?;
-    let (bytes, path) = (archive.len() as u64, path.display());
+    let (archive_bytes, path) = (archive.len() as u64, path.display());
     output.line(format_args!(
-        "{name}: {path}, {}, with {messages_count} messages since its last upload",
-        DecimalBytes(bytes)
+        "{name}: {path}, {}, with {applied_messages_count} messages since its last upload",
+        DecimalBytes(archive_bytes)
     ));
-    Ok(json!({
-        "file_id": stored.budget.file_id,
-        "name": name,
-        "path": path.to_string(),
-        "bytes": bytes,
-        "messages_applied": messages_count,
-    }))
+    Ok(BudgetExportItem {
+        file_id: stored.budget.file_id.clone(),
+        name: name.to_owned(),
+        path: path.to_string(),
+        archive_bytes,
+        applied_messages_count,
+    })
 }
 
 /// A file that others cannot read; what was begun is removed if it fails.

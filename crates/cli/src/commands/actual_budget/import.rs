@@ -6,16 +6,17 @@ use accounts::{Login, Password};
 use actual::import::{
     ImportDestination, ImportError, ImportReport, ImportedBudget, SkippedData, SourceServer, import,
 };
-use anyhow::Context;
 use clap::Args;
 use doctor::{FileHolder, file_holders};
 use engine::clock::now_ms;
-use serde_json::json;
+use protocol::ErrorCode;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::budget_account::BudgetLine;
 use crate::args::data_dir::{DataDir, StorageArgs};
 use crate::args::password::PasswordSource;
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 use crate::signals;
 
 /// Import an Actual Budget server: budgets, messages, tokens and the password.
@@ -48,11 +49,21 @@ pub(crate) struct BudgetImportArgs {
     place: StorageArgs,
 }
 
+/// The output of `warren actual-budget import`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BudgetImportOutput {
+    /// The login of the new account.
+    login: String,
+    /// What was imported, and what was skipped.
+    report: ImportReport,
+}
+
 impl BudgetImportArgs {
     /// The folder given for it, or else the one below DIR.
     fn folder(&self, given: Option<&PathBuf>, name: &str) -> anyhow::Result<PathBuf> {
         let below = || self.dir.as_ref().map(|dir| dir.join(name));
-        given.cloned().or_else(below).with_context(|| format!("DIR, or --{name}"))
+        let missing = || CommandError::usage(format!("give DIR or --{name}"));
+        Ok(given.cloned().or_else(below).ok_or_else(missing)?)
     }
 }
 
@@ -82,7 +93,7 @@ pub(crate) fn run(arguments: &BudgetImportArgs, output: Printer) -> anyhow::Resu
     bar.finish_and_clear();
     let report = imported.map_err(told)?;
     print(&report, &login, output);
-    output.json(&json!({"login": login.as_str(), "report": report}))
+    output.json(&BudgetImportOutput { login: login.to_string(), report })
 }
 
 /// The old server keeps its account file open as long as it runs. One in a container of its own, or
@@ -92,30 +103,26 @@ fn check_stopped(account_file: &Path) -> anyhow::Result<()> {
         file_holders(account_file).iter().map(FileHolder::to_string).collect();
     let (file, holders_count) = (account_file.display(), holders.len());
     let who = holders.join("; ");
-    anyhow::ensure!(holders_count == 0, "the old server runs: {file} is open in {who}; stop it");
+    let message = || format!("the old server runs: {file} is open in {who}");
+    anyhow::ensure!(holders_count == 0, CommandError::new(ErrorCode::Busy, message()));
     Ok(())
 }
 
 /// With what to do, and the code of the closed list.
 fn explain_error(error: ImportError, login: &Login) -> anyhow::Error {
     match error {
-        ImportError::Accounts(error @ accounts::Error::AccountExists) => anyhow::Error::from(error)
-            .context(format!(
-                "there is an account {login} already: import into another data directory, or with \
-                 another --login"
-            )),
-        ImportError::WrongPassword => {
-            let context = error.to_string();
-            anyhow::Error::from(accounts::Error::WrongPassword).context(context)
+        ImportError::Accounts(accounts::Error::AccountExists) => {
+            let message = format!("there is an account {login} already");
+            CommandError::new(ErrorCode::AccountExists, message)
+                .with_hint("import into another data directory, or with another --login")
+                .into()
         }
-        ImportError::Accounts(error) => error.into(),
-        ImportError::Store(error) => error.into(),
         error => error.into(),
     }
 }
 
 fn print(report: &ImportReport, login: &Login, output: Printer) {
-    if report.is_again {
+    if report.resumed {
         output.line(format_args!("removed what an import that broke off had left"));
     }
     output.line(format_args!("imported {} into account {login}", budgets(report.budgets.len())));
@@ -127,7 +134,7 @@ fn print(report: &ImportReport, login: &Login, output: Printer) {
         count => format!("{count} tokens stay valid"),
     };
     output.line(format_args!("{tokens}, and so does the password"));
-    for line in left_out(&report.left_out) {
+    for line in describe_skipped(&report.skipped) {
         output.line(format_args!("left out: {line}"));
     }
 }
@@ -142,8 +149,8 @@ fn describe(budget: &ImportedBudget) -> String {
         file_id: &budget.file_id,
         messages_count: budget.messages_count,
         file_bytes: budget.file_bytes,
-        is_encrypted: budget.is_encrypted,
-        is_deleted: budget.is_deleted,
+        is_encrypted: budget.encrypted,
+        is_deleted: budget.deleted,
         is_reset: budget.group_id.is_none(),
     };
     let no_file = match budget.file_bytes {
@@ -155,41 +162,41 @@ fn describe(budget: &ImportedBudget) -> String {
         Some(fault) => format!("trie made anew: {fault}"),
     };
     let rows = &budget.not_canonical;
-    let rows = match rows.count {
+    let rows = match rows.rows_count {
         0 => String::new(),
         count => format!("; {count} left out, not canonical: {}", rows.examples.join(", ")),
     };
     format!("{}{no_file}; {trie}{rows}", shown.line())
 }
 
-fn left_out(left_out: &SkippedData) -> Vec<String> {
+fn describe_skipped(skipped: &SkippedData) -> Vec<String> {
     let mut lines = Vec::new();
-    for file in &left_out.files_of_others {
+    for file in &skipped.files_of_others {
         let name = file.name.as_deref().unwrap_or(&file.file_id);
         lines.push(format!("the budget {name} of {}: here is one user", file.owner));
     }
-    for access in &left_out.access_of_others {
+    for access in &skipped.access_of_others {
         let name = access.name.as_deref().unwrap_or(&access.file_id);
         lines.push(format!("access of {} to {name}: here is one user", access.user));
     }
-    for id in &left_out.files_with_invalid_id {
+    for id in &skipped.files_with_invalid_id {
         lines.push(format!("the budget {id:?}: no server takes this id"));
     }
     for (count, what) in [
-        (left_out.tokens_expired, "expired tokens"),
-        (left_out.tokens_of_others, "tokens of other users"),
-        (left_out.tokens_too_short, "tokens that are too short or too long"),
-        (left_out.secrets, "access keys of banks, as Warren talks to none"),
+        (skipped.expired_tokens_count, "expired tokens"),
+        (skipped.tokens_of_others_count, "tokens of other users"),
+        (skipped.invalid_tokens_count, "tokens that are too short or too long"),
+        (skipped.secrets_count, "access keys of banks, as Warren talks to none"),
     ] {
         if count > 0 {
             lines.push(format!("{what}: {count}"));
         }
     }
-    if left_out.openid {
+    if skipped.openid {
         lines.push("logging in by OpenID: from now on by the password".to_owned());
     }
-    if !left_out.stray_files.is_empty() {
-        let names = left_out.stray_files.join(", ");
+    if !skipped.stray_files.is_empty() {
+        let names = skipped.stray_files.join(", ");
         lines.push(format!("files that belong to no budget: {names}"));
     }
     lines

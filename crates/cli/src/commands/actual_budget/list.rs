@@ -2,13 +2,11 @@
 
 use actual::inventory::BudgetListing;
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::budget_account::{BudgetAccountArgs, BudgetLine, inventory, with_code};
+use super::budget_account::{BudgetAccountArgs, BudgetLine, inventory};
 use crate::output::{NonZeroExit, Printer};
-
-/// Of `--verify`: a budget's trie is not that of its messages.
-const STATUS_MISMATCH: u8 = 4;
 
 /// List the budgets of an account, including deleted ones.
 #[derive(Args)]
@@ -22,19 +20,58 @@ pub(crate) struct BudgetListArgs {
     account: BudgetAccountArgs,
 }
 
+/// A budget in the output of `warren actual-budget list`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BudgetListItem {
+    /// The permanent id of the budget.
+    file_id: String,
+    /// The id that the apps gave to the budget's messages; null after a reset.
+    group_id: Option<String>,
+    /// The name that the apps show; null if they gave none.
+    name: Option<String>,
+    /// Whether the apps encrypt the budget.
+    encrypted: bool,
+    /// Whether a user deleted the budget.
+    deleted: bool,
+    /// The number of messages since the last reset.
+    messages_count: u64,
+    /// The size of the messages' contents in bytes.
+    content_bytes: u64,
+    /// The size of the file that an app uploaded last, in bytes; null if there is none.
+    file_bytes: Option<u64>,
+    /// Whether the Merkle trie is that of the messages; null without `--verify`.
+    verified: Option<bool>,
+}
+
+impl From<&BudgetListing> for BudgetListItem {
+    fn from(listed: &BudgetListing) -> Self {
+        let budget = &listed.budget;
+        Self {
+            file_id: budget.file_id.clone(),
+            group_id: budget.group_id.clone(),
+            name: budget.name.clone(),
+            encrypted: budget.key.id.is_some(),
+            deleted: budget.is_deleted,
+            messages_count: listed.messages_count,
+            content_bytes: listed.content_bytes,
+            file_bytes: budget.file.map(|file| file.bytes),
+            verified: listed.is_verified,
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &BudgetListArgs, output: Printer) -> anyhow::Result<()> {
     let (data_dir, unlocked) = arguments.account.unlock()?;
-    let budgets = inventory(&data_dir, &unlocked).list(arguments.verify).map_err(with_code)?;
+    let budgets = inventory(&data_dir, &unlocked).list(arguments.verify)?;
     for listed in &budgets {
         output.line(format_args!("{}", describe(listed)));
     }
-    output.json(&budgets.iter().map(to_json).collect::<Vec<_>>())?;
+    output.json(&budgets.iter().map(BudgetListItem::from).collect::<Vec<_>>())?;
     verdict(&budgets)
 }
 
 fn verdict(budgets: &[BudgetListing]) -> anyhow::Result<()> {
-    let is_wrong = |listed: &BudgetListing| listed.is_verified == Some(false);
-    if budgets.iter().any(is_wrong) { Err(NonZeroExit(STATUS_MISMATCH).into()) } else { Ok(()) }
+    NonZeroExit::if_differing(budgets.iter().any(|listed| listed.is_verified == Some(false)))
 }
 
 fn describe(listed: &BudgetListing) -> String {
@@ -56,21 +93,6 @@ fn describe(listed: &BudgetListing) -> String {
     shown.line() + verified
 }
 
-fn to_json(listed: &BudgetListing) -> Value {
-    let budget = &listed.budget;
-    json!({
-        "file_id": budget.file_id,
-        "group_id": budget.group_id,
-        "name": budget.name,
-        "is_encrypted": budget.key.id.is_some(),
-        "is_deleted": budget.is_deleted,
-        "messages_count": listed.messages_count,
-        "messages_bytes": listed.messages_bytes,
-        "file_bytes": budget.file.map(|file| file.bytes),
-        "is_verified": listed.is_verified,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use actual::gateway_state::BudgetState;
@@ -82,7 +104,7 @@ mod tests {
         let listed = |is_verified| BudgetListing {
             budget: BudgetState::default(),
             messages_count: 0,
-            messages_bytes: 0,
+            content_bytes: 0,
             is_verified,
         };
         assert!(verdict(&[]).is_ok());

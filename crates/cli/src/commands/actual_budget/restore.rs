@@ -1,9 +1,10 @@
 //! `warren actual-budget restore`: a budget that somebody deleted in an app is back.
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::budget_account::{BudgetAccountArgs, inventory, with_code};
+use super::budget_account::{BudgetAccountArgs, inventory};
 use crate::output::Printer;
 
 /// Restore a budget that was deleted in an app.
@@ -19,10 +20,19 @@ pub(crate) struct BudgetRestoreArgs {
     account: BudgetAccountArgs,
 }
 
+/// The output of `warren actual-budget restore`: the budget that the apps list again.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BudgetRestoreOutput {
+    /// The permanent id of the budget.
+    file_id: String,
+    /// The name that the apps show; null if they gave none.
+    name: Option<String>,
+}
+
 pub(crate) fn run(arguments: &BudgetRestoreArgs, output: Printer) -> anyhow::Result<()> {
     let (data_dir, unlocked) = arguments.account.unlock()?;
-    let budget = inventory(&data_dir, &unlocked).restore(&arguments.budget).map_err(with_code)?;
+    let budget = inventory(&data_dir, &unlocked).restore(&arguments.budget)?;
     let name = budget.name.as_deref().unwrap_or(&budget.file_id);
     output.line(format_args!("{name} is back: the apps list it again"));
-    output.json(&json!({"file_id": budget.file_id, "name": budget.name}))
+    output.json(&BudgetRestoreOutput { file_id: budget.file_id, name: budget.name })
 }

@@ -9,13 +9,17 @@ use std::{fs, io};
 use accounts::{ACCOUNTS_FILE, VAULTS_DIRECTORY};
 use anyhow::{Context, ensure};
 use engine::{FileEncryption, ReadOnlyMode};
+use protocol::ErrorCode;
+
+use super::manifest::corrupt;
+use crate::output::CommandError;
 
 /// The accounts' file is plain, so SQLite itself can look through it.
 pub(crate) fn check_accounts(folder: &Path) -> anyhow::Result<()> {
     let path = folder.join(ACCOUNTS_FILE);
     let (db, _) = engine::open_read_only(&path, &FileEncryption::None, ReadOnlyMode::Overlay)?;
     let found: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    ensure!(found == "ok", "{} is damaged: {found}", path.display());
+    ensure!(found == "ok", corrupt(format!("{} is damaged: {found}", path.display())));
     Ok(())
 }
 
@@ -61,4 +65,10 @@ pub(crate) fn entries(folder: &Path) -> anyhow::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// The error of a directory that holds what nobody has asked to replace.
+pub(super) fn not_empty(path: &Path) -> CommandError {
+    let message = format!("{} is not empty", path.display());
+    CommandError::new(ErrorCode::FileExists, message).with_hint("choose a new directory")
 }

@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 use accounts::{ACCOUNTS_FILE, REVOCATIONS_FILE, VAULTS_DIRECTORY};
 use anyhow::{Context, bail, ensure};
 use engine::sync_directory;
+use protocol::ErrorCode;
 
-use super::files::entries;
+use super::files::{entries, not_empty};
 use super::target::remove;
+use crate::output::CommandError;
 
 const UNFINISHED: &str = "unfinished";
 /// The root of a file system has it.
@@ -31,11 +33,7 @@ impl BackupFolder {
     /// interrupted backup has left, which is removed; and not be in the data directory.
     pub(super) fn begin(path: &Path, data: &Path) -> anyhow::Result<Self> {
         let is_inside = resolve(path)?.starts_with(resolve(data)?);
-        ensure!(
-            !is_inside,
-            "{} is in the data directory: a backup there would be lost with it",
-            path.display()
-        );
+        ensure!(!is_inside, inside_data_directory(path));
         accounts::make_data_directory(path)?;
         let found = entries(path)?;
         let has_begun = found.iter().any(|name| name == UNFINISHED);
@@ -45,7 +43,7 @@ impl BackupFolder {
             has_begun && (is_copy || name == UNFINISHED)
         };
         let is_fresh = found.iter().all(|name| name == LOST_AND_FOUND || is_ours(name));
-        ensure!(is_fresh, "{} is not empty", path.display());
+        ensure!(is_fresh, not_empty(path));
         let unfinished = lock(&path.join(UNFINISHED))?;
         for name in found.iter().filter(|name| is_ours(name) && *name != UNFINISHED) {
             remove(&path.join(name))?;
@@ -61,6 +59,13 @@ impl BackupFolder {
     }
 }
 
+fn inside_data_directory(path: &Path) -> CommandError {
+    let message = format!("{} is in the data directory", path.display());
+    CommandError::usage(message).with_hint(
+        "choose a directory elsewhere: a backup in the data directory would be lost with it",
+    )
+}
+
 /// The path without links, also of a folder that is not there yet.
 fn resolve(path: &Path) -> anyhow::Result<PathBuf> {
     for ancestor in path.ancestors() {
@@ -71,7 +76,7 @@ fn resolve(path: &Path) -> anyhow::Result<PathBuf> {
             Err(error) => return Err(error).with_context(|| existing.display().to_string()),
         }
     }
-    bail!("{} leads nowhere", path.display())
+    bail!(CommandError::new(ErrorCode::FileNotFound, format!("{} leads nowhere", path.display())))
 }
 
 fn lock(path: &Path) -> anyhow::Result<File> {
@@ -79,7 +84,8 @@ fn lock(path: &Path) -> anyhow::Result<File> {
     let file = file.with_context(|| path.display().to_string())?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            bail!("another backup is being written there: {}", path.display())
+            let message = format!("another backup is being written there: {}", path.display());
+            bail!(CommandError::new(ErrorCode::Busy, message).with_hint("wait until it has ended"))
         }
         // Where the file system has no locks, nobody can tell.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),

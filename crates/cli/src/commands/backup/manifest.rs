@@ -3,8 +3,10 @@
 use std::fs::{self, File};
 use std::path::{Component, Path};
 
+use crate::output::CommandError;
 use anyhow::{Context, ensure};
 use engine::sync_directory;
+use protocol::ErrorCode;
 use serde::{Deserialize, Serialize};
 
 pub(super) const NAME: &str = "manifest.json";
@@ -54,18 +56,15 @@ impl BackupManifest {
         let path = folder.join(NAME);
         let text = fs::read_to_string(&path)
             .with_context(|| format!("{}: no backup, or one that broke off", path.display()))?;
-        let context = || path.display().to_string();
-        let ManifestVersion { version } = serde_json::from_str(&text).with_context(context)?;
-        ensure!(
-            version == VERSION,
-            "{} has format version {version}, and this program reads only version {VERSION}",
-            path.display()
-        );
-        let manifest: Self = serde_json::from_str(&text).with_context(context)?;
+        let invalid = |error| corrupt(format!("{}: {error}", path.display()));
+        let ManifestVersion { version } = serde_json::from_str(&text).map_err(invalid)?;
+        ensure!(version == VERSION, unknown_version(&path, version));
+        let manifest: Self = serde_json::from_str(&text).map_err(invalid)?;
         let is_inside = |file: &BackedUpFile| {
             Path::new(&file.path).components().all(|part| matches!(part, Component::Normal(_)))
         };
-        ensure!(manifest.files.iter().all(is_inside), "{} names other places", path.display());
+        let names_others = || corrupt(format!("{} names files outside the backup", path.display()));
+        ensure!(manifest.files.iter().all(is_inside), names_others());
         Ok(manifest)
     }
 }
@@ -77,11 +76,24 @@ impl BackedUpFile {
         let (bytes, hash) = hash_of(&path)?;
         ensure!(
             bytes == self.file_bytes && hash == self.blake3,
-            "{} is not what was backed up: it is damaged",
-            path.display()
+            corrupt(format!("{} is not what was backed up: it is damaged", path.display()))
         );
         Ok(())
     }
+}
+
+/// The error of a backup that is damaged or not complete.
+pub(super) fn corrupt(message: String) -> CommandError {
+    CommandError::new(ErrorCode::CorruptBackup, message)
+}
+
+fn unknown_version(path: &Path, version: u32) -> CommandError {
+    let code = if version > VERSION { ErrorCode::FormatTooNew } else { ErrorCode::FormatTooOld };
+    let message = format!(
+        "{} has format version {version}, and this program reads only version {VERSION}",
+        path.display()
+    );
+    CommandError::new(code, message)
 }
 
 /// Length and hash of a file.

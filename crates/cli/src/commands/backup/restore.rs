@@ -9,7 +9,7 @@ use clap::Args;
 use engine::{Databases, EngineLimits};
 
 use super::files::{check_accounts, copy, write_new};
-use super::manifest::BackupManifest;
+use super::manifest::{BackupManifest, corrupt};
 use super::revocation_lists::{ListFile, merge};
 use super::summary::BackupSummary;
 use super::target::RestoreTarget;
@@ -115,7 +115,8 @@ fn apply(data: &Path) -> anyhow::Result<AppliedRevocations> {
     let applied = accounts.apply_revocations();
     databases.shutdown();
     let applied = applied?;
-    ensure!(applied.unknown_count == 0, "{}: the accounts file is damaged", data.display());
+    let message = || format!("{}: the accounts file is damaged", data.display());
+    ensure!(applied.unknown_count == 0, corrupt(message()));
     Ok(applied)
 }
 

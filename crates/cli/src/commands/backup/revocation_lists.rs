@@ -4,17 +4,21 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
+use crate::output::CommandError;
 use accounts::ParsedRevocations;
 use anyhow::{Context, ensure};
+use protocol::ErrorCode;
 use serde::Serialize;
+use utoipa::ToSchema;
 
-/// A list, as it was read.
-#[derive(Serialize)]
+/// A list of revocations, as it was read.
+#[derive(Serialize, ToSchema)]
 pub(super) struct ListFile {
+    /// The path of the list.
     path: String,
-    /// Devices, accounts and passwords on it.
-    count: usize,
-    /// Numbers of lines, from 1, that are not as they were written and do not count.
+    /// The number of devices, accounts and passwords on the list.
+    revocations_count: usize,
+    /// The numbers of the lines, from 1, that are damaged and were skipped.
     pub(super) damaged_lines: Vec<usize>,
     #[serde(skip)]
     content: Vec<u8>,
@@ -25,14 +29,16 @@ impl ListFile {
         let content = fs::read(path).with_context(|| path.display().to_string())?;
         let list = ParsedRevocations::parse(&content);
         let damaged_lines = list.damaged_lines().to_vec();
-        Ok(Self { path: path.display().to_string(), count: list.count(), damaged_lines, content })
+        let (path, revocations_count) = (path.display().to_string(), list.count());
+        Ok(Self { path, revocations_count, damaged_lines, content })
     }
 
     /// A list that somebody names; another file is refused.
     pub(super) fn read_named(path: &Path) -> anyhow::Result<Self> {
         let list = Self::read(path)?;
-        let is_list = list.count > 0 || list.damaged_lines.is_empty();
-        ensure!(is_list, "{} is no list of revocations: it has no intact line", list.path);
+        let is_list = list.revocations_count > 0 || list.damaged_lines.is_empty();
+        let message = || format!("{} is no list of revocations: it has no intact line", list.path);
+        ensure!(is_list, CommandError::new(ErrorCode::InvalidFile, message()));
         Ok(list)
     }
 
@@ -70,7 +76,7 @@ mod tests {
     fn merge_of(contents: &[&str]) -> String {
         let list = |content: &&str| ListFile {
             path: String::new(),
-            count: 0,
+            revocations_count: 0,
             damaged_lines: Vec::new(),
             content: content.as_bytes().to_vec(),
         };

@@ -4,17 +4,37 @@ use std::path::Path;
 
 use accounts::VAULTS_DIRECTORY;
 use indicatif::DecimalBytes;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::manifest::{BackedUpFile, BackupManifest};
 use super::revocation_lists::ListFile;
 use crate::output::Printer;
+
+/// The output of `warren backup` and `warren restore`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct BackupOutput {
+    /// The path of the backup, or of the data directory that was restored.
+    path: String,
+    /// When the backup was completed, milliseconds since 1970.
+    created_ms: u64,
+    /// The number of vaults in the backup.
+    vaults_count: usize,
+    /// The size of all files in the backup in bytes.
+    total_bytes: u64,
+    /// The revocation lists that were read: the backup's, and the one that was named.
+    revocations: Vec<ListFile>,
+    /// The number of revocations and password changes that the restored accounts lacked; null if
+    /// nothing was restored.
+    applied_revocations_count: Option<u64>,
+}
 
 /// What was done with a backup, and in what state it is.
 pub(crate) struct BackupSummary<'b> {
     /// How the line begins that sums it up.
     pub(crate) verdict: &'static str,
     pub(crate) manifest: &'b BackupManifest,
+    /// The backup, or the data directory that was restored.
     pub(crate) folder: &'b Path,
     pub(crate) lists: Vec<ListFile>,
     /// Revocations that the restored accounts lacked.
@@ -24,24 +44,26 @@ pub(crate) struct BackupSummary<'b> {
 impl BackupSummary<'_> {
     pub(crate) fn print(self, output: Printer) -> anyhow::Result<()> {
         let Self { verdict, manifest, folder, lists, applied_count } = self;
-        let bytes = manifest.files.iter().map(|file| file.file_bytes).sum();
+        let total_bytes = manifest.files.iter().map(|file| file.file_bytes).sum();
         let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS_DIRECTORY);
-        let vaults = manifest.files.iter().filter(is_vault).count();
-        let (folder, total) = (folder.display(), DecimalBytes(bytes));
-        output.line(format_args!("{verdict} the accounts and {vaults} vaults, {total}: {folder}"));
+        let vaults_count = manifest.files.iter().filter(is_vault).count();
+        let (path, total) = (folder.display(), DecimalBytes(total_bytes));
+        output.line(format_args!(
+            "{verdict} the accounts and {vaults_count} vaults, {total}: {path}"
+        ));
         if let Some(count @ 1..) = applied_count {
             output.line(format_args!("  applied {count} revocations and password changes"));
         }
         for warning in lists.iter().filter_map(ListFile::warning) {
             output.line(format_args!("  {warning}"));
         }
-        output.json(&json!({
-            "folder": folder.to_string(),
-            "made_ms": manifest.created_ms,
-            "vaults": vaults,
-            "bytes": bytes,
-            "revocations": lists,
-            "revocations_applied": applied_count,
-        }))
+        output.json(&BackupOutput {
+            path: path.to_string(),
+            created_ms: manifest.created_ms,
+            vaults_count,
+            total_bytes,
+            revocations: lists,
+            applied_revocations_count: applied_count,
+        })
     }
 }

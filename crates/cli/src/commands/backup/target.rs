@@ -16,7 +16,7 @@ use anyhow::{Context, ensure};
 use engine::{directory_of, sync_directory};
 use sync_store::DataDirLock;
 
-use super::files::entries;
+use super::files::{entries, not_empty};
 
 /// What may be in a directory that is as good as empty: a lock, and what a file system brings.
 const EMPTY: [&str; 2] = ["server.lock", "lost+found"];
@@ -47,7 +47,7 @@ impl RestoreTarget {
             is_unfinished && (is_accounts || UNFINISHED.contains(&name.as_str()))
         };
         let is_fresh = rest.all(is_ours);
-        ensure!(is_fresh, "{} is not empty: restore into a new directory", data.display());
+        ensure!(is_fresh, not_empty(data));
         // The folder goes last: until then the directory is not to be opened.
         let left = found.iter().filter(|name| is_ours(name) && *name != RESTORING);
         for name in left.map(String::as_str).chain(is_unfinished.then_some(RESTORING)) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use bench::BenchOutput;
 use bench::actual::{ActualBenchPart, ActualBenchPlan, setup};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
@@ -85,7 +86,7 @@ pub(crate) fn run(arguments: BenchActualArgs, output: Printer) -> anyhow::Result
     if arguments.setup {
         let installed = setup(&arguments.competitors.folder, &progress);
         output.text(format_args!("{installed}"));
-        return output.json(&installed);
+        return output.json(&BenchOutput::Server(installed));
     }
     let plan = ActualBenchPlan {
         messages: arguments.messages,
@@ -100,5 +101,5 @@ pub(crate) fn run(arguments: BenchActualArgs, output: Printer) -> anyhow::Result
         command: command_line(),
     };
     let report = bench::actual::run(&plan, &progress)?;
-    print_and_save(&report, &arguments.places.report_dir, output)
+    print_and_save(report, &arguments.places.report_dir, output)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use bench::BenchReport;
+use bench::{BenchOutput, BenchReport};
 use clap::Args;
 
 use crate::output::Printer;
@@ -42,33 +42,33 @@ pub(crate) fn command_line() -> String {
 
 /// Prints the report, and saves it in both formats.
 pub(crate) fn print_and_save(
-    report: &BenchReport,
+    report: BenchReport,
     folder: &Path,
     output: Printer,
 ) -> anyhow::Result<()> {
     output.text(format_args!("{report}"));
-    let saved = save_all(report, folder)?;
+    let saved = save_all(&report, folder)?;
     output.line(format_args!(""));
     output.line(format_args!("{saved}"));
-    output.json(report)
+    output.json(&BenchOutput::Report(Box::new(report)))
 }
 
 /// The same, but prints no more than what is seen in one look, if the report has that.
 pub(crate) fn finish_in_short(
-    report: &BenchReport,
+    report: BenchReport,
     folder: &Path,
     output: Printer,
 ) -> anyhow::Result<()> {
     let Some(look) = report.in_one_look() else { return print_and_save(report, folder, output) };
     output.text(format_args!("{look}"));
-    let saved = save_all(report, folder)?;
+    let saved = save_all(&report, folder)?;
     let notes = match report.notes.len() {
         0 => String::new(),
         1 => " and a note".to_owned(),
         count => format!(" and {count} notes"),
     };
     output.line(format_args!("{saved}; --all prints the {} tables{notes}", report.tables.len()));
-    output.json(report)
+    output.json(&BenchOutput::Report(Box::new(report)))
 }
 
 /// Says where it is.

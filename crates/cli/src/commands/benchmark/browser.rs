@@ -1,5 +1,6 @@
 //! `warren bench browser`.
 
+use bench::BenchOutput;
 use bench::sqlite_bench::browser::{self, BrowserBenchPart, BrowserBenchPlan};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: BenchBrowserArgs, output: Printer) -> anyhow::Resul
     if arguments.setup {
         let drivers = browser::setup(&arguments.competitors.folder, &progress);
         output.text(format_args!("{drivers}"));
-        return output.json(&drivers);
+        return output.json(&BenchOutput::Drivers(drivers));
     }
     let plan = BrowserBenchPlan {
         method: arguments.method.method()?,
@@ -75,5 +76,5 @@ pub(crate) fn run(arguments: BenchBrowserArgs, output: Printer) -> anyhow::Resul
         competitors: arguments.competitors.folder,
     };
     let report = browser::run(&plan, &progress)?;
-    print_and_save(&report, &arguments.method.places.report_dir, output)
+    print_and_save(report, &arguments.method.places.report_dir, output)
 }

@@ -80,5 +80,5 @@ pub(crate) fn run(arguments: BenchBulkArgs, output: Printer) -> anyhow::Result<(
         command: command_line(),
     };
     let report = bench::bulk::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.places.report_dir, output)
+    print_and_save(report, &arguments.places.report_dir, output)
 }

@@ -42,5 +42,5 @@ pub(crate) fn run(arguments: &BenchCheckpointArgs, output: Printer) -> anyhow::R
         cipher: arguments.cipher,
     };
     let report = checkpoint::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.method.places.report_dir, output)
+    print_and_save(report, &arguments.method.places.report_dir, output)
 }

@@ -64,5 +64,5 @@ pub(crate) fn run(arguments: &BenchCipherArgs, output: Printer) -> anyhow::Resul
         only: arguments.only.iter().map(|part| part.0).collect(),
     };
     let report = cipher::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.method.places.report_dir, output)
+    print_and_save(report, &arguments.method.places.report_dir, output)
 }

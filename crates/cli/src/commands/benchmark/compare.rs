@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use bench::BenchReport;
+use bench::{BenchOutput, BenchReport};
 use clap::Args;
+use protocol::ErrorCode;
 
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 /// Compare two benchmark reports.
 ///
@@ -28,11 +29,16 @@ pub(crate) struct BenchCompareArgs {
 pub(crate) fn run(arguments: &BenchCompareArgs, output: Printer) -> anyhow::Result<()> {
     let comparison = bench::compare(&read(&arguments.old)?, &read(&arguments.new)?)?;
     output.text(format_args!("{comparison}"));
-    output.json(&comparison)
+    output.json(&BenchOutput::Comparison(Box::new(comparison)))
 }
 
 fn read(path: &Path) -> anyhow::Result<BenchReport> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    serde_json::from_str(&text)
-        .with_context(|| format!("{} is no report of warren bench", path.display()))
+    let invalid = |error| {
+        let path = path.display();
+        let message =
+            format!("{path} is no report of warren bench that can be compared: {error:#}");
+        CommandError::new(ErrorCode::InvalidFile, message)
+    };
+    Ok(BenchReport::from_json(&text).map_err(invalid)?)
 }

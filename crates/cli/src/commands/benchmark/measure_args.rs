@@ -7,6 +7,7 @@ use bench::sqlite_bench::MeasureOptions;
 use clap::Args;
 
 use super::bench_output::{BenchOutputArgs, command_line};
+use crate::output::CommandError;
 
 /// How long and how precisely to measure.
 #[derive(Args)]
@@ -35,11 +36,14 @@ pub(super) struct MeasureArgs {
 
 impl MeasureArgs {
     pub(super) fn method(&self) -> anyhow::Result<MeasureOptions> {
-        anyhow::ensure!(self.precision > 0.0, "--precision must be above 0");
-        anyhow::ensure!(self.rounds_min > 0, "--rounds-min must be above 0");
+        anyhow::ensure!(self.precision > 0.0, CommandError::usage("--precision must be above 0"));
+        anyhow::ensure!(self.rounds_min > 0, CommandError::usage("--rounds-min must be above 0"));
         // Else it would be found out when all was measured.
         let report = &self.places.report_dir;
-        anyhow::ensure!(report.is_dir(), "--report-dir: {} is not a directory", report.display());
+        let name = || format!("--report-dir {}", report.display());
+        let metadata = report.metadata().with_context(name)?;
+        let message = || format!("{} is not a directory", name());
+        anyhow::ensure!(metadata.is_dir(), CommandError::usage(message()));
         Ok(MeasureOptions {
             rounds_min: self.rounds_min,
             rounds_max: self.rounds_max.max(self.rounds_min),

@@ -1,5 +1,6 @@
 //! `warren bench pragma`.
 
+use bench::BenchOutput;
 use bench::sqlite_bench::pragma::{self, BenchChoice, BenchChoiceKind, PragmaBenchPlan};
 use clap::Args;
 
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: &BenchPragmaArgs, output: Printer) -> anyhow::Resul
     };
     let report = pragma::run(&plan, &output.progress())?;
     let finish = if arguments.all { print_and_save } else { finish_in_short };
-    finish(&report, &arguments.method.places.report_dir, output)
+    finish(report, &arguments.method.places.report_dir, output)
 }
 
 fn list(output: Printer) -> anyhow::Result<()> {
@@ -73,9 +74,11 @@ fn list(output: Printer) -> anyhow::Result<()> {
         (BenchChoiceKind::Operation, "Operations"),
     ] {
         output.line(format_args!("{title}:"));
-        for BenchChoice { name, about, .. } in choices.iter().filter(|choice| choice.kind == kind) {
-            output.line(format_args!("  {}", format!("{name:24}{about}").trim_end()));
+        for BenchChoice { name, description, .. } in
+            choices.iter().filter(|choice| choice.kind == kind)
+        {
+            output.line(format_args!("  {}", format!("{name:24}{description}").trim_end()));
         }
     }
-    output.json(&choices)
+    output.json(&BenchOutput::Choices(choices))
 }

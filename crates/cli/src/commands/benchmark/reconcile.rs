@@ -4,7 +4,7 @@ use bench::reconcile::ReconcileBenchPlan;
 use clap::Args;
 
 use super::bench_output::{BenchOutputArgs, command_line, print_and_save};
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 /// Measure how fast two differing message sets are reconciled.
 ///
@@ -39,7 +39,8 @@ pub(crate) struct BenchReconcileArgs {
 
 pub(crate) fn run(arguments: BenchReconcileArgs, output: Printer) -> anyhow::Result<()> {
     let most = arguments.differences.iter().max().copied().unwrap_or(0);
-    anyhow::ensure!(most <= arguments.messages, "more differences than messages");
+    let message = "--differences must not be above --messages";
+    anyhow::ensure!(most <= arguments.messages, CommandError::usage(message));
     let plan = ReconcileBenchPlan {
         messages: arguments.messages,
         differences: arguments.differences,
@@ -50,5 +51,5 @@ pub(crate) fn run(arguments: BenchReconcileArgs, output: Printer) -> anyhow::Res
         command: command_line(),
     };
     let report = bench::reconcile::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.places.report_dir, output)
+    print_and_save(report, &arguments.places.report_dir, output)
 }

@@ -4,13 +4,15 @@ use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use anyhow::Context;
+use bench::BenchOutput;
 use bench::sqlite_bench::runtime::{self, DriverFolders, NotSetUp, RuntimeBenchPlan};
 use clap::Args;
 use engine::{Cipher, Profile};
+use protocol::ErrorCode;
 
 use super::bench_output::print_and_save;
 use super::measure_args::MeasureArgs;
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 /// Run the same workload through SQLite libraries for Node and Python.
 ///
@@ -82,7 +84,7 @@ pub(crate) fn run(arguments: BenchRuntimeArgs, output: Printer) -> anyhow::Resul
     if arguments.setup {
         let drivers = place.set_up(&output.progress())?;
         output.text(format_args!("{drivers}"));
-        return output.json(&drivers);
+        return output.json(&BenchOutput::Drivers(drivers));
     }
     if let Some(not_set_up) = place.not_set_up(&output.progress())?
         && wants_setup(not_set_up, output)?
@@ -99,7 +101,7 @@ pub(crate) fn run(arguments: BenchRuntimeArgs, output: Printer) -> anyhow::Resul
         place,
     };
     let report = runtime::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.method.places.report_dir, output)
+    print_and_save(report, &arguments.method.places.report_dir, output)
 }
 
 /// Asks whoever sits at the terminal; where nobody does, it is an error. Who says no measures with
@@ -130,7 +132,9 @@ fn cache_folder() -> anyhow::Result<PathBuf> {
         Some(folder("XDG_CACHE_HOME").or_else(home)?.join("warren"))
     };
     let found = folder("WARREN_CACHE").or_else(of_system);
-    found.context(
-        "no folder for the drivers: set HOME or WARREN_CACHE, or name one with --competitors",
-    )
+    let none = || {
+        CommandError::new(ErrorCode::NotInstalled, "there is no folder for the drivers")
+            .with_hint("set HOME or WARREN_CACHE, or name one with --competitors")
+    };
+    Ok(found.ok_or_else(none)?)
 }

@@ -141,5 +141,5 @@ pub(crate) fn run(arguments: BenchSyncArgs, output: Printer) -> anyhow::Result<(
         command: command_line(),
     };
     let report = bench::sync::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.places.report_dir, output)
+    print_and_save(report, &arguments.places.report_dir, output)
 }

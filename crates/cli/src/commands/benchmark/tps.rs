@@ -128,5 +128,5 @@ pub(crate) fn run(arguments: BenchTpsArgs, output: Printer) -> anyhow::Result<()
         command: command_line(),
     };
     let report = bench::tps::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.places.report_dir, output)
+    print_and_save(report, &arguments.places.report_dir, output)
 }

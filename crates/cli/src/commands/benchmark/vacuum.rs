@@ -68,5 +68,5 @@ pub(crate) fn run(arguments: &BenchVacuumArgs, output: Printer) -> anyhow::Resul
         only: arguments.only.iter().map(|part| part.0).collect(),
     };
     let report = vacuum::run(&plan, &output.progress())?;
-    print_and_save(&report, &arguments.method.places.report_dir, output)
+    print_and_save(report, &arguments.method.places.report_dir, output)
 }

@@ -2,15 +2,18 @@
 //! file. Numbers do not count: a file that is 30 % free pages was at 12 % before.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
 use doctor::DoctorFinding;
+use protocol::ErrorCode;
 use serde_json::Value;
 
 use super::examined_file::ExaminedFile;
 use super::finding_identity::identity;
+use crate::output::CommandError;
 
 /// How often each was found.
 pub(super) struct FindingsBaseline(BTreeMap<String, usize>);
@@ -20,22 +23,25 @@ impl FindingsBaseline {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let name = || path.display().to_string();
         let text = fs::read_to_string(path).with_context(name)?;
-        let value: Value = serde_json::from_str(&text).with_context(name)?;
+        let invalid = |why: &dyn Display| {
+            CommandError::new(ErrorCode::InvalidFile, format!("{}: {why}", path.display()))
+        };
+        let value: Value = serde_json::from_str(&text).map_err(|error| invalid(&error))?;
         let mut known = BTreeMap::new();
         let reports = match value.get("files").and_then(Value::as_array) {
             Some(files) => files.iter().map(|file| &file["report"]).collect(),
             None => vec![&value],
         };
         for report in reports.into_iter().filter(|report| !report.is_null()) {
-            let place = report["about"]["path"].as_str();
+            let place = report["file"]["path"].as_str();
             let findings = report["findings"].as_array();
-            let (place, findings) = place.zip(findings).with_context(|| {
-                format!("{}: not what `warren doctor --json` prints", path.display())
-            })?;
+            let (place, findings) = place
+                .zip(findings)
+                .ok_or_else(|| invalid(&"not what `warren doctor --json` prints"))?;
             for finding in findings {
                 let code = finding["code"].as_str().unwrap_or_default();
-                let fields = finding["fields"].as_object().cloned().unwrap_or_default();
-                *known.entry(identity(place, code, &fields)).or_default() += 1;
+                let details = finding["details"].as_object().cloned().unwrap_or_default();
+                *known.entry(identity(place, code, &details)).or_default() += 1;
             }
         }
         Ok(Self(known))
@@ -45,8 +51,8 @@ impl FindingsBaseline {
     pub(super) fn take_known(&mut self, examined: &ExaminedFile) -> Vec<usize> {
         let Some(report) = &examined.report else { return Vec::new() };
         let is_known = |(index, finding): (usize, &DoctorFinding)| {
-            let DoctorFinding { code, fields, .. } = finding;
-            let left = self.0.get_mut(&identity(&report.about.path, code, fields))?;
+            let DoctorFinding { code, details, .. } = finding;
+            let left = self.0.get_mut(&identity(&report.file.path, code, details))?;
             *left = left.checked_sub(1)?;
             Some(index)
         };

@@ -1,30 +1,23 @@
 //! One file of many, and what came of examining it.
 
-use std::path::PathBuf;
-
 use doctor::{DoctorFinding, DoctorReport, Severity};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::history::HistoryTrend;
+use super::history;
+use crate::output::ErrorDetails;
 
-/// One file, and what was said of it.
-#[derive(Serialize)]
+/// One file of many.
+#[derive(Serialize, ToSchema)]
 pub(crate) struct ExaminedFile {
-    pub(super) path: PathBuf,
-    /// `None` if it could not be examined.
+    /// The path, as it was given or found.
+    pub(super) path: String,
+    /// What was found; null if the file could not be examined.
     pub(super) report: Option<DoctorReport>,
-    pub(super) error: Option<ExamineFailure>,
-    /// Places of the findings that the baseline has.
+    /// Why the file could not be examined; null if it was.
+    pub(super) error: Option<ErrorDetails>,
+    /// Which of the findings the baseline has: places in `report.findings`, from 0.
     pub(super) known: Vec<usize>,
-    /// What has changed, with `--history`; `None` at the first run.
-    pub(super) trend: Option<HistoryTrend>,
-}
-
-/// Why a file could not be examined.
-#[derive(Serialize)]
-pub(crate) struct ExamineFailure {
-    pub(super) code: &'static str,
-    pub(super) message: String,
 }
 
 impl ExaminedFile {
@@ -35,14 +28,16 @@ impl ExaminedFile {
     }
 
     pub(super) fn is_incomplete(&self) -> bool {
-        self.report.as_ref().is_some_and(|report| !report.integrity.is_complete)
+        self.report.as_ref().is_some_and(|report| !report.integrity.complete)
     }
 
     pub(crate) fn is_notable(&self) -> bool {
+        let is_report_notable = |report: &DoctorReport| {
+            !report.findings.is_empty() || report.trend.as_ref().is_some_and(history::is_notable)
+        };
         self.error.is_some()
             || self.is_incomplete()
-            || self.report.as_ref().is_some_and(|report| !report.findings.is_empty())
-            || self.trend.as_ref().is_some_and(HistoryTrend::is_notable)
+            || self.report.as_ref().is_some_and(is_report_notable)
     }
 
     pub(crate) fn gravest(&self) -> Option<Severity> {

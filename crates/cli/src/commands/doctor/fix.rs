@@ -1,14 +1,17 @@
 //! `warren doctor --fix`: what would be done, what was, and how to take it back.
 
 use std::path::Path;
+use std::time::Duration;
 
-use anyhow::ensure;
-use doctor::{DoctorReport, ExamineOptions, FixReport, FixSelection};
+use doctor::{ExamineOptions, FixReport, FixSelection};
 use engine::FileEncryption;
 use indicatif::DecimalBytes;
-use serde_json::json;
 
+use super::catalogue_entry::catalogue_entry;
+use super::doctor_args::DoctorArgs;
+use super::doctor_output::{DoctorOutput, UndoReport};
 use super::print;
+use super::severity_status::{status, verdict};
 use crate::output::Printer;
 
 pub(super) fn run(
@@ -16,22 +19,21 @@ pub(super) fn run(
     encryption: &FileEncryption,
     options: &ExamineOptions,
     code: &str,
-    is_dry_run: bool,
+    arguments: &DoctorArgs,
     output: Printer,
-) -> anyhow::Result<DoctorReport> {
+) -> anyhow::Result<()> {
     let wanted = match code {
         "all" => FixSelection::All,
-        code => FixSelection::Code(code.to_owned()),
+        code => FixSelection::Code(catalogue_entry(code)?.code.to_owned()),
     };
-    let is_known = wanted == FixSelection::All || doctor::entry(code).is_some();
-    ensure!(is_known, "no code {code:?}: `warren doctor --list`");
     let spinner = output.spinner(format_args!("fixing {}", file.display()));
-    let fixed = doctor::fix(file, encryption, options, &wanted, is_dry_run);
+    let fixed = doctor::fix(file, encryption, options, &wanted, arguments.dry_run);
     spinner.finish_and_clear();
     let fixed = fixed?;
     print_report(file, &fixed, output);
-    output.json(&fixed)?;
-    Ok(fixed.report)
+    let status = status(&fixed.report, arguments);
+    output.json(&DoctorOutput::Fix(Box::new(fixed)))?;
+    verdict(status)
 }
 
 fn print_report(file: &Path, fixed: &FixReport, output: Printer) {
@@ -39,25 +41,26 @@ fn print_report(file: &Path, fixed: &FixReport, output: Printer) {
         output.line(format_args!("nothing to fix"));
     }
     for fix in &fixed.fixes {
-        output.line(format_args!("{}: {}", fix.code, fix.what));
+        output.line(format_args!("{}: {}", fix.code, fix.summary));
         for line in fix.sql.lines() {
             output.line(format_args!("         {line}"));
         }
-        if let Some(seconds) = fix.rehearsed_seconds {
+        if let Some(ms) = fix.rehearsal_duration_ms {
+            let seconds = Duration::from_millis(ms).as_secs_f64();
             output
                 .line(format_args!("         tried in memory: {seconds:.3} s, the file is whole"));
         }
     }
-    if !fixed.fixes.is_empty() && !fixed.is_rehearsed {
+    if !fixed.fixes.is_empty() && !fixed.rehearsed {
         output.line(format_args!("not tried in memory: the file is too large for that"));
     }
-    if let Some(after) = fixed.bytes_after {
-        let (before, after) = (DecimalBytes(fixed.bytes_before), DecimalBytes(after));
+    if let Some(after) = fixed.after_bytes {
+        let (before, after) = (DecimalBytes(fixed.before_bytes), DecimalBytes(after));
         output.line(format_args!("{before} before, {after} after"));
     }
-    match &fixed.undo {
+    match &fixed.undo_path {
         Some(folder) => {
-            output.line(format_args!("as it was: {}", folder.display()));
+            output.line(format_args!("as it was: {folder}"));
             output.line(format_args!("to go back: warren doctor {} --undo", file.display()));
             output.line(format_args!(""));
             print::report(&fixed.report, output);
@@ -70,6 +73,6 @@ fn print_report(file: &Path, fixed: &FixReport, output: Printer) {
 pub(super) fn undo(file: &Path, output: Printer) -> anyhow::Result<()> {
     let folder = doctor::undo_fix(file)?;
     output.line(format_args!("{} is as it was in {}", file.display(), folder.display()));
-    output
-        .json(&json!({"file": file.display().to_string(), "undone": folder.display().to_string()}))
+    let (path, undo_path) = (file.display().to_string(), folder.display().to_string());
+    output.json(&DoctorOutput::Undo(UndoReport { path, undo_path }))
 }

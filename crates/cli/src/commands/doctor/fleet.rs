@@ -1,50 +1,28 @@
 //! `warren doctor` on many files: each gets its share of the time, what they have in common is
 //! counted, and what cannot be examined stops nothing.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use doctor::{DoctorFinding, ExamineOptions, Severity};
+use doctor::{DoctorFinding, ExamineOptions};
 use engine::clock;
-use serde::Serialize;
+use protocol::ErrorCode;
 use walkdir::WalkDir;
 
 use super::baseline::FindingsBaseline;
 use super::doctor_args::{DoctorArgs, DoctorFormat};
-use super::examined_file::{ExamineFailure, ExaminedFile};
-use super::exit_status::{exit_status, verdict};
-use super::format;
-use super::history::{self};
+use super::doctor_output::DoctorOutput;
+use super::examined_file::ExaminedFile;
+use super::fleet_report::{FleetReport, FleetSummary};
 use super::ignore::IgnoreFile;
-use crate::output::Printer;
+use super::severity_status::{severity_status, verdict};
+use super::{format, history};
+use crate::output::{CommandError, ErrorDetails, Printer};
 
 /// The least that a file gets: enough to open it.
 const SHARE_MIN: Duration = Duration::from_millis(20);
 const STATUS_UNEXAMINED: u8 = 1;
-
-/// What all of them have in common.
-#[derive(Default, Serialize)]
-pub(super) struct FleetSummary {
-    files_count: usize,
-    /// Files whose gravest new finding is an error.
-    errors_count: usize,
-    warnings_count: usize,
-    incomplete_count: usize,
-    unexamined_count: usize,
-    /// New findings by code.
-    findings: BTreeMap<&'static str, usize>,
-    /// Findings that the baseline has.
-    known_count: usize,
-    /// Findings that `--ignore` leaves as they are.
-    ignored_count: usize,
-    /// Lines of `--ignore` for what was not found.
-    ignores_needless: Vec<String>,
-    /// Findings of the baseline that are no longer there, as `path: code`.
-    gone: Vec<String>,
-    seconds: f64,
-}
 
 /// More than one file is meant, or what only the many have.
 pub(super) fn is_wanted(arguments: &DoctorArgs) -> bool {
@@ -74,20 +52,20 @@ pub(super) fn run(
         let budget = share(files.len() - index);
         let examined = survey.examine(path, budget);
         if examined.is_incomplete() && budget < options.time_limit {
-            cut_short.push((examined, budget));
+            cut_short.push((path, examined, budget));
             continue;
         }
-        survey.record(examined)?;
+        survey.record(path, examined)?;
         bar.inc(1);
     }
     // What the other files did not need of their shares is for those whose share was too small.
     let mut files_left = cut_short.len();
-    for (mut examined, budget) in cut_short {
+    for (path, mut examined, budget) in cut_short {
         let larger = share(files_left);
         if larger > budget {
-            examined = survey.examine(&examined.path, larger);
+            examined = survey.examine(path, larger);
         }
-        survey.record(examined)?;
+        survey.record(path, examined)?;
         files_left -= 1;
         bar.inc(1);
     }
@@ -125,13 +103,13 @@ impl<'a> FleetExamination<'a> {
     }
 
     /// Counts a file whose examination is not repeated.
-    fn record(&mut self, mut examined: ExaminedFile) -> anyhow::Result<()> {
-        if let Some(report) = &examined.report {
-            self.ignores.mark_used(&examined.path, report);
+    fn record(&mut self, path: &Path, mut examined: ExaminedFile) -> anyhow::Result<()> {
+        if let Some(report) = &mut examined.report {
+            self.ignores.mark_used(path, report);
             self.summary.ignored_count += report.ignored.len();
-            let history = self.arguments.history.as_deref();
-            let trend = history.map(|folder| history::record_run(folder, report)).transpose()?;
-            examined.trend = trend.flatten();
+            if let Some(folder) = &self.arguments.history {
+                report.trend = history::record_run(folder, report)?;
+            }
         }
         if let Some(baseline) = &mut self.baseline {
             examined.known = baseline.take_known(&examined);
@@ -139,7 +117,7 @@ impl<'a> FleetExamination<'a> {
         self.summary.count(&examined);
         let status = match &examined.error {
             Some(_) => STATUS_UNEXAMINED,
-            None => exit_status(examined.gravest(), examined.is_incomplete(), self.arguments),
+            None => severity_status(examined.gravest(), examined.is_incomplete(), self.arguments),
         };
         self.status = graver(self.status, status);
         let format = self.arguments.format;
@@ -151,15 +129,15 @@ impl<'a> FleetExamination<'a> {
     }
 
     fn end(mut self, elapsed: Duration, output: Printer) -> anyhow::Result<()> {
-        self.named.sort_by(|left, right| left.path.cmp(&right.path));
+        self.named.sort_by(|a, b| Path::new(&a.path).cmp(Path::new(&b.path)));
         self.summary.gone = self.baseline.map(FindingsBaseline::into_missing).unwrap_or_default();
-        self.summary.ignores_needless = self.ignores.needless();
-        self.summary.seconds = elapsed.as_secs_f64();
+        self.summary.unused_ignore_rules = self.ignores.needless();
+        self.summary.duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         match self.arguments.format {
             DoctorFormat::Text => {
                 print(&self.named, &self.summary, output);
-                let value = serde_json::json!({"files": self.named, "summary": self.summary});
-                output.json(&value)?;
+                let report = FleetReport { files: self.named, summary: self.summary };
+                output.json(&DoctorOutput::Fleet(report))?;
             }
             format => format::print(format, &self.named),
         }
@@ -177,7 +155,8 @@ fn graver(a: u8, b: u8) -> u8 {
 fn total_budget(arguments: &DoctorArgs) -> anyhow::Result<Option<Duration>> {
     let Some(seconds) = arguments.total_time_limit else { return Ok(None) };
     let total = Duration::try_from_secs_f64(seconds).ok().filter(|total| !total.is_zero());
-    total.map(Some).context("--total-time-limit takes a number of seconds above 0")
+    let message = "--total-time-limit takes a number of seconds above 0";
+    Ok(Some(total.ok_or_else(|| CommandError::usage(message))?))
 }
 
 /// What one of `files_left` files may take of the time that is left; `max` is what any file may
@@ -188,15 +167,15 @@ fn share(max: Duration, left: Option<Duration>, files_left: usize) -> Duration {
 }
 
 fn examine(path: &Path, arguments: &DoctorArgs, options: &ExamineOptions) -> ExaminedFile {
-    let refused = |code, message| (None, Some(ExamineFailure { code, message }));
-    let (report, error) = match arguments.key.encryption(path) {
-        Err(error) => refused("no_key", format!("{error:#}")),
-        Ok(encryption) => match doctor::examine(path, &encryption, options) {
-            Ok(report) => (Some(report), None),
-            Err(error) => refused(error.code(), error.to_string()),
-        },
+    let examined = arguments
+        .key
+        .encryption(path)
+        .and_then(|encryption| Ok(doctor::examine(path, &encryption, options)?));
+    let (report, error) = match examined {
+        Ok(report) => (Some(report), None),
+        Err(error) => (None, Some(ErrorDetails::from(&error))),
     };
-    ExaminedFile { path: path.to_owned(), report, error, known: Vec::new(), trend: None }
+    ExaminedFile { path: path.display().to_string(), report, error, known: Vec::new() }
 }
 
 /// The files that are meant, each once. What is named is taken as it is; of folders, what looks
@@ -217,7 +196,11 @@ fn files(arguments: &DoctorArgs) -> anyhow::Result<Vec<PathBuf>> {
     }
     files.sort();
     files.dedup();
-    ensure!(!files.is_empty(), "no SQLite file there; --glob names encrypted ones");
+    let none = || {
+        CommandError::new(ErrorCode::FileNotFound, "no SQLite file there")
+            .with_hint("--glob names encrypted files")
+    };
+    ensure!(!files.is_empty(), none());
     Ok(files)
 }
 
@@ -229,34 +212,18 @@ fn is_meant(path: &Path, globs: &[glob::Pattern]) -> bool {
     globs.iter().any(|glob| glob.matches(&name))
 }
 
-impl FleetSummary {
-    fn count(&mut self, examined: &ExaminedFile) {
-        self.files_count += 1;
-        self.known_count += examined.known.len();
-        match examined.gravest() {
-            Some(Severity::Error) => self.errors_count += 1,
-            Some(Severity::Warning) => self.warnings_count += 1,
-            _ => {}
-        }
-        self.incomplete_count += usize::from(examined.is_incomplete());
-        self.unexamined_count += usize::from(examined.error.is_some());
-        for finding in examined.new_findings() {
-            *self.findings.entry(finding.code).or_default() += 1;
-        }
-    }
-}
-
 fn print(named: &[ExaminedFile], summary: &FleetSummary, output: Printer) {
     for examined in named {
-        let path = examined.path.display();
-        if let Some(ExamineFailure { code, message }) = &examined.error {
+        let path = &examined.path;
+        if let Some(ErrorDetails { code, message, .. }) = &examined.error {
             output.line(format_args!("{path}: not examined: {message} [{code}]"));
         }
-        for DoctorFinding { severity, code, what, .. } in examined.new_findings() {
-            output.line(format_args!("{path}: {severity} {code}: {what}"));
+        for DoctorFinding { severity, code, summary, .. } in examined.new_findings() {
+            output.line(format_args!("{path}: {severity} {code}: {summary}"));
         }
-        if let Some(trend) = examined.trend.as_ref().filter(|trend| trend.is_notable()) {
-            output.line(format_args!("{path}: {}", trend.text()));
+        let trend = examined.report.as_ref().and_then(|report| report.trend.as_ref());
+        if let Some(trend) = trend.filter(|trend| history::is_notable(trend)) {
+            output.line(format_args!("{path}: {}", history::text(trend)));
         }
         if examined.is_incomplete() {
             output.line(format_args!("{path}: not all of it was compared"));
@@ -265,13 +232,13 @@ fn print(named: &[ExaminedFile], summary: &FleetSummary, output: Printer) {
     for gone in &summary.gone {
         output.line(format_args!("no longer there: {gone}"));
     }
-    for line in &summary.ignores_needless {
+    for line in &summary.unused_ignore_rules {
         output.line(format_args!("needless: {line}"));
     }
     if !named.is_empty() {
         output.line(format_args!(""));
     }
-    for (code, count) in &summary.findings {
+    for (code, count) in &summary.finding_counts {
         let title = doctor::entry(code).map_or("", |entry| entry.title);
         output.line(format_args!("{count:7} {code:26} {title}"));
     }
@@ -279,7 +246,7 @@ fn print(named: &[ExaminedFile], summary: &FleetSummary, output: Printer) {
         "{} files in {:.1} s: {} with errors, {} with warnings, {} not compared as a whole, {} not \
          examined{}{}",
         summary.files_count,
-        summary.seconds,
+        Duration::from_millis(summary.duration_ms).as_secs_f64(),
         summary.errors_count,
         summary.warnings_count,
         summary.incomplete_count,

@@ -1,6 +1,7 @@
 //! What was found, for programs that show it: GitHub's annotations, JUnit, Prometheus, SARIF.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use doctor::{CatalogueEntry, DoctorFinding, Severity};
 use serde_json::{Value, json};
@@ -27,14 +28,15 @@ fn github(examined: &[ExaminedFile]) -> String {
     let escape_property = |text: &str| escape(text).replace(':', "%3A").replace(',', "%2C");
     let mut text = String::new();
     for file in examined {
-        let path = escape_property(&file.path.display().to_string());
-        for DoctorFinding { severity, code, what, .. } in file.new_findings() {
+        let path = escape_property(&file.path);
+        for DoctorFinding { severity, code, summary, .. } in file.new_findings() {
             let level = match severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
                 Severity::Info => "notice",
             };
-            writeln!(text, "::{level} file={path},title={code}::{}", escape(what)).expect(STRING);
+            writeln!(text, "::{level} file={path},title={code}::{}", escape(summary))
+                .expect(STRING);
         }
         if let Some(error) = &file.error {
             let (code, message) = (error.code, escape(&error.message));
@@ -54,12 +56,13 @@ fn junit(examined: &[ExaminedFile]) -> String {
         examined.len()
     );
     for file in examined {
-        let path = xml(&file.path.display().to_string());
-        let seconds = file.report.as_ref().map_or(0.0, |report| report.seconds);
+        let path = xml(&file.path);
+        let duration_ms = file.report.as_ref().map_or(0, |report| report.duration_ms);
+        let seconds = Duration::from_millis(duration_ms).as_secs_f64();
         writeln!(text, "  <testcase name=\"{path}\" time=\"{seconds:.3}\">").expect(STRING);
-        for DoctorFinding { severity, code, what, .. } in file.new_findings() {
-            let what = xml(what);
-            writeln!(text, "    <failure type=\"{severity} {code}\" message=\"{what}\"/>")
+        for DoctorFinding { severity, code, summary, .. } in file.new_findings() {
+            let summary = xml(summary);
+            writeln!(text, "    <failure type=\"{severity} {code}\" message=\"{summary}\"/>")
                 .expect(STRING);
         }
         if let Some(error) = &file.error {
@@ -97,8 +100,7 @@ fn prometheus(examined: &[ExaminedFile]) -> String {
             writeln!(text, "{name}{{{labels}}} {value}").expect(STRING);
         }
     };
-    let path =
-        |file: &ExaminedFile| format!("path=\"{}\"", escape(&file.path.display().to_string()));
+    let path = |file: &ExaminedFile| format!("path=\"{}\"", escape(&file.path));
     let of_each = |value: &dyn Fn(&doctor::DoctorReport) -> Option<f64>| -> Vec<(String, f64)> {
         let value = |file| Some((path(file), value(file.report.as_ref()?)?));
         examined.iter().filter_map(value).collect()
@@ -118,17 +120,17 @@ fn prometheus(examined: &[ExaminedFile]) -> String {
     gauge(
         "warren_doctor_file_bytes",
         "Size of the main file.",
-        of_each(&|report| Some(number(report.about.file_bytes))),
+        of_each(&|report| Some(number(report.file.file_bytes))),
     );
     gauge(
         "warren_doctor_free_pages",
         "Free pages in the file.",
-        of_each(&|report| report.about.free_pages_count.map(number)),
+        of_each(&|report| report.file.free_pages_count.map(number)),
     );
     gauge(
         "warren_doctor_integrity_complete",
         "1 if all of the file was compared.",
-        of_each(&|report| Some(f64::from(u8::from(report.integrity.is_complete)))),
+        of_each(&|report| Some(f64::from(u8::from(report.integrity.complete)))),
     );
     let failed = |file: &ExaminedFile| (path(file), f64::from(u8::from(file.error.is_some())));
     let failed = examined.iter().map(failed).collect();
@@ -145,13 +147,13 @@ fn sarif(examined: &[ExaminedFile]) -> Value {
     };
     let rules: Vec<Value> = doctor::catalogue()
         .into_iter()
-        .map(|CatalogueEntry { code, severity, title, why, source, mend: fix, .. }| {
+        .map(|CatalogueEntry { code, severity, title, why, reference, fix, .. }| {
             json!({
                 "id": code,
                 "shortDescription": {"text": title},
                 "fullDescription": {"text": why},
                 "help": {"text": fix},
-                "helpUri": source,
+                "helpUri": reference,
                 "defaultConfiguration": {"level": level(*severity)},
             })
         })
@@ -163,11 +165,11 @@ fn sarif(examined: &[ExaminedFile]) -> Value {
                 json!({
                     "ruleId": finding.code,
                     "level": level(finding.severity),
-                    "message": {"text": finding.what},
+                    "message": {"text": finding.summary},
                     "locations": [{"physicalLocation": {
-                        "artifactLocation": {"uri": file.path.display().to_string()},
+                        "artifactLocation": {"uri": file.path},
                     }}],
-                    "properties": {"fields": finding.fields, "mend": finding.mend},
+                    "properties": {"details": finding.details, "fix": finding.fix},
                 })
             })
         })

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use doctor::DoctorReport;
+use doctor::{DoctorReport, HistoryFigures, HistoryTrend};
 use engine::clock;
 use indicatif::DecimalBytes;
 use serde::{Deserialize, Serialize};
@@ -33,23 +33,21 @@ const GROWN: u64 = 2;
 /// What is told among many only above this.
 const LARGE_BYTES: u64 = 10 << 20;
 
+/// Of each line: `docs/formats/20-doctor-history.md`.
+const FORMAT: u32 = 20;
+
 /// What is kept of one run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct HistoryRun {
-    /// Milliseconds since 1970.
-    at: u64,
-    #[serde(flatten)]
-    figures: HistoryFigures,
-    findings: Vec<HistoryFinding>,
-}
-
-/// The file's figures in one run.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct HistoryFigures {
+    /// Always [`FORMAT`]; a line with another one cannot be read.
+    format: u32,
+    /// When the run ended, in milliseconds since 1970.
+    ended_ms: u64,
     file_bytes: u64,
     wal_bytes: u64,
-    /// Of all pages, 0 to 1; not there where no page could be read.
-    free_share: Option<f64>,
+    /// Of all pages, 0 to 1; `None` where no page could be read.
+    free_ratio: Option<f64>,
+    findings: Vec<HistoryFinding>,
 }
 
 /// A finding of one run.
@@ -57,22 +55,8 @@ pub(super) struct HistoryFigures {
 struct HistoryFinding {
     /// Path, code and names.
     identity: String,
-    what: String,
-}
-
-/// What has changed.
-#[derive(Debug, Serialize)]
-pub(super) struct HistoryTrend {
-    /// When the figures before are from, in milliseconds since 1970.
-    since: u64,
-    before: HistoryFigures,
-    now: HistoryFigures,
-    /// Findings that the last run had not, as `code: what`.
-    new: Vec<String>,
-    /// Findings that it had.
-    gone: Vec<String>,
-    /// Lines that could not be read.
-    unread_lines_count: usize,
+    /// `code: summary`
+    summary: String,
 }
 
 /// Compares the report with what is kept, and keeps it. `None` at the first run.
@@ -81,15 +65,14 @@ pub(super) fn record_run(
     report: &DoctorReport,
 ) -> anyhow::Result<Option<HistoryTrend>> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let path = path(folder, &report.about.path);
+    let path = path(folder, &report.file.path);
     let name = || path.display().to_string();
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(name),
     };
-    let runs: Vec<HistoryRun> =
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let runs: Vec<HistoryRun> = text.lines().filter_map(parse).collect();
     let run = run(report);
     let trend = trend(&runs, &run, text.lines().count() - runs.len());
     let line = format!("{}\n", serde_json::to_string(&run)?);
@@ -121,88 +104,100 @@ fn path(folder: &Path, database: &str) -> PathBuf {
     folder.join(format!("{name}-{}.jsonl", &hash[..16]))
 }
 
+/// `None` of a line that is not of this format.
+fn parse(line: &str) -> Option<HistoryRun> {
+    serde_json::from_str(line).ok().filter(|run: &HistoryRun| run.format == FORMAT)
+}
+
 fn run(report: &DoctorReport) -> HistoryRun {
-    let about = &report.about;
-    let share = |(free, all): (u64, u64)| {
+    let file = &report.file;
+    let ratio = |(free, all): (u64, u64)| {
         let (free, all) = (u32::try_from(free).ok()?, u32::try_from(all).ok()?);
         (all > 0).then(|| f64::from(free) / f64::from(all))
     };
     let found = report.findings.iter().map(|finding| HistoryFinding {
-        identity: identity(&about.path, finding.code, &finding.fields),
-        what: format!("{}: {}", finding.code, finding.what),
+        identity: identity(&file.path, finding.code, &finding.details),
+        summary: format!("{}: {}", finding.code, finding.summary),
     });
     HistoryRun {
-        at: clock::now_ms(),
-        figures: HistoryFigures {
-            file_bytes: about.file_bytes,
-            wal_bytes: about.wal_bytes.unwrap_or(0),
-            free_share: about.free_pages_count.zip(about.pages_count).and_then(share),
-        },
+        format: FORMAT,
+        ended_ms: clock::now_ms(),
+        file_bytes: file.file_bytes,
+        wal_bytes: file.wal_bytes.unwrap_or(0),
+        free_ratio: file.free_pages_count.zip(file.pages_count).and_then(ratio),
         findings: found.collect(),
     }
 }
 
 fn trend(runs: &[HistoryRun], now: &HistoryRun, unread_lines_count: usize) -> Option<HistoryTrend> {
     let last = runs.last()?;
-    let start = now.at.saturating_sub(WINDOW_MS);
-    let before = runs.iter().find(|run| run.at >= start && run.at <= now.at).unwrap_or(last);
+    let start = now.ended_ms.saturating_sub(WINDOW_MS);
+    let before =
+        runs.iter().find(|run| (start..=now.ended_ms).contains(&run.ended_ms)).unwrap_or(last);
     let missing = |of: &HistoryRun, from: &HistoryRun| -> Vec<String> {
         let has =
             |found: &&HistoryFinding| !from.findings.iter().any(|it| it.identity == found.identity);
-        of.findings.iter().filter(has).map(|found| found.what.clone()).collect()
+        of.findings.iter().filter(has).map(|found| found.summary.clone()).collect()
     };
     Some(HistoryTrend {
-        since: before.at,
-        before: before.figures,
-        now: now.figures,
+        since_ms: before.ended_ms,
+        before: figures(before),
+        now: figures(now),
         new: missing(now, last),
         gone: missing(last, now),
         unread_lines_count,
     })
 }
 
-impl HistoryTrend {
-    pub(super) fn print(&self, output: Printer) {
-        output.line(format_args!(""));
-        output.line(format_args!("{}", self.text()));
-        for (label, whats) in [("new since the last run", &self.new), ("no longer", &self.gone)] {
-            for what in whats {
-                output.line(format_args!("  {label}: {what}"));
-            }
-        }
-        if self.unread_lines_count > 0 {
-            let count = self.unread_lines_count;
-            output.line(format_args!("  {count} lines of the history could not be read"));
-        }
+const fn figures(run: &HistoryRun) -> HistoryFigures {
+    HistoryFigures {
+        file_bytes: run.file_bytes,
+        wal_bytes: run.wal_bytes,
+        free_ratio: run.free_ratio,
     }
+}
 
-    /// `since 2026-11-17 10:02:33Z (7 days): 14.4 MB -> 20.1 MB, free pages 12 % -> 31 %, …`
-    pub(super) fn text(&self) -> String {
-        let (before, now) = (self.before, self.now);
-        let days = clock::now_ms().saturating_sub(self.since) / DAY_MS;
-        let share = |share: Option<f64>| {
-            share.map_or_else(|| "?".to_owned(), |share| format!("{:.0} %", share * 100.0))
-        };
-        format!(
-            "since {} ({days} days): {} -> {}, free pages {} -> {}, WAL {} -> {}",
-            format_time(self.since),
-            DecimalBytes(before.file_bytes),
-            DecimalBytes(now.file_bytes),
-            share(before.free_share),
-            share(now.free_share),
-            DecimalBytes(before.wal_bytes),
-            DecimalBytes(now.wal_bytes)
-        )
+/// What has changed, as lines.
+pub(super) fn print(trend: &HistoryTrend, output: Printer) {
+    output.line(format_args!(""));
+    output.line(format_args!("{}", text(trend)));
+    for (label, summaries) in [("new since the last run", &trend.new), ("no longer", &trend.gone)] {
+        for summary in summaries {
+            output.line(format_args!("  {label}: {summary}"));
+        }
     }
+    if trend.unread_lines_count > 0 {
+        let count = trend.unread_lines_count;
+        output.line(format_args!("  {count} lines of the history could not be read"));
+    }
+}
 
-    /// Among many files, is this one worth a line?
-    pub(super) fn is_notable(&self) -> bool {
-        let (before, now) = (self.before, self.now);
-        let has_grown =
-            |before: u64, now: u64| now > LARGE_BYTES && now >= before.saturating_mul(GROWN);
-        let free = now.free_share.zip(before.free_share);
-        has_grown(before.file_bytes, now.file_bytes)
-            || has_grown(before.wal_bytes, now.wal_bytes)
-            || free.is_some_and(|(now, before)| now - before >= GROWN_FREE)
-    }
+/// `since 2026-11-17 10:02:33Z (7 days): 14.4 MB -> 20.1 MB, free pages 12 % -> 31 %, …`
+pub(super) fn text(trend: &HistoryTrend) -> String {
+    let (before, now) = (trend.before, trend.now);
+    let days = clock::now_ms().saturating_sub(trend.since_ms) / DAY_MS;
+    let percent = |ratio: Option<f64>| {
+        ratio.map_or_else(|| "?".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0))
+    };
+    format!(
+        "since {} ({days} days): {} -> {}, free pages {} -> {}, WAL {} -> {}",
+        format_time(trend.since_ms),
+        DecimalBytes(before.file_bytes),
+        DecimalBytes(now.file_bytes),
+        percent(before.free_ratio),
+        percent(now.free_ratio),
+        DecimalBytes(before.wal_bytes),
+        DecimalBytes(now.wal_bytes)
+    )
+}
+
+/// Among many files, is this one worth a line?
+pub(super) fn is_notable(trend: &HistoryTrend) -> bool {
+    let (before, now) = (trend.before, trend.now);
+    let has_grown =
+        |before: u64, now: u64| now > LARGE_BYTES && now >= before.saturating_mul(GROWN);
+    let free = now.free_ratio.zip(before.free_ratio);
+    has_grown(before.file_bytes, now.file_bytes)
+        || has_grown(before.wal_bytes, now.wal_bytes)
+        || free.is_some_and(|(now, before)| now - before >= GROWN_FREE)
 }

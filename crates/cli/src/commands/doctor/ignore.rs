@@ -1,7 +1,7 @@
 //! What somebody has decided to leave as it is: `--ignore FILE`, a line each, with a reason.
 //!
 //! ```text
-//! # code           file             of what      why
+//! # code           file             of what      reason
 //! index_duplicate  app.db           item_owner   # the ORM makes it anew at each migration
 //! not_wal          archive/*.db                  # read only, on a network disk
 //! ```
@@ -14,6 +14,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use doctor::{DoctorReport, IgnoreRule};
+use protocol::ErrorCode;
+
+use super::catalogue_entry::catalogue_entry;
+use crate::output::CommandError;
 
 /// The lines of one file.
 #[derive(Default)]
@@ -56,13 +60,13 @@ impl IgnoreFile {
             let is_it = |rule: &&IgnoreLine| {
                 rule.is_for(path)
                     && rule.ignore.code == ignored.finding.code
-                    && rule.ignore.why == ignored.why
+                    && rule.ignore.reason == ignored.reason
             };
             self.used.extend(self.rules.iter().find(is_it).map(|rule| rule.line));
         }
     }
 
-    /// Lines that nothing needed: what they were for is mended, or was never there.
+    /// Lines that nothing needed: what they were for is fixed, or was never there.
     pub(super) fn needless(&self) -> Vec<String> {
         let needless = self.rules.iter().filter(|rule| !self.used.contains(&rule.line));
         let line = |rule: &IgnoreLine| {
@@ -83,19 +87,23 @@ impl IgnoreLine {
 
 /// `None` of a line that says nothing.
 fn rule(line: usize, text: &str) -> anyhow::Result<Option<IgnoreLine>> {
-    let (rule, why) = text.split_once('#').unwrap_or((text, ""));
-    let (words, why) = (rule.split_whitespace().collect::<Vec<_>>(), why.trim().to_owned());
+    let (rule, reason) = text.split_once('#').unwrap_or((text, ""));
+    let (words, reason) = (rule.split_whitespace().collect::<Vec<_>>(), reason.trim().to_owned());
     let (code, path, name) = match words[..] {
         [] => return Ok(None),
         [code] => (code, "*", None),
         [code, path] => (code, path, None),
         [code, path, name] => (code, path, Some(name.to_owned())),
-        _ => bail!("a code, a file, a name, and behind a # why; no more"),
+        _ => bail!(invalid("a line has a code, a file, a name, and a reason behind a #")),
     };
-    ensure!(doctor::entry(code).is_some(), "no code {code:?}: `warren doctor --list`");
-    ensure!(!why.is_empty(), "why is {code} to be left as it is? Say so behind a #");
-    let path = glob::Pattern::new(path).with_context(|| path.to_owned())?;
-    Ok(Some(IgnoreLine { line, path, ignore: IgnoreRule { code: code.to_owned(), name, why } }))
+    let code = catalogue_entry(code)?.code;
+    ensure!(!reason.is_empty(), invalid(format!("{code} has no reason behind a #")));
+    let path = glob::Pattern::new(path).map_err(|error| invalid(format!("{path}: {error}")))?;
+    Ok(Some(IgnoreLine { line, path, ignore: IgnoreRule { code: code.to_owned(), name, reason } }))
+}
+
+fn invalid(message: impl Into<String>) -> CommandError {
+    CommandError::new(ErrorCode::InvalidFile, message)
 }
 
 #[cfg(test)]
@@ -108,7 +116,7 @@ mod tests {
         assert!(rule("  # only a word").unwrap().is_none());
         let whole = rule("not_wal a/*.db t # why # not").unwrap().unwrap();
         assert_eq!(
-            (whole.ignore.name.as_deref(), whole.ignore.why.as_str()),
+            (whole.ignore.name.as_deref(), whole.ignore.reason.as_str()),
             (Some("t"), "why # not")
         );
         assert!(whole.is_for(Path::new("a/x.db")) && !whole.is_for(Path::new("b/x.db")));

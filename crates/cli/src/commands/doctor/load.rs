@@ -5,16 +5,17 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use doctor::{LoadQuery, QueryLog, WorkloadSummary};
+use doctor::{QueryLog, WorkloadQuery, WorkloadSummary};
+use protocol::ErrorCode;
 
-use crate::output::Printer;
+use crate::output::{CommandError, Printer};
 
 /// Lines of the table.
 const SHOWN_MAX: usize = 15;
 /// Of a statement's text.
 const SHAPE_CHARACTERS_MAX: usize = 60;
-/// Of the refused statements.
-const REFUSED_MAX: usize = 3;
+/// Of the rejected statements.
+const REJECTED_MAX: usize = 3;
 
 /// Reads the logs; `-` is the standard input.
 pub(super) fn read(logs: &[PathBuf]) -> anyhow::Result<Option<QueryLog>> {
@@ -30,51 +31,53 @@ pub(super) fn read(logs: &[PathBuf]) -> anyhow::Result<Option<QueryLog>> {
         };
         read.with_context(|| format!("--queries {}", log.display()))?;
     }
-    ensure!(
-        !workload.is_empty(),
-        "no statement in --queries: statements, one a line or each with a `;`, SQLite's trace, and \
-         the logs of Django, SQLAlchemy and Rails are understood"
-    );
+    let none = || {
+        let hint = "statements, one a line or each with a `;`, SQLite's trace, and the logs of \
+                    Django, SQLAlchemy and Rails are understood";
+        CommandError::new(ErrorCode::InvalidFile, "there is no statement in --queries")
+            .with_hint(hint)
+    };
+    ensure!(!workload.is_empty(), none());
     Ok(Some(workload))
 }
 
-pub(super) fn print(load: &WorkloadSummary, output: Printer) {
-    let WorkloadSummary { statements_count, shapes_count, others_count, .. } = load;
+pub(super) fn print(workload: &WorkloadSummary, output: Printer) {
+    let WorkloadSummary { statements_count, shapes_count, others_count, .. } = workload;
     output.line(format_args!(""));
     output.line(format_args!(
         "the load: {statements_count} statements of {shapes_count} shapes, {others_count} others, {} \
          lines that are none",
-        load.unread_lines_count
+        workload.unread_lines_count
     ));
-    let time = if load.is_timed { "share of time" } else { "share" };
+    let time = if workload.timed { "share of time" } else { "share" };
     output.line(format_args!("{time:>14} {:>8} {:>10} {:>10}", "calls", "each", "advised"));
-    for query in load.queries.iter().take(SHOWN_MAX) {
+    for query in workload.queries.iter().take(SHOWN_MAX) {
         print_query(query, output);
     }
-    let left = load.queries.len().saturating_sub(SHOWN_MAX);
+    let left = workload.queries.len().saturating_sub(SHOWN_MAX);
     if left > 0 {
         output.line(format_args!("{:>14} and {left} more: --json", ""));
     }
-    for refused in load.refused.iter().take(REFUSED_MAX) {
-        let (shape, message) = (short(&refused.shape), &refused.message);
+    for rejected in workload.rejected.iter().take(REJECTED_MAX) {
+        let (shape, message) = (short(&rejected.shape), &rejected.message);
         output.line(format_args!("not asked of this file: {shape}: {}", line(message)));
     }
-    let left = load.refused.len().saturating_sub(REFUSED_MAX);
+    let left = workload.rejected.len().saturating_sub(REJECTED_MAX);
     if left > 0 {
         output.line(format_args!("not asked of this file: {left} more shapes: --json"));
     }
-    if !load.unused_indexes.is_empty() {
-        let names = load.unused_indexes.join(", ");
+    if !workload.unused_indexes.is_empty() {
+        let names = workload.unused_indexes.join(", ");
         output.line(format_args!("no statement of the load uses: {names}"));
     }
 }
 
 /// `        71 %      412   9.1 ms  0.02 ms  SELECT …`
-fn print_query(query: &LoadQuery, output: Printer) {
-    let share = query.share.map_or_else(String::new, |share| format!("{:.1} %", share * 100.0));
+fn print_query(query: &WorkloadQuery, output: Printer) {
+    let share = query.time_ratio.map_or_else(String::new, |it| format!("{:.1} %", it * 100.0));
     let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.3}", us / 1e3));
     let (each, advised) = (ms(query.measured_before_us), ms(query.measured_after_us));
-    let (calls, shape) = (query.calls, short(&query.shape));
+    let (calls, shape) = (query.calls_count, short(&query.shape));
     output.line(format_args!("{share:>14} {calls:>8} {each:>7} ms {advised:>7} ms  {shape}"));
 }
 

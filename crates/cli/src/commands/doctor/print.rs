@@ -1,6 +1,7 @@
 //! The report as text: what file it is, the findings, what was checked and what was not.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use doctor::{CatalogueEntry, DoctorFinding, DoctorReport, FileSummary, IgnoredFinding};
 use indicatif::DecimalBytes;
@@ -12,17 +13,17 @@ const WIDTH_MAX: usize = 100;
 const INDENT: &str = "         ";
 
 pub(super) fn report(report: &DoctorReport, output: Printer) {
-    about(&report.about, output);
-    if let Some(load) = &report.load {
-        super::load::print(load, output);
+    file(&report.file, output);
+    if let Some(workload) = &report.workload {
+        super::load::print(workload, output);
     }
     for finding in &report.findings {
         self::finding(finding, output);
     }
     for ignored in &report.ignored {
-        let IgnoredFinding { finding: DoctorFinding { code, what, .. }, why } = ignored;
+        let IgnoredFinding { finding: DoctorFinding { code, summary, .. }, reason } = ignored;
         output.line(format_args!(""));
-        block("ignored", &format!("{code}: {what}: {why}"), output);
+        block("ignored", &format!("{code}: {summary}: {reason}"), output);
     }
     if report.findings.is_empty() {
         output.line(format_args!(""));
@@ -31,18 +32,19 @@ pub(super) fn report(report: &DoctorReport, output: Printer) {
     output.line(format_args!(""));
     block("checked", &report.checked.join("; "), output);
     for skipped in &report.skipped {
-        block("skipped", &format!("{}: {}", skipped.what, skipped.why), output);
+        block("skipped", &format!("{}: {}", skipped.check, skipped.reason), output);
     }
-    if !report.integrity.is_complete && report.integrity.unchecked.is_empty() {
+    if !report.integrity.complete && report.integrity.unchecked.is_empty() {
         block("not", "compared: anything", output);
     }
     for what in &report.integrity.unchecked {
         block("not", &format!("compared: {what}"), output);
     }
-    if report.findings.iter().any(|finding| finding.fix.is_some()) {
+    if report.findings.iter().any(|finding| finding.fix_sql.is_some()) {
         block("fix", "with --fix CODE, or --fix all: first see --dry-run", output);
     }
-    output.line(format_args!("{:.1} s", report.seconds));
+    let duration = Duration::from_millis(report.duration_ms);
+    output.line(format_args!("{:.1} s", duration.as_secs_f64()));
 }
 
 /// Lines of `--ignore` for what was not found.
@@ -52,24 +54,24 @@ pub(super) fn needless(lines: &[String], output: Printer) {
     }
 }
 
-fn about(about: &FileSummary, output: Printer) {
-    let mut facts = vec![DecimalBytes(about.file_bytes).to_string()];
+fn file(file: &FileSummary, output: Printer) {
+    let mut facts = vec![DecimalBytes(file.file_bytes).to_string()];
     let mut add = |fact: Option<String>| facts.extend(fact);
-    add(about
+    add(file
         .pages_count
-        .zip(about.page_bytes)
+        .zip(file.page_bytes)
         .map(|(pages, size)| format!("{pages} pages of {size}")));
-    add(about.journal.map(|journal| format!("journal {journal}")));
-    add(about.wal_bytes.map(|bytes| format!("WAL of {}", DecimalBytes(bytes))));
-    add(about.cipher.map(|cipher| format!("cipher {cipher}")));
-    add(about.tables_count.map(|tables| format!("{tables} tables")));
-    add(about.indexes_count.map(|indexes| format!("{indexes} indexes")));
-    add(about.sqlite_version.as_ref().map(|version| format!("written by SQLite {version}")));
-    add(about.file_system.as_ref().map(|kind| format!("on {kind}")));
+    add(file.journal.map(|journal| format!("journal {journal}")));
+    add(file.wal_bytes.map(|bytes| format!("WAL of {}", DecimalBytes(bytes))));
+    add(file.cipher.map(|cipher| format!("cipher {cipher}")));
+    add(file.tables_count.map(|tables| format!("{tables} tables")));
+    add(file.indexes_count.map(|indexes| format!("{indexes} indexes")));
+    add(file.sqlite_version.as_ref().map(|version| format!("written by SQLite {version}")));
+    add(file.file_system.as_ref().map(|kind| format!("on {kind}")));
     let users: Vec<String> =
-        about.processes.iter().map(|user| format!("{} (pid {})", user.name, user.pid)).collect();
+        file.processes.iter().map(|user| format!("{} (pid {})", user.name, user.pid)).collect();
     add((!users.is_empty()).then(|| format!("open in {}", users.join(", "))));
-    output.line(format_args!("{}", about.path));
+    output.line(format_args!("{}", file.path));
     for line in wrap(&facts.join(", "), WIDTH_MAX - 2) {
         output.line(format_args!("  {line}"));
     }
@@ -77,8 +79,8 @@ fn about(about: &FileSummary, output: Printer) {
 
 fn finding(finding: &DoctorFinding, output: Printer) {
     output.line(format_args!(""));
-    let DoctorFinding { severity, code, what, .. } = finding;
-    let mut lines = wrap(&format!("{code}: {what}"), WIDTH_MAX - INDENT.len()).into_iter();
+    let DoctorFinding { severity, code, summary, .. } = finding;
+    let mut lines = wrap(&format!("{code}: {summary}"), WIDTH_MAX - INDENT.len()).into_iter();
     output.line(format_args!("{severity:8} {}", lines.next().unwrap_or_default()));
     for line in lines {
         output.line(format_args!("{INDENT}{line}"));
@@ -86,29 +88,29 @@ fn finding(finding: &DoctorFinding, output: Printer) {
     for line in finding.evidence.iter().flat_map(|line| wrap(line, WIDTH_MAX - INDENT.len())) {
         output.line(format_args!("{INDENT}{line}"));
     }
-    if !finding.cost.is_empty() {
-        block("    cost", &finding.cost, output);
+    if !finding.impact.is_empty() {
+        block("  impact", &finding.impact, output);
     }
-    let mut fix = finding.mend.to_string();
-    if matches!(finding.mend, doctor::Fix::Advice(_)) {
+    let mut fix = finding.fix.to_string();
+    if matches!(finding.fix, doctor::Fix::Advice(_)) {
         fix = wrap(&fix, WIDTH_MAX - INDENT.len()).join("\n");
     }
     // Whole lines, to be copied.
     for (index, line) in fix.lines().enumerate() {
-        let label = if index == 0 { "mend" } else { "" };
+        let label = if index == 0 { "fix" } else { "" };
         output.line(format_args!("{label:>8} {line}"));
     }
 }
 
 /// What a code means.
 pub(super) fn entry(entry: &CatalogueEntry, output: Printer) {
-    let CatalogueEntry { code, severity, title, why, source, how, mend: fix } = entry;
+    let CatalogueEntry { code, severity, title, why, reference, detection, fix } = entry;
     output.line(format_args!("{severity:8} {code}: {title}"));
     output.line(format_args!(""));
     block("why", why, output);
-    block("source", source, output);
-    block("how", how, output);
-    block("mend", fix, output);
+    block("source", reference, output);
+    block("how", detection, output);
+    block("fix", fix, output);
 }
 
 /// A label and a text, wrapped beside it.

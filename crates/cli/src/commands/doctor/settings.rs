@@ -11,11 +11,13 @@ use bench::tune::emit::TargetFramework;
 use doctor::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine};
 
 use super::doctor_args::DoctorArgs;
+use crate::output::CommandError;
 
 pub(super) fn from_args(arguments: &DoctorArgs) -> anyhow::Result<Option<ConnectionSettings>> {
     let Some(path) = arguments.settings.as_deref() else { return Ok(None) };
     let is_one = matches!(&arguments.files[..], [file] if !file.is_dir());
-    ensure!(is_one, "--settings are those of one connection: give the one file that it has open");
+    let message = "--settings are those of one connection: give the one file that it has open";
+    ensure!(is_one, CommandError::usage(message));
     let mut settings = ConnectionSettings::parse(&read(path)?)?;
     settings.line = line(&settings);
     Ok(Some(settings))

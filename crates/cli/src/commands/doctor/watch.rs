@@ -4,17 +4,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use clap::Args;
 use doctor::{FileWatcher, WatchInterval, WatchedProcess};
 use indicatif::DecimalBytes;
 
-use crate::output::Printer;
+use super::doctor_output::DoctorOutput;
+use crate::output::{CommandError, Printer};
 
 /// Lines between two heads.
 const LINES_PER_HEAD: u64 = 20;
 /// A snapshot that is held so long is worth a line.
-const SNAPSHOT_SECONDS: f64 = 1.0;
+const SNAPSHOT_MS: u64 = 1_000;
 
 /// Whether the file is watched, and how.
 #[derive(Args)]
@@ -42,13 +43,14 @@ impl WatchArguments {
     pub(super) fn given(&self) -> anyhow::Result<Option<WatchPlan>> {
         let interval = Duration::try_from_secs_f64(self.interval).ok();
         let interval = interval.filter(|interval| !interval.is_zero());
-        let interval = interval.context("--interval takes a number of seconds above 0")?;
+        let message = "--interval takes a number of seconds above 0";
+        let interval = interval.ok_or_else(|| CommandError::usage(message))?;
         Ok(self.watch.then_some(WatchPlan { interval, count: self.count }))
     }
 }
 
 pub(super) fn run(files: &[PathBuf], plan: WatchPlan, output: Printer) -> anyhow::Result<()> {
-    let [file] = files else { bail!("--watch takes one file") };
+    let [file] = files else { bail!(CommandError::usage("--watch takes one file")) };
     ensure!(file.is_file(), doctor::Error::FileNotFound(file.clone()));
     let WatchPlan { interval, count } = plan;
     let mut watch = FileWatcher::new(file)?;
@@ -62,7 +64,7 @@ pub(super) fn run(files: &[PathBuf], plan: WatchPlan, output: Printer) -> anyhow
             ));
         }
         print(&watched, output);
-        output.json(&watched)?;
+        output.json(&DoctorOutput::Watch(watched))?;
         seen += 1;
     }
     Ok(())
@@ -76,13 +78,13 @@ fn print(watched: &WatchInterval, output: Printer) {
     output.line(format_args!(
         "{commits:>9} {:>10} {wal:>10} {frames:>16} {:>6.0} % {:>6}",
         DecimalBytes(watched.file_bytes).to_string(),
-        watched.writing_share * 100.0,
+        watched.writing_ratio * 100.0,
         watched.users.len()
     ));
     for user in &watched.users {
         let what = what(user);
         if !what.is_empty() {
-            let (name, pid) = (&user.process.name, user.process.pid);
+            let (name, pid) = (&user.name, user.pid);
             output.line(format_args!("{:>10}{name} (pid {pid}) {}", "", what.join(", ")));
         }
     }
@@ -90,17 +92,20 @@ fn print(watched: &WatchInterval, output: Printer) {
 
 fn what(user: &WatchedProcess) -> Vec<String> {
     let mut what = Vec::new();
-    if user.writing_share > 0.0 {
-        what.push(format!("writes {:.0} % of the time", user.writing_share * 100.0));
+    if user.writing_ratio > 0.0 {
+        what.push(format!("writes {:.0} % of the time", user.writing_ratio * 100.0));
     }
-    match user.snapshot_seconds.filter(|seconds| *seconds >= SNAPSHOT_SECONDS) {
-        Some(seconds) => what.push(format!("has read the same snapshot for {seconds:.0} s")),
-        None if user.reading_share > 0.0 => {
-            what.push(format!("reads {:.0} % of the time", user.reading_share * 100.0));
+    match user.snapshot_duration_ms.filter(|ms| *ms >= SNAPSHOT_MS) {
+        Some(ms) => {
+            let seconds = Duration::from_millis(ms).as_secs_f64();
+            what.push(format!("has read the same snapshot for {seconds:.0} s"));
+        }
+        None if user.reading_ratio > 0.0 => {
+            what.push(format!("reads {:.0} % of the time", user.reading_ratio * 100.0));
         }
         None => {}
     }
-    if let Some(frames) = user.behind_frames.filter(|frames| *frames > 0) {
+    if let Some(frames) = user.behind_frames_count.filter(|frames| *frames > 0) {
         what.push(format!("{frames} frames behind"));
     }
     what

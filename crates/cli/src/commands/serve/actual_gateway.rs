@@ -8,7 +8,10 @@ use accounts::Login;
 use actual::{GatewaySettings, IDLE_MAX};
 use anyhow::{Context, bail, ensure};
 use clap::Args;
+use protocol::ErrorCode;
 use server::{Gateway, GatewayMount, SyncServer};
+
+use crate::output::CommandError;
 
 /// The path on the server's own listener.
 const PATH: &str = "/actual";
@@ -58,7 +61,7 @@ impl FromStr for GatewayAddress {
         }
         let address: Result<SocketAddr, _> = text.parse();
         let Ok(address) = address else {
-            bail!("an address with a port (127.0.0.1:5006), or the path {PATH}")
+            bail!("expected an address with a port (127.0.0.1:5006), or the path {PATH}")
         };
         Ok(Self(GatewayMount::Listener(address)))
     }
@@ -75,14 +78,18 @@ impl ActualGatewayArgs {
         let Some(GatewayAddress(place)) = self.address else { return Ok(None) };
         if let Some(web) = &self.web {
             let is_listener = matches!(place, GatewayMount::Listener(_));
-            ensure!(is_listener, "the web app wants an address of its own, not a path");
+            let message = "the web app needs an address of its own, not a path";
+            ensure!(is_listener, CommandError::new(ErrorCode::InvalidSettings, message));
             let index = web.join("index.html");
             let is_there = index.is_file();
-            ensure!(
-                is_there,
-                "{} is missing: --actual-budget-web wants the web app",
-                index.display()
-            );
+            let missing = || {
+                CommandError::new(
+                    ErrorCode::FileNotFound,
+                    format!("{} is missing", index.display()),
+                )
+                .with_hint("--actual-budget-web names the directory of the web app")
+            };
+            ensure!(is_there, missing());
         }
         let settings = GatewaySettings {
             login: Login::parse(&self.login).context("--actual-budget-login")?,

@@ -1,6 +1,8 @@
 //! File descriptors: how many the system gives, and how many connections that leaves room for.
 
+use crate::output::CommandError;
 use anyhow::ensure;
+use protocol::ErrorCode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The accounts, the listener, standard streams, the runtime.
@@ -22,11 +24,18 @@ pub(crate) fn connections_that_fit(
     let fits = limit.saturating_sub(reserve).max(limit / 4);
     ensure!(
         asked.is_none_or(|asked| asked <= fits),
-        "--connections-max {wanted} needs {} file descriptors, and the system gives {limit}: \
-         raise it (`ulimit -n`, systemd's LimitNOFILE), or take {fits}",
-        wanted.saturating_add(reserve)
+        too_few(wanted, wanted.saturating_add(reserve), limit, fits)
     );
     Ok(wanted.min(fits))
+}
+
+fn too_few(wanted: usize, needed: usize, limit: usize, fits: usize) -> CommandError {
+    let message = format!(
+        "--connections-max {wanted} needs {needed} file descriptors, and the system gives {limit}"
+    );
+    CommandError::new(ErrorCode::InvalidSettings, message).with_hint(format!(
+        "raise the limit (`ulimit -n`, systemd's LimitNOFILE), or give at most {fits}"
+    ))
 }
 
 /// Raises the process' own limit towards `wanted`, as far as the system allows; returns the limit.

@@ -1,4 +1,4 @@
-//! The receipt: how the server stands beside this file, and the account's other devices.
+//! The sync status: what the server and the account's other devices have, next to this file.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ pub(crate) fn fetch_device_list(replica: &Replica) -> replica::Result<Option<Dev
 
 /// One sentence: `server holds 169,000 of 169,000 changes, sets equal; phone 2 minutes ago, 0
 /// unsent, in step; …`.
-pub(crate) fn describe(status: &ReplicaStatus, list: &DeviceList) -> String {
-    let mut others: Vec<_> = list.devices.iter().filter(|device| !device.current).collect();
+pub(crate) fn describe(status: &ReplicaStatus, sync_status: &SyncStatus) -> String {
+    let mut others: Vec<_> = sync_status.devices.iter().filter(|device| !device.current).collect();
     others.sort_by_key(|device| std::cmp::Reverse(device.last_seen_ms));
     let more = others.len().saturating_sub(DEVICES_COUNT_MAX);
     others.truncate(DEVICES_COUNT_MAX);
-    let mut parts =
-        vec![describe_sides(&SyncStatus::new(status, list), status.uncaptured.is_empty())];
-    parts.extend(others.into_iter().map(|device| describe_device(device, list.server_time_ms)));
+    let mut parts = vec![describe_sides(sync_status, status.uncaptured_tables.is_empty())];
+    let now_ms = sync_status.server_time_ms;
+    parts.extend(others.into_iter().map(|device| describe_device(device, now_ms)));
     if more > 0 {
         parts.push(format!("and {more} more devices"));
     }
@@ -54,14 +54,15 @@ fn describe_device(device: &DeviceInfo, now_ms: u64) -> String {
     format!("{name} {seen}, {unsent_count} unsent, {fetch}")
 }
 
-fn describe_sides(receipt: &SyncStatus, is_captured: bool) -> String {
+fn describe_sides(sync_status: &SyncStatus, is_captured: bool) -> String {
     let SyncStatus {
         server_messages_count: held,
         total_messages_count: known,
         pending_upload_count,
         pending_download_count,
         in_sync,
-    } = *receipt;
+        ..
+    } = *sync_status;
     let (held, known) = (HumanCount(held), HumanCount(known));
     let verdict = match (in_sync, pending_upload_count, pending_download_count) {
         (true, ..) => "sets equal",
@@ -96,19 +97,20 @@ mod tests {
             last_synced_ms: 0,
             server_messages_count: 0,
             in_sync: true,
-            loss: None,
+            server_loss: None,
         };
         ReplicaStatus {
             node_id: NodeId(1),
             tables: Vec::new(),
-            fingerprint: Fingerprint { count, digest: 7 },
+            messages_count: count,
+            digest: 7,
             content_bytes: 0,
             unsent_count,
-            refused_in_all: 0,
-            set_aside: 0,
+            rejected_count: 0,
+            set_aside_count: 0,
             e2ee: false,
             pending_count,
-            uncaptured: Vec::new(),
+            uncaptured_tables: Vec::new(),
             remote: Some(remote),
             visibility_overrides: Vec::new(),
             schema_conflicts: Vec::new(),
@@ -132,8 +134,12 @@ mod tests {
         DeviceList { devices, cursor: count, fingerprint, server_time_ms: NOW_MS }
     }
 
+    fn described(status: &ReplicaStatus, list: &DeviceList) -> String {
+        describe(status, &SyncStatus::new(status, list))
+    }
+
     #[test]
-    fn the_receipt_says_who_has_what() {
+    fn the_sync_status_says_who_has_what() {
         let mut devices = vec![
             device("laptop", NOW_MS - 3 * 86_400_000, 14, 120),
             device("phone", NOW_MS - 150_000, 0, 0),
@@ -142,7 +148,7 @@ mod tests {
         ];
         devices[3].current = true;
         assert_eq!(
-            describe(&status(169_000, 0, 0, 169_000), &list(169_000, devices)),
+            described(&status(169_000, 0, 0, 169_000), &list(169_000, devices)),
             "server holds 169,000 of 169,000 changes, sets equal; \
              phone 3 minutes ago, 0 unsent, in step; \
              laptop 3 days ago, 14 unsent, 120 to fetch; tablet never synced"
@@ -152,7 +158,7 @@ mod tests {
     #[test]
     fn what_is_not_equal_says_why() {
         let check = |status, expected: &str| {
-            let text = describe(&status, &list(1_000, Vec::new()));
+            let text = described(&status, &list(1_000, Vec::new()));
             assert_eq!(text, format!("server holds 1,000 of {expected}"));
         };
         check(status(1_000, 0, 2, 1_000), "1,002 changes, sets not equal yet, 2 to send");
@@ -160,14 +166,15 @@ mod tests {
         check(status(995, 0, 0, 995), "1,000 changes, sets not equal yet, 5 to fetch");
         let differ = "1,000 changes, sets differ: `warren sync` compares them";
         check(status(1_001, 0, 0, 1_000), differ);
-        let rebuilt = ReplicaStatus { uncaptured: vec!["t".into()], ..status(1_000, 0, 0, 1_000) };
+        let rebuilt =
+            ReplicaStatus { uncaptured_tables: vec!["t".into()], ..status(1_000, 0, 0, 1_000) };
         check(rebuilt, "1,000 changes, a schema has changed: `warren sync` compares its table");
     }
 
     #[test]
     fn a_long_list_is_cut() {
         let devices = (1..=13).map(|seen| device("x", NOW_MS - seen, 0, 0)).collect();
-        let text = describe(&status(1, 0, 0, 1), &list(1, devices));
+        let text = described(&status(1, 0, 0, 1), &list(1, devices));
         assert_eq!(text.matches("; x ").count(), 10);
         assert!(text.ends_with("; and 3 more devices"), "{text}");
     }

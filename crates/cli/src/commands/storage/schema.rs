@@ -1,7 +1,8 @@
 //! `warren storage schema`: the SQL for whoever looks after the database.
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::output::Printer;
 
@@ -17,8 +18,15 @@ pub(crate) struct StorageSchemaArgs {
     plproxy: bool,
 }
 
+/// The output of `warren storage schema`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct StorageSchemaOutput {
+    /// The SQL that creates the tables and functions.
+    sql: String,
+}
+
 pub(super) fn print_schema(arguments: &StorageSchemaArgs, output: Printer) -> anyhow::Result<()> {
     let sql = if arguments.plproxy { sync_store::plproxy_sql() } else { sync_store::schema_sql() };
     output.text(format_args!("{}", sql.trim_end()));
-    output.json(&json!({"sql": sql}))
+    output.json(&StorageSchemaOutput { sql })
 }

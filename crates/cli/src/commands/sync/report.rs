@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use protocol::ServerLoss;
-use replica::{RejectedMessages, RenumberedRow, SchemaConflict, SetDiscrepancy, SyncReport};
+use replica::{
+    RejectedMessages, RejectionCounts, RenumberedRow, SchemaConflict, SetDiscrepancy, SyncReport,
+    VisibilityOverrideKind,
+};
 
 use crate::output::{Printer, format_time};
 
@@ -32,7 +35,7 @@ pub(crate) fn describe(path: &Path, report: &SyncReport, output: Printer) {
     if report.registered_copy {
         output.line(format_args!("  this file is a copy: it is a device of its own from here on"));
     }
-    if report.reconciled && report.erased == 0 {
+    if report.reconciled && report.erased_count == 0 {
         output.line(format_args!(
             "  the server had lost or gained something: both sides were compared"
         ));
@@ -55,8 +58,8 @@ pub(crate) fn describe(path: &Path, report: &SyncReport, output: Printer) {
     }
     describe_erased(path, report, output);
     describe_rejected(&report.rejected, output);
-    if report.set_aside > 0 {
-        let count = report.set_aside;
+    if report.set_aside_count > 0 {
+        let count = report.set_aside_count;
         output.line(format_args!(
             "  set aside: {count} changes whose timestamps the server calls invalid"
         ));
@@ -115,7 +118,7 @@ fn describe_moved(report: &SyncReport, output: Printer) {
             "  {table}: row {from} of this device is row {to} now: the key {from} is another row's"
         ));
     }
-    for RenumberedRow { table, old_key: from, new_key: to } in &report.joined {
+    for RenumberedRow { table, old_key: from, new_key: to } in &report.merged_rows {
         output.line(format_args!(
             "  {table}: row {from} of this device is row {to} now, which another device had made with \
              the same values"
@@ -125,18 +128,20 @@ fn describe_moved(report: &SyncReport, output: Printer) {
 
 /// In brackets, what is equal and not shown here, and what is here and not sent.
 fn exceptions(report: &SyncReport) -> String {
-    let missing = report.visibility_overrides.get("dangling_reference").copied().unwrap_or(0);
-    let mut hidden = Vec::from_iter(counted(report.hidden_rows_count(), "row", "held back"));
+    let dangling = VisibilityOverrideKind::DanglingReference;
+    let missing = report.visibility_override_counts.get(&dangling).copied().unwrap_or(0);
+    let mut hidden = Vec::from_iter(counted(report.hidden_rows_count, "row", "held back"));
     hidden.extend(counted(missing, "row", "deleted and still referred to"));
-    hidden.extend(counted(report.refused_in_all, "change", "that cannot be applied"));
-    if !report.unknown.is_empty() {
-        let more = report.unknown.len().saturating_sub(UNKNOWN_COUNT_MAX);
-        let mut names: Vec<_> = report.unknown.iter().take(UNKNOWN_COUNT_MAX).cloned().collect();
+    hidden.extend(counted(report.rejected_count, "change", "that cannot be applied"));
+    if !report.missing_tables.is_empty() {
+        let more = report.missing_tables.len().saturating_sub(UNKNOWN_COUNT_MAX);
+        let mut names: Vec<_> =
+            report.missing_tables.iter().take(UNKNOWN_COUNT_MAX).cloned().collect();
         names.extend((more > 0).then(|| format!("{more} more")));
         hidden.push(format!("{}, which this file lacks", names.join(", ")));
     }
     let hidden = (!hidden.is_empty()).then(|| format!("not shown: {}", hidden.join("; ")));
-    let unsent = counted(report.set_aside, "change", "set aside");
+    let unsent = counted(report.set_aside_count, "change", "set aside");
     let unsent = unsent.map(|unsent| format!("not sent: {unsent}"));
     let parts: Vec<_> = hidden.into_iter().chain(unsent).collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
@@ -153,17 +158,17 @@ const UNKNOWN_COUNT_MAX: usize = 5;
 
 fn describe_erased(path: &Path, report: &SyncReport, output: Printer) {
     let path = path.display();
-    if report.erased > 0 {
+    if report.erased_count > 0 {
         output.line(format_args!(
             "  data of {} changes was erased for good, from this file, too",
-            report.erased
+            report.erased_count
         ));
     }
-    if report.unerased > 0 {
+    if report.unerased_count > 0 {
         output.line(format_args!(
             "  data of {} changes that was erased is back on the server: `warren erase \
              {path} --again` erases it again",
-            report.unerased
+            report.unerased_count
         ));
     }
     if let Some(why) = &report.unscrubbed {
@@ -172,21 +177,22 @@ fn describe_erased(path: &Path, report: &SyncReport, output: Printer) {
 }
 
 fn describe_hidden_rows(report: &SyncReport, output: Printer) {
-    for (&kind, count) in report.visibility_overrides.iter().filter(|(_, count)| **count > 0) {
+    use VisibilityOverrideKind as Kind;
+    let shown = report.visibility_override_counts.iter().filter(|(_, count)| **count > 0);
+    for (kind, count) in shown {
         let words = match kind {
-            "resurrected" => "are deleted, and shown because other rows refer to them",
-            "dangling_reference" => "are deleted and not shown, though other rows refer to them",
-            "displaced" => "wait for a row that has the same unique value and a newer change",
-            "incomplete" => "wait for a part of a large value that has not arrived",
-            "invalid_key" => {
+            Kind::Resurrected => "are deleted, and shown because other rows refer to them",
+            Kind::DanglingReference => "are deleted and not shown, though other rows refer to them",
+            Kind::Displaced => "wait for a row that has the same unique value and a newer change",
+            Kind::Incomplete => "wait for a part of a large value that has not arrived",
+            Kind::InvalidKey => {
                 "have a key that does not fit their table: another device declares it otherwise"
             }
-            _ => "are refused by their table",
+            Kind::Constraint => "are refused by their table",
         };
-        let command = if matches!(kind, "resurrected" | "dangling_reference") {
-            "warren status"
-        } else {
-            "warren conflicts"
+        let command = match kind {
+            Kind::Resurrected | Kind::DanglingReference => "warren status",
+            _ => "warren conflicts",
         };
         output.line(format_args!("  {count} rows {words} (`{command}` lists them)"));
     }
@@ -195,19 +201,22 @@ fn describe_hidden_rows(report: &SyncReport, output: Printer) {
     }
 }
 
-fn describe_rejected(refused: &RejectedMessages, output: Printer) {
-    let words = |reason| match reason {
-        "undecodable" => "cannot be read: if a later version made them, update Warren",
-        "not_encrypted" => "are not encrypted, so anybody could have made them",
-        "wrong_key" => "were encrypted with a recovery phrase that is not this account's",
-        "truncated" => "lost their end",
-        "replayed" => "have the content of another change",
-        _ => "were changed by somebody who has no recovery phrase",
-    };
-    for (reason, count) in refused.by_reason().into_iter().filter(|(_, count)| *count > 0) {
-        output.line(format_args!("  not applied: {count} changes {}", words(reason)));
+fn describe_rejected(rejected: &RejectedMessages, output: Printer) {
+    let RejectionCounts { undecodable, not_encrypted, wrong_key, truncated, replayed, tampered } =
+        rejected.by_reason;
+    for (count, reason) in [
+        (undecodable, "cannot be read: if a later version made them, update Warren"),
+        (not_encrypted, "are not encrypted, so anybody could have made them"),
+        (wrong_key, "were encrypted with a recovery phrase that is not this account's"),
+        (truncated, "lost their end"),
+        (replayed, "have the content of another change"),
+        (tampered, "were changed by somebody who has no recovery phrase"),
+    ] {
+        if count > 0 {
+            output.line(format_args!("  not applied: {count} changes {reason}"));
+        }
     }
-    for timestamp in &refused.timestamps {
+    for timestamp in &rejected.timestamps {
         output.line(format_args!("    {timestamp}"));
     }
 }
@@ -238,17 +247,18 @@ mod tests {
     #[test]
     fn what_is_equal_and_not_shown_is_in_brackets() {
         assert_eq!(exceptions(&SyncReport::default()), "");
-        let report = SyncReport { refused_in_all: 2, ..SyncReport::default() };
+        let report = SyncReport { rejected_count: 2, ..SyncReport::default() };
         assert_eq!(exceptions(&report), " (not shown: 2 changes that cannot be applied)");
         let report = SyncReport {
-            visibility_overrides: [
-                ("dangling_reference", 1),
-                ("resurrected", 7),
-                ("constraint", 2),
+            hidden_rows_count: 2,
+            visibility_override_counts: [
+                (VisibilityOverrideKind::DanglingReference, 1),
+                (VisibilityOverrideKind::Resurrected, 7),
+                (VisibilityOverrideKind::Constraint, 2),
             ]
             .into(),
-            unknown: ["t.stars", "u"].map(String::from).into(),
-            set_aside: 1,
+            missing_tables: ["t.stars", "u"].map(String::from).into(),
+            set_aside_count: 1,
             ..SyncReport::default()
         };
         assert_eq!(
@@ -256,8 +266,8 @@ mod tests {
             " (not shown: 2 rows held back; 1 row deleted and still referred to; t.stars, u, which \
              this file lacks; not sent: 1 change set aside)"
         );
-        let unknown = (1..8).map(|number| format!("t{number}")).collect();
-        let report = SyncReport { unknown, ..SyncReport::default() };
+        let missing_tables = (1..8).map(|number| format!("t{number}")).collect();
+        let report = SyncReport { missing_tables, ..SyncReport::default() };
         assert_eq!(
             exceptions(&report),
             " (not shown: t1, t2, t3, t4, t5, 2 more, which this file lacks)"

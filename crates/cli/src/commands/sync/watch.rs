@@ -24,9 +24,10 @@ use anyhow::Context;
 use engine::clock::now;
 use protocol::{ErrorCode, VaultState};
 use replica::{Error, Replica, RetryBackoff, SyncReport};
-use serde_json::json;
+use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use utoipa::ToSchema;
 
 use super::event_listener::{EventListener, ListenerEvent};
 use super::sync_once::ServerAddress;
@@ -75,6 +76,21 @@ pub(super) fn watch(watch: WatchOptions) -> anyhow::Result<()> {
     })
 }
 
+/// A line of `warren sync --watch`.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum WatchEvent {
+    /// A sync ended.
+    Synced(Box<SyncReport>),
+    /// A sync failed, and will be tried again.
+    Waiting {
+        /// The error's code.
+        code: ErrorCode,
+        /// The error for people.
+        message: String,
+    },
+}
+
 struct WatchLoop {
     watch: WatchOptions,
     listener: Option<EventListener>,
@@ -90,7 +106,7 @@ struct WatchLoop {
     retry_at: Option<Instant>,
     backoff: RetryBackoff,
     /// The failure that was told last.
-    last_reported_code: Option<String>,
+    last_reported_code: Option<ErrorCode>,
     /// Whether the devices' names were asked for.
     has_device_names: bool,
 }
@@ -135,8 +151,9 @@ impl WatchLoop {
             Ok(ListenerEvent::State(state)) => {
                 // The server is there: what failed before may be tried at once.
                 self.retry_at = None;
-                self.last_reported_code
-                    .take_if(|code| ["unreachable", "unexpected_response"].contains(&&**code));
+                self.last_reported_code.take_if(|code| {
+                    matches!(code, ErrorCode::Unreachable | ErrorCode::UnexpectedResponse)
+                });
                 self.is_due |= self.differs(&state)?;
             }
             Ok(ListenerEvent::Lost(error)) if is_permanent(&error) => return Err(error.into()),
@@ -191,7 +208,7 @@ impl WatchLoop {
         match sync_once(replica, server, *create_missing, *output) {
             Ok(report) => {
                 self.is_due = false;
-                self.synced(&report)
+                self.synced(report)
             }
             Err(error) if is_permanent(&error) => Err(error.into()),
             Err(error) => {
@@ -201,15 +218,14 @@ impl WatchLoop {
         }
     }
 
-    fn synced(&mut self, report: &SyncReport) -> anyhow::Result<()> {
+    fn synced(&mut self, report: SyncReport) -> anyhow::Result<()> {
         let output = self.watch.output;
-        describe(self.watch.replica.path(), report, output);
-        let mut value = report.to_json();
-        value["event"] = "synced".into();
-        output.json(&value)?;
+        describe(self.watch.replica.path(), &report, output);
+        let in_sync = report.in_sync;
+        output.json(&WatchEvent::Synced(Box::new(report)))?;
         self.last_reported_code = None;
         self.retry_at = None;
-        if report.in_sync {
+        if in_sync {
             self.backoff.reset();
         } else {
             // Another device may have pushed in between; then an event is on its way, too.
@@ -232,13 +248,14 @@ impl WatchLoop {
     /// Tells a failure that may pass, once.
     fn report_failure_once(&mut self, error: &Error) -> anyhow::Result<()> {
         let message = error.to_string();
-        if self.last_reported_code.as_deref() == Some(error.code()) {
+        let code = error.code();
+        if self.last_reported_code == Some(code) {
             return Ok(());
         }
-        self.last_reported_code = Some(error.code().to_owned());
+        self.last_reported_code = Some(code);
         let output = self.watch.output;
-        output.line(format_args!("{message}; trying again [{}]", error.code()));
-        output.json(&json!({"event": "waiting", "code": error.code(), "message": message}))
+        output.line(format_args!("{message}; trying again [{code}]"));
+        output.json(&WatchEvent::Waiting { code, message })
     }
 }
 

@@ -80,12 +80,12 @@ fn check_sync(certificates: &TestCertificates, proxy: &ReverseProxy) {
     };
     sql(&a, &format!("INSERT INTO t VALUES (1, randomblob({CHANGE_BYTES}))"));
     let changes = 1 + CHANGE_BYTES.div_ceil(crdt::CHUNK_BYTES);
-    assert_eq!(run(&["sync", &a])["sent"], changes);
-    until("received", changes);
+    assert_eq!(run(&["sync", &a])["sent_count"], changes);
+    until("received_count", changes);
     assert_eq!(sql(&b, "SELECT length(x) FROM t"), CHANGE_BYTES.to_string());
     sql(&b, "INSERT INTO t VALUES (2, 'of b')");
-    until("sent", 1);
-    assert_eq!(run(&["sync", &a])["received"], 1);
+    until("sent_count", 1);
+    assert_eq!(run(&["sync", &a])["received_count"], 1);
 }
 
 /// The first `warren sync` of a file, with a proxy.
@@ -218,7 +218,7 @@ fn what_nginx_finds_too_large_goes_in_smaller_pages() {
         "INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
          SELECT i, hex(randomblob(500)) FROM n",
     );
-    assert_eq!(sync(&a)["sent"], 2_999);
+    assert_eq!(sync(&a)["sent_count"], 2_999);
     // With the table itself.
     place.check_vault(3_001);
 
@@ -230,11 +230,11 @@ fn what_nginx_finds_too_large_goes_in_smaller_pages() {
     let refused = [&["sync", a.as_str(), "--json"], &place.first_time(&address)[..]].concat();
     let refused = warren(&refused);
     refused.refused("proxy_body_limit");
-    let message = refused.value()["error"]["message"].to_string();
+    let message = refused.value()["error"].to_string();
     for part in ["413", "client_max_body_size", "a part of a large value"] {
         assert!(message.contains(part), "{part}: {message}");
     }
-    assert_eq!(json(&["status", &a])["unsent"], 6);
+    assert_eq!(json(&["status", &a])["unsent_count"], 6);
     let address = format!("http://{}", proxy_of_parts.address());
-    assert_eq!(place.sign_in("sync", &a, &address)["sent"], 6);
+    assert_eq!(place.sign_in("sync", &a, &address)["sent_count"], 6);
 }

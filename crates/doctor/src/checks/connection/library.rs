@@ -62,15 +62,13 @@ pub(super) fn version(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
         finding =
             finding.evidence(format!("{}; needs {}: {}", fault.what, fault.needs, fault.source));
     }
-    let mend = format!(
+    let advice = format!(
         "Update the library that brings SQLite along, until `SELECT sqlite_version()` says {fixed} or \
          later. A distribution may have put the fix into an older version: its changelog says."
     );
-    Some(
-        finding.field("fixed_in", fixed).with_fix(Fix::Advice(mend)).cost(
-            "Rarely, and without an error: commits that are gone, or a file that is malformed.",
-        ),
-    )
+    Some(finding.detail("fixed_in", fixed).with_fix(Fix::Advice(advice)).impact(
+        "Rarely, and without an error: commits that are gone, or a file that is malformed.",
+    ))
 }
 
 pub(super) fn threads(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
@@ -83,8 +81,10 @@ pub(super) fn threads(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
             Fix::Advice(fix.to_owned()),
         )
         .evidence("compile_options: THREADSAFE=0")
-        .field("compile_option", "THREADSAFE=0")
-        .cost("Two threads that use SQLite at the same time break memory, even on two connections.")
+        .detail("compile_option", "THREADSAFE=0")
+        .impact(
+            "Two threads that use SQLite at the same time break memory, even on two connections.",
+        )
     })
 }
 
@@ -96,8 +96,8 @@ pub(super) fn double_quotes(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding
         let what = "a misspelt column in double quotes is taken for a text";
         DoctorFinding::new("double_quoted_strings", what, Fix::Advice(fix.to_owned()))
             .evidence(format!("the library is compiled with DQS={dqs}, not 0"))
-            .field("compile_option", format!("DQS={dqs}"))
-            .cost("WHERE \"nmae\" = 'Ada' finds nothing, and no error says why.")
+            .detail("compile_option", format!("DQS={dqs}"))
+            .impact("WHERE \"nmae\" = 'Ada' finds nothing, and no error says why.")
     })
 }
 
@@ -109,7 +109,7 @@ pub(super) fn encoding(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
         facts
             .finding("encoding_wide", "encoding", format!("texts are stored as {encoding}"))
             .with_fix(Fix::Advice(fix.to_owned()))
-            .cost("Latin text takes twice the room, in the file and in the cache.")
+            .impact("Latin text takes twice the room, in the file and in the cache.")
     })
 }
 
@@ -125,6 +125,6 @@ pub(super) fn secure_delete(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding
             .finding("secure_delete_off", "secure_delete", what)
             .evidence(format!("{} of the file are free pages", DecimalBytes(facts.free_bytes)))
             .with_fix(facts.set("secure_delete", "ON"))
-            .cost(cost)
+            .impact(cost)
     })
 }

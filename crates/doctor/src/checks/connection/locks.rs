@@ -22,7 +22,7 @@ pub(super) fn busy_timeout(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
         }
         finding
             .with_fix(facts.set("busy_timeout", BUSY_TIMEOUT_MS))
-            .cost("A lock of some milliseconds is \"database is locked\" for it.")
+            .impact("A lock of some milliseconds is \"database is locked\" for it.")
     })
 }
 
@@ -33,7 +33,9 @@ pub(super) fn journal_mode(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
         facts
             .finding("journal_mode_unsafe", "journal_mode", what)
             .with_fix(facts.set("journal_mode", "WAL"))
-            .cost("If the program ends within a transaction, by a crash or a kill, the file is broken.")
+            .impact(
+                "If the program ends within a transaction, by a crash or a kill, the file is broken.",
+            )
     })
 }
 
@@ -44,7 +46,7 @@ pub(super) fn synchronous_off(facts: &ConnectionFacts<'_>) -> Option<DoctorFindi
         facts
             .finding("synchronous_off", "synchronous", what)
             .with_fix(facts.set("synchronous", wanted))
-            .cost("A power loss or a crash of the system can break the file.")
+            .impact("A power loss or a crash of the system can break the file.")
     })
 }
 
@@ -55,7 +57,7 @@ pub(super) fn synchronous_low(facts: &ConnectionFacts<'_>) -> Option<DoctorFindi
         facts
             .finding("synchronous_low", "synchronous", what)
             .with_fix(facts.set("synchronous", "FULL"))
-            .cost(
+            .impact(
                 "There is a very small chance that a power loss at the wrong time breaks the file.",
             )
     })
@@ -68,7 +70,9 @@ pub(super) fn checkpoints(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
         facts
             .finding("checkpoints_off", "wal_autocheckpoint", what)
             .with_fix(facts.set("wal_autocheckpoint", "1000"))
-            .cost("Unless another program checkpoints, such as Litestream, the WAL grows without end.")
+            .impact(
+                "Unless another program checkpoints, such as Litestream, the WAL grows without end.",
+            )
     })
 }
 
@@ -81,8 +85,8 @@ pub(super) fn foreign_keys(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
         facts
             .finding("foreign_keys_off", "foreign_keys", what)
             .evidence(format!("tables that declare any: {}", tables.len()))
-            .field("tables", tables.clone())
+            .detail("tables", tables.clone())
             .with_fix(facts.set("foreign_keys", "ON"))
-            .cost("Rows can refer to rows that are not there; ON DELETE CASCADE does nothing.")
+            .impact("Rows can refer to rows that are not there; ON DELETE CASCADE does nothing.")
     })
 }

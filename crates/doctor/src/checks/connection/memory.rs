@@ -49,11 +49,11 @@ pub(super) fn cache_small(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
         facts
             .finding("cache_small", "cache_size", what)
             .evidence(evidence)
-            .field("cache_bytes", cache)
-            .field("content_bytes", content)
-            .field("proposed_bytes", better)
+            .detail("cache_bytes", cache)
+            .detail("content_bytes", content)
+            .detail("proposed_bytes", better)
             .with_fix(Fix::Advice(fix))
-            .cost(if facts.is_encrypted {
+            .impact(if facts.is_encrypted {
                 "Pages that are not in it are decrypted each time they are read."
             } else {
                 "Pages that are not in it are copied from the system's cache, or read from the disk."
@@ -74,10 +74,10 @@ pub(super) fn cache_large(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
             .finding("cache_large", "cache_size", what)
             .evidence(format!("the content has {}", DecimalBytes(facts.content_bytes)))
             .evidence(format!("{memory_text} of memory are available on this machine now"))
-            .field("cache_bytes", cache)
-            .field("available_bytes", memory)
+            .detail("cache_bytes", cache)
+            .detail("available_bytes", memory)
             .with_fix(facts.set("cache_size", &format!("-{}", better.max(2 * MIB) / KIB)))
-            .cost("Each connection has one. When memory is out, the system kills a process.")
+            .impact("Each connection has one. When memory is out, the system kills a process.")
     })
 }
 
@@ -98,10 +98,10 @@ pub(super) fn temp_in_memory(facts: &ConnectionFacts<'_>) -> Option<DoctorFindin
         facts
             .finding("temp_in_memory", "temp_store", what)
             .evidence(format!("the content has {content}; VACUUM writes a copy of it"))
-            .field("needed_bytes", facts.content_bytes)
-            .field("available_bytes", facts.memory_bytes)
+            .detail("needed_bytes", facts.content_bytes)
+            .detail("available_bytes", facts.memory_bytes)
             .with_fix(Fix::Advice(fix.to_owned()))
-            .cost("It fails, or the system kills a process.")
+            .impact("It fails, or the system kills a process.")
     })
 }
 
@@ -113,7 +113,7 @@ pub(super) fn temp_unencrypted(facts: &ConnectionFacts<'_>) -> Option<DoctorFind
         facts
             .finding("temp_unencrypted", "temp_store", what)
             .with_fix(facts.set("temp_store", "MEMORY"))
-            .cost(
+            .impact(
                 "Before version 2.6 SQLite3 Multiple Ciphers writes them in plain: rows that are \
                  sorted, and all of the content at VACUUM.",
             )

@@ -73,8 +73,8 @@ fn check(
     let codes: Vec<&str> = found.iter().map(|finding| finding.code).collect();
     assert_eq!(codes, [code], "{found:#?}");
     let finding = found.into_iter().next().unwrap();
-    assert!(!finding.evidence.is_empty() && !finding.fields.is_empty(), "{finding:#?}");
-    assert!(!finding.cost.is_empty() && finding.mend.to_string().contains(fix), "{finding:#?}");
+    assert!(!finding.evidence.is_empty() && !finding.details.is_empty(), "{finding:#?}");
+    assert!(!finding.impact.is_empty() && finding.fix.to_string().contains(fix), "{finding:#?}");
     finding
 }
 
@@ -102,21 +102,21 @@ fn what_waits_for_no_lock_is_found() {
     let change = ("busy_timeout", "0");
     let finding = check("busy_timeout_absent", &[change], small, "PRAGMA busy_timeout = 5000");
     assert_eq!(
-        (&finding.fields["setting"], &finding.fields["value"]),
+        (&finding.details["setting"], &finding.details["value"]),
         (&json!("busy_timeout"), &json!(0))
     );
     check_none(&[change, ("locking_mode", "exclusive")], small);
 }
 
 #[test]
-fn a_mend_is_written_as_the_framework_has_it() {
+fn a_fix_is_written_as_the_framework_has_it() {
     let mut settings = settings(&[("busy_timeout", "0")]);
     settings.line = Some(|name, value| format!("db.pragma('{name} = {value}');"));
     let mut log = CheckResults::default();
     judge(&ConnectionFacts { content_bytes: 0, ..facts(&settings) }, &mut log);
     let fix =
         "In the program, on each connection (better-sqlite3): db.pragma('busy_timeout = 5000');";
-    assert_eq!(log.findings[0].mend, Fix::Advice(fix.to_owned()));
+    assert_eq!(log.findings[0].fix, Fix::Advice(fix.to_owned()));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_wal_that_nobody_moves_is_found() {
 fn references_that_are_not_kept_are_found() {
     let off = ("foreign_keys", "0");
     let finding = check("foreign_keys_off", &[off], small, "foreign_keys = ON");
-    assert_eq!(finding.fields["tables"], json!(["book"]));
+    assert_eq!(finding.details["tables"], json!(["book"]));
     check_none(&[off], |facts| {
         small(facts);
         facts.referring.clear();
@@ -161,7 +161,7 @@ fn references_that_are_not_kept_are_found() {
 fn versions_that_lose_data_are_found() {
     let faulty = |version: &str, fixed: &str| {
         let finding = check("sqlite_faulty", &[("sqlite_version", version)], small, fixed);
-        assert_eq!(finding.fields["fixed_in"], fixed);
+        assert_eq!(finding.details["fixed_in"], fixed);
     };
     for version in ["3.7.0", "3.44.5", "3.45.1", "3.50.6", "3.51.0", "3.51.2"] {
         faulty(version, "3.51.3");
@@ -214,7 +214,7 @@ fn content_that_takes_more_room_or_stays_too_long_is_found() {
         },
         "secure_delete = ON",
     );
-    assert!(finding.cost.contains("key"), "{finding:?}");
+    assert!(finding.impact.contains("key"), "{finding:?}");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_cache_is_judged_by_the_file_and_the_memory() {
             },
             "cache_size = -",
         );
-        finding.fields["proposed_bytes"].as_u64().unwrap() >> 20
+        finding.details["proposed_bytes"].as_u64().unwrap() >> 20
     };
     assert_eq!(
         [proposed(8 * GB, GB), proposed(2 * GB, GB), proposed(8 * GB, 100 << 20)],
@@ -250,7 +250,7 @@ fn a_cache_is_judged_by_the_file_and_the_memory() {
         |facts| facts.memory_bytes = Some(GB),
         "cache_size = -60416",
     );
-    assert_eq!(finding.fields["cache_bytes"], 2_048_000_000_u64);
+    assert_eq!(finding.details["cache_bytes"], 2_048_000_000_u64);
     check_none(&[large], same);
     check_none(&[large], |facts| (facts.memory_bytes, facts.content_bytes) = (Some(GB), 1_000_000));
     check_none(&[("cache_size", "-9223372036854775808")], |facts| facts.content_bytes = 1_000_000);
@@ -266,7 +266,7 @@ fn temporary_files_are_judged_by_where_they_go() {
         }
     };
     let finding = check("temp_in_memory", &[cache], in_shm(3 * GB), "warren vacuum");
-    assert!(finding.what.contains("/dev/shm is in memory"), "{finding:?}");
+    assert!(finding.summary.contains("/dev/shm is in memory"), "{finding:?}");
     check_none(&[cache], in_shm(5 * GB));
     let memory = |facts: &mut ConnectionFacts<'_>| facts.memory_bytes = Some(3 * GB);
     check("temp_in_memory", &[cache, ("temp_store", "2")], memory, "warren vacuum");
@@ -291,7 +291,7 @@ fn settings_of_another_file_are_found() {
         },
         "which file",
     );
-    assert_eq!(finding.fields["differ"], json!(["file"]));
+    assert_eq!(finding.details["differ"], json!(["file"]));
     let finding = check(
         "settings_mismatch",
         &[("synchronous", "2")],
@@ -301,7 +301,7 @@ fn settings_of_another_file_are_found() {
         },
         "which file",
     );
-    assert_eq!(finding.fields["differ"], json!(["page_size", "journal_mode"]));
+    assert_eq!(finding.details["differ"], json!(["page_size", "journal_mode"]));
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn settings_that_did_nothing_are_found() {
     let wanted = ("wanted.auto_vacuum", "FULL");
     let finding =
         check("setting_ineffective", &[wanted], none, "PRAGMA auto_vacuum = FULL;\nVACUUM;");
-    assert!(finding.what.contains("it is NONE") && finding.fix.is_some(), "{finding:?}");
+    assert!(finding.summary.contains("it is NONE") && finding.fix_sql.is_some(), "{finding:?}");
     check_none(&[wanted], small);
     check("setting_ineffective", &[("wanted.auto_vacuum", "9")], none, "cannot be 9");
 

@@ -32,7 +32,7 @@ pub(super) fn mismatch(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     for (_, line) in &evidence {
         finding = finding.evidence(line.clone());
     }
-    Some(finding.field("differ", differ).cost(
+    Some(finding.detail("differ", differ).impact(
         "A program that opens a wrong path makes an empty database there, and finds no rows.",
     ))
 }
@@ -56,9 +56,9 @@ pub(super) fn encryption(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
         let what = format!("the program means {cipher}, and the file is not encrypted");
         DoctorFinding::new("encryption_ineffective", what, Fix::Advice(fix.to_owned()))
             .evidence(why)
-            .field("setting", "cipher")
-            .field("wanted", cipher.as_str())
-            .cost("Who can read the file reads everything in it.")
+            .detail("setting", "cipher")
+            .detail("wanted", cipher.as_str())
+            .impact("Who can read the file reads everything in it.")
     })
 }
 
@@ -88,13 +88,13 @@ fn one_ineffective(
     let mut finding =
         DoctorFinding::new("setting_ineffective", what, setting_fix(facts, name, wanted))
             .evidence(format!("wanted is {wanted}, and the answer is {found}"))
-            .field("setting", name)
-            .field("wanted", wanted)
-            .field("value", found);
+            .detail("setting", name)
+            .detail("wanted", wanted)
+            .detail("value", found);
     if let Some(why) = why(name) {
         finding = finding.evidence(why);
     }
-    Some(finding.cost("What the setting is for does not happen, and no error says so."))
+    Some(finding.impact("What the setting is for does not happen, and no error says so."))
 }
 
 fn setting_fix(facts: &ConnectionFacts<'_>, name: &str, wanted: &str) -> Fix {

@@ -87,7 +87,7 @@ pub(super) fn report_faults(
             IntegrityFault::Virtual(name) => virtual_table(name, schema),
             IntegrityFault::Page => page(table, &subject.environment),
         };
-        let mut finding = finding.field("faults_count", lines.len());
+        let mut finding = finding.detail("faults_count", lines.len());
         for line in lines.iter().take(LINES_MAX) {
             finding = finding.evidence(*line);
         }
@@ -107,9 +107,9 @@ fn index_broken(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
         what,
         Fix::Sql(format!("REINDEX {};", quote_if_needed(index))),
     )
-    .field("index", index)
-    .field("table", table)
-    .cost("Queries that use it miss rows, or find what is no longer there.")
+    .detail("index", index)
+    .detail("table", table)
+    .impact("Queries that use it miss rows, or find what is no longer there.")
 }
 
 fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
@@ -133,9 +133,9 @@ fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
     );
     let what = format!("{index} is unique, and has the same value more than once");
     DoctorFinding::new("unique_violated", what, Fix::Advice(advice))
-        .field("index", index)
-        .field("table", table.map_or("", |table| table.name.as_str()))
-        .cost("Which of the rows a query finds depends on its plan; VACUUM and REINDEX fail.")
+        .detail("index", index)
+        .detail("table", table.map_or("", |table| table.name.as_str()))
+        .impact("Which of the rows a query finds depends on its plan; VACUUM and REINDEX fail.")
 }
 
 /// `name` is a table, or a column of one.
@@ -149,8 +149,10 @@ fn constraint(name: &str) -> DoctorFinding {
         format!("rows break a constraint of {name}"),
         Fix::Advice(advice),
     )
-    .field("name", name)
-    .cost("Each later change of such a row fails, and programs that trust the constraint go wrong.")
+    .detail("name", name)
+    .impact(
+        "Each later change of such a row fails, and programs that trust the constraint go wrong.",
+    )
 }
 
 pub(super) fn virtual_table(name: &str, schema: &DatabaseSchema) -> DoctorFinding {
@@ -169,9 +171,9 @@ pub(super) fn virtual_table(name: &str, schema: &DatabaseSchema) -> DoctorFindin
         format!("{name} is out of step with what it is about"),
         fix,
     )
-    .field("table", name)
-    .field("module", module)
-    .cost("Searches miss rows, or find what is no longer there.")
+    .detail("table", name)
+    .detail("module", module)
+    .impact("Searches miss rows, or find what is no longer there.")
 }
 
 fn page(table: Option<&TableSchema>, environment: &FileEnvironment) -> DoctorFinding {
@@ -181,10 +183,10 @@ fn page(table: Option<&TableSchema>, environment: &FileEnvironment) -> DoctorFin
     };
     let finding = DoctorFinding::new("page_broken", what, recovery_advice(environment));
     let finding = match table {
-        Some(table) => finding.field("table", table.name.as_str()),
+        Some(table) => finding.detail("table", table.name.as_str()),
         None => finding,
     };
-    finding.cost("Rows are wrong or out of reach, and each write may spread that.")
+    finding.impact("Rows are wrong or out of reach, and each write may spread that.")
 }
 
 fn table_of<'a>(index: &str, schema: &'a DatabaseSchema) -> Option<&'a TableSchema> {

@@ -28,15 +28,16 @@ use crate::file::opened_file::OpenedFile;
 use crate::file::unreadable::TIME_LIMIT_REACHED;
 use crate::format::format_percent;
 use crate::program::workload::{LoggedShape, QueryLog};
+use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
-use crate::report::{CheckResults, LoadQuery, RejectedStatement, WorkloadSummary};
+use crate::report::workload_summary::{RejectedStatement, WorkloadQuery, WorkloadSummary};
 
 /// Of the time that is left, for the shapes by themselves; the rest is for them together.
 const SHARE: u32 = 2;
 /// Shapes that are looked at, and told.
 const SHAPES_MAX: usize = 200;
-/// Refused shapes that are told.
-const REFUSED_MAX: usize = 20;
+/// Rejected shapes that are told.
+const REJECTED_MAX: usize = 20;
 /// Of the load's time, for a query that no index helps to be a finding.
 const SCAN_SHARE: f64 = 0.05;
 /// Queries that are shown of those that an index serves.
@@ -49,7 +50,7 @@ pub(super) fn check(
     log: &mut CheckResults,
 ) -> Result<(), CheckError> {
     let shapes = workload.heaviest_first();
-    let (mut asked, refused, refused_count) = examinable_queries(subject, planner, &shapes)?;
+    let (mut asked, rejected, rejected_count) = examinable_queries(subject, planner, &shapes)?;
     let end = subject.time_limit.elapsed() + subject.time_limit.remaining() / SHARE;
     let (mut wanted, mut looked_at) = (Vec::new(), 0);
     for one in &asked {
@@ -60,7 +61,7 @@ pub(super) fn check(
         wanted.extend(advice.into_iter().flat_map(|advice| advice.indexes));
         looked_at += 1;
     }
-    if looked_at + refused_count < shapes.len() {
+    if looked_at + rejected_count < shapes.len() {
         let why = if looked_at < asked.len() { TIME_LIMIT_REACHED } else { "they took the least" };
         log.add_skipped(format!("the load, all but {looked_at} of {} shapes", shapes.len()), why);
     }
@@ -72,13 +73,13 @@ pub(super) fn check(
         );
     }
     report_queries(subject, &asked, &kept, log);
-    let mut load = load(&asked, &kept, subject)?;
-    load.statements_count = workload.statements_count;
-    load.others_count = workload.others_count;
-    load.unread_lines_count = workload.unread_lines_count;
-    load.shapes_count = shapes.len();
-    load.refused = refused;
-    log.load = Some(load);
+    let mut summary = summary(&asked, &kept, subject)?;
+    summary.statements_count = workload.statements_count;
+    summary.others_count = workload.others_count;
+    summary.unread_lines_count = workload.unread_lines_count;
+    summary.shapes_count = shapes.len();
+    summary.rejected = rejected;
+    log.workload = Some(summary);
     log.add_checked(format!("a load of {} statements", HumanCount(workload.statements_count)));
     Ok(())
 }
@@ -89,7 +90,7 @@ fn examinable_queries<'a>(
     planner: &mut QueryPlanner,
     shapes: &[&'a LoggedShape],
 ) -> Result<(Vec<ExaminedQuery<'a>>, Vec<RejectedStatement>, usize), CheckError> {
-    let (mut asked, mut refused, mut refused_count) = (Vec::new(), Vec::new(), 0);
+    let (mut asked, mut rejected, mut rejected_count) = (Vec::new(), Vec::new(), 0);
     for logged in shapes {
         let (sql, values) = (logged.sql.as_str(), logged.values.as_deref());
         let query = AnalyzedQuery { sql, values, is_verbatim: logged.is_verbatim };
@@ -119,13 +120,14 @@ fn examinable_queries<'a>(
         if trouble.is_fault() {
             return Err(trouble);
         }
-        refused_count += 1;
-        if refused.len() < REFUSED_MAX {
+        rejected_count += 1;
+        if rejected.len() < REJECTED_MAX {
             let (shape, message) = (logged.shape.clone(), trouble.message());
-            refused.push(RejectedStatement { shape, calls: logged.calls, message });
+            let calls_count = logged.calls;
+            rejected.push(RejectedStatement { shape, calls_count, message });
         }
     }
-    Ok((asked, refused, refused_count))
+    Ok((asked, rejected, rejected_count))
 }
 
 /// Without what another one serves, too.
@@ -164,7 +166,7 @@ fn report_queries(
             let advice =
                 super::query_advice::QueryAdvice { before: one.plan.clone(), ..Default::default() };
             let finding = advice.finding(subject, one.query.sql);
-            log.add(finding.evidence(what(one, asked)).field("calls", one.logged.calls));
+            log.add(finding.evidence(what(one, asked)).detail("calls_count", one.logged.calls));
         }
     }
 }
@@ -188,21 +190,21 @@ fn missing(
     let what = format!("{what_served} of the load would use an index that is not there");
     let heaviest = served.first();
     let mut finding = DoctorFinding::new("query_index_missing", what, Fix::Sql(create.clone()))
-        .field("query", heaviest.map(|one| one.query.sql))
-        .field("plan", heaviest.map(|one| one.plan.clone()))
-        .field("plan_after", heaviest.map(|one| named(&one.plan_after, kept, subject)))
-        .field("indexes", vec![create.clone()])
-        .field("queries", served.iter().map(|one| one.logged.shape.clone()).collect::<Vec<_>>())
-        .field("calls", served.iter().map(|one| one.logged.calls).sum::<u64>())
-        .field("writes_count", writes)
-        .cost("They read whole tables, or sort, each time; the index costs room and each write.");
+        .detail("query", heaviest.map(|one| one.query.sql))
+        .detail("plan", heaviest.map(|one| one.plan.clone()))
+        .detail("plan_after", heaviest.map(|one| named(&one.plan_after, kept, subject)))
+        .detail("indexes", vec![create.clone()])
+        .detail("queries", served.iter().map(|one| one.logged.shape.clone()).collect::<Vec<_>>())
+        .detail("calls_count", served.iter().map(|one| one.logged.calls).sum::<u64>())
+        .detail("writes_count", writes)
+        .impact("They read whole tables, or sort, each time; the index costs room and each write.");
     for one in served.iter().take(SHOWN_MAX) {
         finding = finding.evidence(what_it_takes(one, asked));
     }
     if let Some(share) = kept.saved_share(place) {
         finding = finding
             .evidence(format!("it saves {} of the load's work", format_percent(share)))
-            .field("saved_share", share);
+            .detail("saved_ratio", share);
     }
     if let Some(size) = kept.bytes(place) {
         let writes = HumanCount(writes);
@@ -211,7 +213,7 @@ fn missing(
                 "it takes {}, and {writes} statements would write to it",
                 DecimalBytes(size)
             ))
-            .field("index_bytes", size);
+            .detail("index_bytes", size);
     }
     if index.rows.is_some() {
         finding = finding.evidence(PARTIAL);
@@ -252,32 +254,32 @@ fn named(plan: &[String], kept: &AdvisedIndexes, subject: &OpenedFile) -> Vec<St
     plan.iter().map(name).collect()
 }
 
-fn load(
+fn summary(
     asked: &[ExaminedQuery<'_>],
     kept: &AdvisedIndexes,
     subject: &OpenedFile,
 ) -> Result<WorkloadSummary, CheckError> {
-    let query = |one: &ExaminedQuery<'_>| LoadQuery {
+    let query = |one: &ExaminedQuery<'_>| WorkloadQuery {
         shape: one.logged.shape.clone(),
         example: one.query.sql.to_owned(),
-        calls: one.logged.calls,
+        calls_count: one.logged.calls,
         logged_us: one.logged.us,
-        share: share(one, asked),
+        time_ratio: share(one, asked),
         plan: one.plan.clone(),
         measured_before_us: one.before.map(|taken| taken.us),
         measured_after_us: one.after.map(|taken| taken.us),
-        steps_before: one.before.map(|taken| taken.steps),
-        steps_after: one.after.map(|taken| taken.steps),
+        before_steps_count: one.before.map(|taken| taken.steps),
+        after_steps_count: one.after.map(|taken| taken.steps),
         indexes: kept
             .indexes()
             .filter(|(place, _)| one.uses(*place))
             .map(|(_, index)| index.name(subject))
             .collect(),
     };
-    let mut queries: Vec<LoadQuery> = asked.iter().map(query).collect();
-    queries.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
+    let mut queries: Vec<WorkloadQuery> = asked.iter().map(query).collect();
+    queries.sort_by(|a, b| b.time_ratio.unwrap_or(0.0).total_cmp(&a.time_ratio.unwrap_or(0.0)));
     Ok(WorkloadSummary {
-        is_timed: asked.iter().any(|one| one.logged.us.is_some()),
+        timed: asked.iter().any(|one| one.logged.us.is_some()),
         queries,
         unused_indexes: unused(asked, subject)?,
         ..WorkloadSummary::default()

@@ -30,7 +30,7 @@ impl QueryAdvice {
         }
         let what = "a query reads a whole table or sorts, and no index that was tried helps";
         let finding = with_plan("query_scans", what, sql, &self.before);
-        let finding = finding.cost("Its time grows with the table.");
+        let finding = finding.impact("Its time grows with the table.");
         match &self.useless {
             Some((indexes, before, tried)) => {
                 let create: Vec<String> = statements(subject, indexes);
@@ -52,20 +52,20 @@ impl QueryAdvice {
         let what = "a query would use an index that is not there";
         let mut finding = with_plan("query_index_missing", what, sql, &self.before)
             .evidence(format!("with it:  {}", after.join("; ")))
-            .field("plan_after", after)
-            .field("indexes", create.clone())
-            .cost(
+            .detail("plan_after", after)
+            .detail("indexes", create.clone())
+            .impact(
                 "It reads whole tables, or sorts, each time; the index costs room and each write.",
             );
         let mut fix = create;
         if let Some((before, tried)) = &self.effect {
             finding = finding
                 .evidence(text(*before, tried))
-                .field("measured_before_us", before.us)
-                .field("measured_after_us", tried.taken.us)
-                .field("steps_before", before.steps)
-                .field("steps_after", tried.taken.steps)
-                .field("index_bytes", tried.index_bytes);
+                .detail("measured_before_us", before.us)
+                .detail("measured_after_us", tried.taken.us)
+                .detail("before_steps_count", before.steps)
+                .detail("after_steps_count", tried.taken.steps)
+                .detail("index_bytes", tried.index_bytes);
             if tried.needs_analyze {
                 let mut analyze: Vec<String> =
                     self.indexes.iter().map(CandidateIndex::analyze).collect();
@@ -107,6 +107,6 @@ fn with_plan(code: &'static str, what: &str, sql: &str, before: &[String]) -> Do
     DoctorFinding::new(code, what, Fix::Advice(advice.to_owned()))
         .evidence(sql.trim())
         .evidence(format!("now:      {}", before.join("; ")))
-        .field("query", sql)
-        .field("plan", before.to_vec())
+        .detail("query", sql)
+        .detail("plan", before.to_vec())
 }

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 
 use crdt::{CellWrite, Change, RowState, Timestamp, Value};
 use rusqlite::Connection;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::dropped_references::{DroppedReference, dropped_references, load};
 use super::{HiddenRow, HiddenRowMatch, SelectedHiddenRow, select_after_changes};
@@ -23,16 +25,16 @@ use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value::key_to_literals;
 
 /// A hidden row that was joined with a visible one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct JoinedRow {
     /// The row that is gone.
     pub row: HiddenRow,
     /// The key of the row that stays, as SQL literals.
-    pub into: String,
+    pub into_key: String,
     /// Rows that referred to the first and refer to the second now.
-    pub followed: u64,
+    pub moved_references_count: u64,
     /// Hidden rows now, since one that followed has the same value.
-    pub held: u64,
+    pub hidden_rows_count: u64,
 }
 
 impl Replica {
@@ -48,11 +50,11 @@ impl Replica {
             let before = hidden_rows(db)?;
             let mut joiner = RowJoiner { db, now, tables: &tables, followed: BTreeSet::new() };
             joiner.join(&found.id, &shown)?;
-            let held = hidden_rows(db)?.difference(&before).count() as u64;
-            let followed = joiner.followed.len() as u64;
-            let into = key_to_literals(&shown.key_values()?);
+            let hidden_rows_count = hidden_rows(db)?.difference(&before).count() as u64;
+            let moved_references_count = joiner.followed.len() as u64;
+            let into_key = key_to_literals(&shown.key_values()?);
             let HiddenRowMatch { row, .. } = found;
-            Ok(JoinedRow { row, into, followed, held })
+            Ok(JoinedRow { row, into_key, moved_references_count, hidden_rows_count })
         })
     }
 }

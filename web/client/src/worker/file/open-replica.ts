@@ -58,7 +58,7 @@ export async function openReplicaOrMemory(
         const file = await openReplicaFile(engine, name, undefined, true);
         return { file, storage: "memory", warning: NO_OPFS };
       }
-      if (error.code !== "storage_busy" || clock.now() > untilMs || signal.aborted) {
+      if (error.code !== "busy" || clock.now() > untilMs || signal.aborted) {
         throw error;
       }
       await sleep(clock, STORAGE_BUSY_PAUSE_MS, signal);

@@ -15,7 +15,7 @@ export async function explainStorageError(thrown: unknown): Promise<ErrorInfo> {
   if (info.code !== "storage_failed" || (await hasFreeSpace())) {
     return info;
   }
-  return { code: "storage_full", message: "there is no room left for this page's files" };
+  return { code: "disk_full", message: "there is no room left for this page's files" };
 }
 
 /** Also where it cannot be found out. */
@@ -31,6 +31,6 @@ async function hasFreeSpace(): Promise<boolean> {
       await folder.removeEntry(PROBE);
     }
   } catch (thrown) {
-    return toErrorInfo(thrown).code !== "storage_full";
+    return toErrorInfo(thrown).code !== "disk_full";
   }
 }

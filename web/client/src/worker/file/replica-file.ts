@@ -30,8 +30,8 @@ import {
   toSyncStatus,
   toReport,
   toStatus,
-  type ReplicaStatusJson,
 } from "../../shared/wire-json.js";
+import type { ReplicaStatusJson } from "../../shared/json-types.js";
 import { toLiteral } from "../../shared/sql-literals.js";
 import { copyOutOfWasm } from "../../shared/packed-rows.js";
 

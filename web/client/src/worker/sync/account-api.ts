@@ -1,7 +1,8 @@
 /** The calls about accounts and devices: JSON over HTTP, Format 3. */
 import { WarrenError, type DeviceInfo, type ChangePasswordOptions } from "../../api.js";
-import { clientError } from "../../shared/errors.js";
-import { toDevice, type DeviceJson } from "../../shared/wire-json.js";
+import { toErrorCode } from "../../shared/errors.js";
+import type { DeviceJson } from "../../shared/json-types.js";
+import { toDevice } from "../../shared/wire-json.js";
 import { reaching } from "./origins.js";
 
 /** A password hash waits for its turn on the server, for 20 s at most. */
@@ -75,7 +76,7 @@ async function fetchOrUnreachable(url: string, init: RequestInit): Promise<Respo
     return await fetch(url, init);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
-    throw clientError("unreachable", `the server cannot be reached: ${why}`);
+    throw new WarrenError("unreachable", `the server cannot be reached: ${why}`);
   }
 }
 
@@ -83,9 +84,9 @@ async function fetchOrUnreachable(url: string, init: RequestInit): Promise<Respo
 async function toApiError(answer: Response): Promise<WarrenError> {
   try {
     const { error } = (await answer.json()) as { error: { code: string; message: string } };
-    return new WarrenError(error.code, error.message);
+    return new WarrenError(toErrorCode(error.code), error.message);
   } catch {
     const words = "something between this page and the server answered in its place";
-    return clientError("unexpected_response", `${words}, with status ${answer.status}`);
+    return new WarrenError("unexpected_response", `${words}, with status ${answer.status}`);
   }
 }

@@ -5,7 +5,8 @@
  * A request whose answer the page does not get to see goes through in the second case alone, so it
  * is made, and its success is what tells the two apart.
  */
-import { toErrorInfo, clientError } from "../../shared/errors.js";
+import { WarrenError } from "../../api.js";
+import { toErrorInfo } from "../../shared/errors.js";
 
 /** Any address will do. */
 const PROBED_PATH = "/healthz";
@@ -23,7 +24,8 @@ export async function reaching<T>(server: string | undefined, work: Promise<T>):
     }
     const { origin } = location;
     const does = `the server at ${server} answers, but does not let pages of ${origin} ask it`;
-    throw clientError("origin_not_allowed", `${does}: start it with \`--allow-origin ${origin}\``);
+    const message = `${does}: start it with \`--allow-origin ${origin}\``;
+    throw new WarrenError("origin_not_allowed", message);
   }
 }
 

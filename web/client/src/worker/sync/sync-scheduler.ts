@@ -10,8 +10,8 @@
  * Not here: the timer → `auto-sync.ts`. The server's events → `server-listener.ts`. What the state
  * is called → `sync-state.ts`.
  */
-import type { SyncProgress, SyncReport, SyncState } from "../../api.js";
-import { clientError, toErrorInfo } from "../../shared/errors.js";
+import { WarrenError, type SyncProgress, type SyncReport, type SyncState } from "../../api.js";
+import { toErrorInfo } from "../../shared/errors.js";
 import { backoffMs, type TimeSource } from "../../shared/time-source.js";
 import { createMutex } from "../mutex.js";
 import { AutoSync } from "./auto-sync.js";
@@ -114,7 +114,7 @@ export class SyncScheduler {
         const hasYielded = yielding.signal.aborted && !isCancelled;
         if (!hasYielded) {
           this.#failed(thrown, isCancelled);
-          throw signal.aborted ? clientError("cancelled", "the sync was cancelled") : thrown;
+          throw signal.aborted ? new WarrenError("cancelled", "the sync was cancelled") : thrown;
         }
       } finally {
         this.#running = undefined;

@@ -2,7 +2,7 @@
  * What is told of syncing: a function of what the file says, the sync that runs, and the last
  * failure.
  */
-import type { ErrorInfo, SyncProgress, SyncState } from "../../api.js";
+import type { ErrorCode, ErrorInfo, SyncProgress, SyncState } from "../../api.js";
 
 /** What the file says of itself. */
 export interface LocalSyncState {
@@ -28,16 +28,18 @@ export interface RunningSync {
   progress: SyncProgress | undefined;
 }
 
-/** What another try may mend, without anybody doing anything. */
-const TRANSIENT_CODES: ReadonlySet<string> = new Set([
+/**
+ * What another try may mend, without anybody doing anything. Not `disk_full`: to free space on this
+ * device is up to its user, who has to be told.
+ */
+const TRANSIENT_CODES: ReadonlySet<ErrorCode> = new Set([
   "busy",
-  "disk_full",
   "unexpected_response",
   "internal",
   // Or a proxy answered in the server's place, with a page.
   "origin_not_allowed",
   "server_damaged",
-  "storage_busy",
+  "server_disk_full",
   "timeout",
   "too_many_attempts",
   "unavailable",

@@ -84,8 +84,8 @@ fn a_report_has_who_can_work_as_planned_and_says_why_others_cannot() {
         let table = report.tables.iter().find(|table| table.name == name).unwrap();
         for row in &table.rows {
             assert!(row.rate.samples.iter().all(|rate| *rate > 0.0), "{row:?}");
-            let has_facts = row.facts.contains_key("CPU µs each");
-            assert_eq!(has_facts, !name.ends_with("-versions"), "{row:?}");
+            let has_metrics = row.metrics.contains_key("CPU µs each");
+            assert_eq!(has_metrics, !name.ends_with("-versions"), "{row:?}");
         }
         table.rows.iter().map(|row| row.name.split(" 3.").next().unwrap().to_owned()).collect()
     };

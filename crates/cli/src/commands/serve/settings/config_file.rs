@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 
+use anyhow::Context;
 use clap::builder::Resettable;
 use clap::{Arg, Command};
 use toml::Spanned;
@@ -23,9 +24,8 @@ const LIKENESS_MIN: f64 = 0.7;
 pub(super) fn read(
     path: &Path,
     definition: &Command,
-) -> Result<HashMap<String, ResolvedSetting>, InvalidSettings> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| InvalidSettings::new(path, None, error.to_string()))?;
+) -> anyhow::Result<HashMap<String, ResolvedSetting>> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let line_of = |at: usize| text[..at].matches('\n').count() + 1;
     let table = DeTable::parse(&text).map_err(|error| {
         let line = error.span().map(|span| line_of(span.start));

@@ -1,7 +1,8 @@
 //! `warren settings`, not listed: the table of `docs/operating/settings.md`.
 
 use clap::{Arg, Args};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::definition;
 use super::definition::{SettingKind, is_list, name, variable};
@@ -21,25 +22,23 @@ pub(crate) fn run(_: &SettingsTableArgs, output: Printer) -> anyhow::Result<()> 
     for row in &rows {
         output.line(format_args!("{}", row.markdown()));
     }
-    let values = rows.iter().map(|row| {
-        json!({
-            "setting": row.name,
-            "variable": row.variable,
-            "value": row.value,
-            "default": row.default,
-            "secret": row.is_secret,
-            "help": row.help,
-        })
-    });
-    output.json(&values.collect::<Vec<_>>())
+    output.json(&rows)
 }
 
-struct SettingsTableRow {
+/// A setting in the output of `warren settings`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SettingsTableRow {
+    /// The name of the setting in the file, and of its option.
     name: String,
+    /// The variable of the environment.
     variable: String,
-    value: String,
+    /// The type of the value, in words, such as `integer` or `list of strings`.
+    r#type: String,
+    /// The default, as Markdown; null if there is none.
     default: Option<String>,
-    is_secret: bool,
+    /// Whether the value is a secret.
+    secret: bool,
+    /// What the setting does.
     help: String,
 }
 
@@ -59,18 +58,18 @@ impl SettingsTableRow {
         Self {
             name: name(arg).to_owned(),
             variable: variable(name(arg)),
-            value: if is_list(arg) { format!("list of {kind}s") } else { kind.to_string() },
+            r#type: if is_list(arg) { format!("list of {kind}s") } else { kind.to_string() },
             default: written.or(told),
-            is_secret: arg.is_hide_env_values_set(),
+            secret: arg.is_hide_env_values_set(),
             help: help.split_whitespace().collect::<Vec<_>>().join(" "),
         }
     }
 
     fn markdown(&self) -> String {
-        let Self { name, variable, value, help, .. } = self;
+        let Self { name, variable, r#type: kind, help, .. } = self;
         let default = self.default.as_deref().unwrap_or("none");
         let help = help.replace('|', "\\|").replace('*', "\\*").replace('<', "\\<");
-        let secret = if self.is_secret { " A secret." } else { "" };
-        format!("| `{name}` | `{variable}` | {value} | {default} | {help}{secret} |")
+        let secret = if self.secret { " A secret." } else { "" };
+        format!("| `{name}` | `{variable}` | {kind} | {default} | {help}{secret} |")
     }
 }

@@ -1,10 +1,12 @@
 //! `warren serve --print-config`: the final settings, as a file that could be given to `--config`.
 
-use serde_json::json;
 use toml::Value;
 
 use super::definition::{SettingKind, is_list, variable};
 use super::resolved::{ResolvedSetting, ResolvedSettings, SettingOrigin};
+use crate::commands::serve::serve_output::{
+    PrintedConfig, PrintedSetting, ServeOutput, SettingSource, SettingValue,
+};
 use crate::output::Printer;
 
 impl ResolvedSettings {
@@ -14,17 +16,18 @@ impl ResolvedSettings {
             output.line(format_args!("{assignment:<44} # {told}"));
         }
         let settings = self.settings.iter().map(|setting| {
-            let told = json!({
-                "value": setting.shown(),
-                "secret": setting.is_secret(),
-                "from": setting.origin.word(),
-                "place": self.origin_text(setting),
-            });
-            (setting.name().to_owned(), told)
+            let is_default = setting.origin == SettingOrigin::Default;
+            let printed = PrintedSetting {
+                value: setting.shown().map(to_setting_value),
+                secret: setting.is_secret(),
+                source: setting.origin.source(),
+                location: (!is_default).then(|| self.origin_text(setting)),
+            };
+            (setting.name().to_owned(), printed)
         });
-        let settings: serde_json::Map<_, _> = settings.collect();
-        let config = self.config.as_ref().map(|path| path.display().to_string());
-        output.json(&json!({"config": config, "settings": settings}))
+        let settings = settings.collect();
+        let config_file = self.config.as_ref().map(|path| path.display().to_string());
+        output.json(&ServeOutput::Config(PrintedConfig { config_file, settings }))
     }
 
     /// Where the value comes from, for people.
@@ -39,13 +42,30 @@ impl ResolvedSettings {
 }
 
 impl SettingOrigin {
-    fn word(self) -> &'static str {
+    fn source(self) -> SettingSource {
         match self {
-            Self::Default => "default",
-            Self::File { .. } => "file",
-            Self::Environment => "environment",
-            Self::CommandLine => "command line",
+            Self::Default => SettingSource::Default,
+            Self::File { .. } => SettingSource::File,
+            Self::Environment => SettingSource::Environment,
+            Self::CommandLine => SettingSource::CommandLine,
         }
+    }
+}
+
+/// For programs: lists are lists of texts.
+fn to_setting_value(value: Value) -> SettingValue {
+    match value {
+        Value::Boolean(value) => SettingValue::Boolean(value),
+        Value::Integer(value) => SettingValue::Integer(value),
+        Value::Array(values) => SettingValue::List(values.into_iter().map(to_text).collect()),
+        value => SettingValue::Text(to_text(value)),
+    }
+}
+
+fn to_text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
     }
 }
 

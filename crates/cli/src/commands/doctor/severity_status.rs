@@ -4,12 +4,7 @@ use doctor::{DoctorReport, Severity};
 
 use super::doctor_args::{DoctorArgs, FailOn};
 use crate::output::NonZeroExit;
-
-const STATUS_WARNING: u8 = 3;
-
-const STATUS_ERROR: u8 = 4;
-
-const STATUS_INCOMPLETE: u8 = 5;
+use crate::output::exit_status::{STATUS_ERROR, STATUS_INCOMPLETE, STATUS_WARNING};
 
 pub(crate) fn verdict(status: u8) -> anyhow::Result<()> {
     match status {
@@ -19,11 +14,11 @@ pub(crate) fn verdict(status: u8) -> anyhow::Result<()> {
 }
 
 pub(crate) fn status(report: &DoctorReport, arguments: &DoctorArgs) -> u8 {
-    let is_incomplete = !report.integrity.is_complete;
-    exit_status(report.severity(), is_incomplete, arguments)
+    let is_incomplete = !report.integrity.complete;
+    severity_status(report.severity(), is_incomplete, arguments)
 }
 
-pub(crate) fn exit_status(
+pub(crate) fn severity_status(
     gravest: Option<Severity>,
     is_incomplete: bool,
     arguments: &DoctorArgs,

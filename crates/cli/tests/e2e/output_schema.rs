@@ -1,0 +1,79 @@
+//! Every value that `warren … --json` prints in a test, compared with the JSON Schema that
+//! `warren json-schema` gives for the command.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::process::Command;
+use std::sync::{LazyLock, Mutex};
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+const WARREN: &str = env!("CARGO_BIN_EXE_warren");
+
+/// The schema of one of the values that a command may print.
+struct ValueSchema {
+    name: String,
+    validator: Validator,
+}
+
+static SCHEMAS: LazyLock<Mutex<HashMap<String, &'static [ValueSchema]>>> =
+    LazyLock::new(Mutex::default);
+
+/// Asserts that each line of the output is a value that the command may print. Without `--json`
+/// among the arguments there is nothing to check.
+#[track_caller]
+pub(crate) fn check(arguments: &[&str], stdout: &str) {
+    if !arguments.contains(&"--json") {
+        return;
+    }
+    for line in stdout.lines() {
+        let value = serde_json::from_str(line);
+        let value = value.unwrap_or_else(|error| panic!("{arguments:?}: {error}: {line}"));
+        if let Some(fault) = fault(arguments, &value) {
+            panic!("{arguments:?} printed {value}, which is none of:{fault}");
+        }
+    }
+}
+
+/// Why the command may not print the value; `None` if it may.
+pub(crate) fn fault(arguments: &[&str], value: &Value) -> Option<String> {
+    let mut faults = String::new();
+    for ValueSchema { name, validator } in schemas_of(&command(arguments)) {
+        let error = validator.validate(value).err()?;
+        write!(faults, "\n  {name}: {}: {error}", error.instance_path()).unwrap();
+    }
+    Some(faults)
+}
+
+/// The command's name, of one word or two.
+pub(crate) fn command(arguments: &[&str]) -> String {
+    let words: Vec<&str> =
+        arguments.iter().copied().take_while(|word| !word.starts_with('-')).take(2).collect();
+    let has_subcommands = ["account", "actual-budget", "bench", "device", "storage"];
+    match &words[..] {
+        [first, second] if has_subcommands.contains(first) => format!("{first} {second}"),
+        [first, ..] => (*first).to_owned(),
+        [] => panic!("no command in {arguments:?}"),
+    }
+}
+
+/// The schemas of the values that a command may print, read once.
+fn schemas_of(command: &str) -> &'static [ValueSchema] {
+    let mut known = SCHEMAS.lock().unwrap();
+    if let Some(schemas) = known.get(command) {
+        return schemas;
+    }
+    let ran = Command::new(WARREN).arg("json-schema").args(command.split(' ')).output().unwrap();
+    let document: Value = serde_json::from_slice(&ran.stdout)
+        .unwrap_or_else(|error| panic!("the schema of `warren {command}`: {error}: {ran:?}"));
+    let schema = |alternative: &Value| {
+        let own = json!({"allOf": [alternative], "$defs": document["$defs"]});
+        let name = alternative["$ref"].as_str().unwrap_or("a list").to_owned();
+        ValueSchema { name, validator: jsonschema::validator_for(&own).unwrap() }
+    };
+    let schemas = document["anyOf"].as_array().unwrap().iter().map(schema);
+    let schemas: &'static [ValueSchema] = Vec::leak(schemas.collect());
+    known.insert(command.to_owned(), schemas);
+    schemas
+}

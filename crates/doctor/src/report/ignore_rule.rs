@@ -1,0 +1,49 @@
+//! Findings that somebody has decided to leave as they are.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::finding::DoctorFinding;
+
+/// Which findings are left as they are, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IgnoreRule {
+    /// The code of the finding.
+    pub code: String,
+    /// The table, index or column that it is about; `None` for any.
+    pub name: Option<String>,
+    /// Why it is left as it is.
+    pub reason: String,
+}
+
+/// Details of a finding that say what it is about.
+const SUBJECTS: &[&str] = &[
+    "column", "columns", "index", "indexes", "name", "table", "tables", "triggers", "unset", "view",
+];
+
+impl IgnoreRule {
+    pub(super) fn is_meant(&self, finding: &DoctorFinding) -> bool {
+        let is_name = |value: &Value| match value {
+            Value::String(text) => Some(text) == self.name.as_ref(),
+            Value::Array(values) => {
+                values.iter().any(|value| value.as_str() == self.name.as_deref())
+            }
+            _ => false,
+        };
+        let is_of = || {
+            let mut details = finding.details.iter();
+            details.any(|(name, value)| SUBJECTS.contains(&name.as_str()) && is_name(value))
+        };
+        finding.code == self.code && (self.name.is_none() || is_of())
+    }
+}
+
+/// A finding that somebody has decided to leave as it is.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct IgnoredFinding {
+    /// The finding.
+    pub finding: DoctorFinding,
+    /// Why it is left as it is.
+    pub reason: String,
+}

@@ -1,0 +1,31 @@
+/** From what was thrown to a code: what is known, what a newer server says, and full disks. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { WarrenError } from "../../client/src/api.js";
+import { toErrorInfo, toWarrenError } from "../../client/src/shared/errors.js";
+
+/** As the wasm module throws it. */
+const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+
+test("a code stays what it is, also one that this version does not know", () => {
+  const own = new WarrenError("busy", "await some");
+  assert.equal(toWarrenError(own), own);
+  const newer = coded("something_new", "the words of the code");
+  assert.deepEqual(toErrorInfo(newer), { code: "something_new", message: newer.message });
+  assert.deepEqual(toErrorInfo(new Error("what?")), { code: "internal", message: "what?" });
+});
+
+test("a full disk of this device has one code, and the server's has its own", () => {
+  const refused = new DOMException("no more", "QuotaExceededError");
+  for (const full of [
+    refused,
+    new Error("database or disk is full"),
+    coded("disk_full", "database or disk is full"),
+    coded("storage_failed", "QuotaExceededError: no space"),
+  ]) {
+    assert.equal(toErrorInfo(full).code, "disk_full", full.message);
+  }
+  for (const code of ["server_disk_full", "quota_exceeded"]) {
+    assert.equal(toErrorInfo(coded(code, "the disk is full")).code, code);
+  }
+});
