@@ -24,6 +24,22 @@ pub(crate) struct DataDirArgs {
     pub(crate) data: PathBuf,
 }
 
+impl DataDirArgs {
+    /// The path of the directory. Fails if no server has made it, so that no other directory is
+    /// turned into one by mistake.
+    pub(crate) fn existing_directory(&self) -> anyhow::Result<&Path> {
+        let path = &self.data;
+        if path.join(accounts::ACCOUNTS_FILE).exists() {
+            return Ok(path);
+        }
+        // One that is not there is a missing file.
+        let code =
+            if path.exists() { ErrorCode::NotADataDirectory } else { ErrorCode::FileNotFound };
+        let message = format!("{} is not a data directory of Warren", path.display());
+        Err(CommandError::new(code, message).into())
+    }
+}
+
 /// The data directory and the storage backend of its vaults.
 #[derive(Args)]
 pub(crate) struct StorageArgs {
@@ -34,25 +50,11 @@ pub(crate) struct StorageArgs {
 }
 
 impl StorageArgs {
-    /// The directory of a server; one that is none is not made into one by mistake.
-    pub(crate) fn existing_directory(&self) -> anyhow::Result<&Path> {
-        let data = &self.data.data;
-        let is_one = data.join(accounts::ACCOUNTS_FILE).exists();
-        anyhow::ensure!(is_one, not_a_data_directory(data));
-        Ok(data)
-    }
-
     /// Takes the directory for a command that must not run beside a server.
     pub(crate) fn lock(&self, command: &str) -> anyhow::Result<DataDirLock> {
-        let locked = DataDirLock::acquire(self.existing_directory()?, command);
+        let locked = DataDirLock::acquire(self.data.existing_directory()?, command);
         locked.with_context(|| format!("{command} cannot run while a server does"))
     }
-}
-
-/// The error of a directory that no server has made. One that is not there is a missing file.
-pub(crate) fn not_a_data_directory(path: &Path) -> CommandError {
-    let code = if path.exists() { ErrorCode::NotADataDirectory } else { ErrorCode::FileNotFound };
-    CommandError::new(code, format!("{} is not a data directory of Warren", path.display()))
 }
 
 /// What to look at: a synced file, or an account in a data directory.
@@ -96,7 +98,7 @@ pub(crate) struct DataDir {
 impl DataDir {
     /// Opens the directory of a server.
     pub(crate) fn open(place: &StorageArgs) -> anyhow::Result<Self> {
-        place.existing_directory()?;
+        place.data.existing_directory()?;
         Self::open_or_create(place)
     }
 

@@ -142,7 +142,7 @@ fn add(arguments: &AccountAddArgs, output: Printer) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
     let prompt = format!("Password for {login}: ");
     let password = Password::parse(arguments.password.read_new(&prompt)?)?;
-    let is_new = arguments.place.existing_directory().is_err();
+    let is_new = arguments.place.data.existing_directory().is_err();
     let data_dir = DataDir::open_or_create(&arguments.place)?;
     let unlocked = data_dir.accounts.add(&login, &password, now_ms())?;
     data_dir.vaults.open(&unlocked)?;

@@ -14,7 +14,7 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
-use accounts::{ACCOUNTS_FILE, REVOCATIONS_FILE};
+use accounts::REVOCATIONS_FILE;
 use anyhow::{Context, ensure};
 use clap::Args;
 use engine::CopyProgress;
@@ -29,7 +29,7 @@ pub(crate) use self::restore::{RestoreArgs, restore};
 use self::revocation_lists::ListFile;
 pub(crate) use self::summary::BackupOutput;
 use self::summary::BackupSummary;
-use crate::args::data_dir::{DataDirArgs, not_a_data_directory};
+use crate::args::data_dir::DataDirArgs;
 use crate::output::{CommandError, Printer};
 
 /// What a server's log calls the process that copies its files.
@@ -53,9 +53,7 @@ pub(crate) struct BackupArgs {
 }
 
 pub(crate) fn back_up(arguments: &BackupArgs, output: Printer) -> anyhow::Result<()> {
-    let (data, folder) = (&arguments.data.data, &arguments.folder);
-    let is_one = data.join(ACCOUNTS_FILE).exists();
-    ensure!(is_one, not_a_data_directory(data));
+    let (data, folder) = (arguments.data.existing_directory()?, &arguments.folder);
     accounts::check_restored(data)?;
     let begun = BackupFolder::begin(folder, data)?;
     let names = names(data)?;

@@ -29,7 +29,7 @@ pub(crate) struct InspectArgs {
     #[command(flatten)]
     subject: FileOrAccountArgs,
     /// Recompute the fingerprints from the messages, and rebuild those that are wrong. Exits with
-    /// status 4 if one was.
+    /// status 4 if any were wrong.
     #[arg(long, requires = "login")]
     verify: bool,
     /// Check every page of the vaults. A damaged vault is moved to NAME.damaged and rebuilt from

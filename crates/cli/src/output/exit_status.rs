@@ -17,8 +17,8 @@ const STATUS_IO: u8 = 74;
 const STATUS_TEMPORARY: u8 = 75;
 const STATUS_NO_PERMISSION: u8 = 77;
 
-/// A command that did its work, with an exit status that tells what it saw. Not an error: nothing
-/// is printed for it.
+/// How a command ends that did its work and found something. It is not an error: nothing is printed
+/// for it.
 #[derive(Debug, thiserror::Error)]
 #[error("exit status {0}")]
 pub(crate) struct NonZeroExit(pub(crate) u8);
