@@ -1,35 +1,56 @@
 //! Everything that the doctor can find: one row per code.
 //!
 //! # Invariants
-//! - A code, once given out, keeps its meaning; no two are the same (asserted by a test).
 //! - The severity of a code is the severity of every finding of it.
+//! - Each code has exactly one entry.
 
 mod connection;
 mod content;
 pub(crate) mod entry;
 mod environment;
+pub(crate) mod finding_code;
 mod integrity;
 
 use self::connection::CONNECTION;
 use self::content::CONTENT;
 use self::entry::CatalogueEntry;
 use self::environment::ENVIRONMENT;
+use self::finding_code::FindingCode;
 use self::integrity::INTEGRITY;
 
-/// The entry of a code.
-pub fn entry(code: &str) -> Option<&'static CatalogueEntry> {
-    all().find(|entry| entry.code == code)
-}
+/// One entry for each code, in the order of the codes. A code without an entry, or with two, does
+/// not compile.
+static CATALOGUE: [CatalogueEntry; FindingCode::ALL.len()] = in_code_order();
 
-fn all() -> impl Iterator<Item = &'static CatalogueEntry> {
-    ENVIRONMENT.iter().chain(CONNECTION).chain(CONTENT).chain(INTEGRITY)
-}
-
-/// Every code, in alphabetical order.
-pub fn catalogue() -> Vec<&'static CatalogueEntry> {
-    let mut entries: Vec<&CatalogueEntry> = all().collect();
-    entries.sort_by_key(|entry| entry.code);
+const fn in_code_order() -> [CatalogueEntry; FindingCode::ALL.len()] {
+    let topics = [ENVIRONMENT, CONNECTION, CONTENT, INTEGRITY];
+    let mut entries = [ENVIRONMENT[0]; FindingCode::ALL.len()];
+    let mut is_there = [false; FindingCode::ALL.len()];
+    let (mut topic, mut index, mut count) = (0, 0, 0);
+    while topic < topics.len() {
+        while index < topics[topic].len() {
+            let entry = topics[topic][index];
+            assert!(!is_there[entry.code as usize], "a code has two entries");
+            is_there[entry.code as usize] = true;
+            entries[entry.code as usize] = entry;
+            (index, count) = (index + 1, count + 1);
+        }
+        (topic, index) = (topic + 1, 0);
+    }
+    assert!(count == entries.len(), "a code has no entry");
     entries
+}
+
+impl FindingCode {
+    /// The entry of this code in the catalogue.
+    pub fn entry(self) -> &'static CatalogueEntry {
+        &CATALOGUE[self as usize]
+    }
+}
+
+/// Every entry, in alphabetical order of the codes.
+pub fn catalogue() -> &'static [CatalogueEntry] {
+    &CATALOGUE
 }
 
 #[cfg(test)]
@@ -37,12 +58,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_in_order_and_everything_is_said() {
-        let entries = catalogue();
-        assert!(entries.is_sorted_by(|a, b| a.code < b.code));
-        for entry in entries {
-            let is_snake = |c: char| c.is_ascii_lowercase() || c == '_';
-            assert!(entry.code.chars().all(is_snake), "{}", entry.code);
+    fn every_code_has_its_entry_and_everything_is_said() {
+        for (entry, code) in catalogue().iter().zip(FindingCode::ALL) {
+            assert_eq!((entry.code, code.entry().code), (*code, *code));
             assert!(entry.reference.starts_with("https://"), "{}", entry.code);
             let CatalogueEntry { title, why, detection, fix, .. } = entry;
             assert!([why, detection, fix].iter().all(|text| text.ends_with('.')), "{}", entry.code);

@@ -20,6 +20,7 @@ mod recovered;
 mod settings;
 mod statistics;
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::environment::file_environment::FileEnvironment;
 use crate::error::Result;
 use crate::file::check_error::CheckError;
@@ -118,7 +119,7 @@ pub(crate) fn run_content_checks(subject: &OpenedFile, log: &mut CheckResults) {
         }
     }
     // The integrity check, which comes last, has said which page it is, if it came so far.
-    if let Some(error) = fault.filter(|_| !log.has("page_broken")) {
+    if let Some(error) = fault.filter(|_| !log.has(FindingCode::PageBroken)) {
         report_fault(&error, &subject.environment, log);
     }
 }

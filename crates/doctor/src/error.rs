@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::catalogue::finding_code::FindingCode;
+
 /// The doctor's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -44,7 +46,7 @@ pub enum Error {
     #[error("{code} cannot be fixed by a command: {why}")]
     NotFixable {
         /// The finding's.
-        code: &'static str,
+        code: FindingCode,
         /// What to do instead.
         why: String,
     },
@@ -52,7 +54,7 @@ pub enum Error {
     #[error("fixing {code} failed, and the file is as it was: {why}")]
     FixFailed {
         /// The finding's.
-        code: &'static str,
+        code: FindingCode,
         /// What was wrong.
         why: String,
     },

@@ -22,6 +22,7 @@ use rusqlite::{Connection, ErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::environment::file_holders::{FileHolder, file_holders};
 use crate::error::{Error, Result, io, sqlite};
 use crate::examine;
@@ -41,12 +42,12 @@ pub(crate) const AS_IS: Profile =
     Profile { name: "as_is", about: "no setting is changed", base: &[], changes: &[] };
 
 /// Which findings to fix.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixSelection {
     /// All that can be.
     All,
     /// Those of one code.
-    Code(String),
+    Code(FindingCode),
 }
 
 /// What was fixed, or would be.
@@ -73,7 +74,7 @@ pub struct FixReport {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AppliedFix {
     /// The code of the finding.
-    pub code: &'static str,
+    pub code: FindingCode,
     /// What was found, in one line.
     pub summary: String,
     /// The statements that run.
@@ -90,7 +91,7 @@ pub fn fix(
     path: &Path,
     encryption: &FileEncryption,
     options: &ExamineOptions,
-    wanted: &FixSelection,
+    wanted: FixSelection,
     is_dry_run: bool,
 ) -> Result<FixReport> {
     let path = path.canonicalize().map_err(io(path))?;
@@ -117,7 +118,7 @@ pub fn fix(
         return Ok(fixed);
     }
     let folder = undo::save(&path)?;
-    let codes: BTreeSet<&str> = fixed.fixes.iter().map(|fix| fix.code).collect();
+    let codes: BTreeSet<FindingCode> = fixed.fixes.iter().map(|fix| fix.code).collect();
     let done = apply(&path, encryption, &fixed.fixes)
         .and_then(|()| check(&path, encryption, options, &fixed.report, &codes));
     match done {
@@ -145,10 +146,10 @@ pub fn undo_fix(path: &Path) -> Result<PathBuf> {
 }
 
 /// What is to run, in order.
-fn chosen(report: &DoctorReport, wanted: &FixSelection) -> Result<Vec<AppliedFix>> {
+fn chosen(report: &DoctorReport, wanted: FixSelection) -> Result<Vec<AppliedFix>> {
     let is_wanted = |finding: &&DoctorFinding| match wanted {
         FixSelection::All => finding.fix_sql.is_some(),
-        FixSelection::Code(code) => finding.code == *code,
+        FixSelection::Code(code) => finding.code == code,
     };
     let mut fixes = Vec::new();
     for finding in report.findings.iter().filter(is_wanted) {
@@ -183,8 +184,12 @@ fn rank(sql: &str) -> usize {
 
 /// A file that is broken otherwise is saved first, not changed.
 fn check_fixable(report: &DoctorReport, fixes: &[AppliedFix]) -> Result<()> {
-    const BROKEN: &[&str] =
-        &["companion_foreign", "file_truncated", "page_broken", "unique_violated"];
+    const BROKEN: &[FindingCode] = &[
+        FindingCode::CompanionForeign,
+        FindingCode::FileTruncated,
+        FindingCode::PageBroken,
+        FindingCode::UniqueViolated,
+    ];
     match report.findings.iter().find(|finding| BROKEN.contains(&finding.code)) {
         Some(finding) => {
             let why = format!("the file is broken ({}): {}", finding.code, finding.fix);
@@ -247,14 +252,14 @@ fn check(
     encryption: &FileEncryption,
     options: &ExamineOptions,
     before: &DoctorReport,
-    codes: &BTreeSet<&str>,
+    codes: &BTreeSet<FindingCode>,
 ) -> Result<DoctorReport> {
     let report = examine(path, encryption, options)?;
-    let was_there = |code: &str| before.findings.iter().any(|finding| finding.code == code);
+    let was_there = |code: FindingCode| before.findings.iter().any(|finding| finding.code == code);
     for finding in &report.findings {
         let is_new = finding.severity == Severity::Error && !was_there(finding.code);
         // Of several findings of one code, one may need somebody's decision.
-        if is_new || (codes.contains(finding.code) && finding.fix_sql.is_some()) {
+        if is_new || (codes.contains(&finding.code) && finding.fix_sql.is_some()) {
             return Err(failed(finding.code, &finding.summary));
         }
     }
@@ -292,15 +297,15 @@ fn check_well(db: &Connection, views_before: &BTreeSet<String>) -> Result<(), St
 
 /// The error of a fix that SQLite did not do. A disk that is full or broken, and a file that is
 /// locked, are not the fault of the fix.
-fn failed_sql(code: &'static str, error: rusqlite::Error) -> Error {
+fn failed_sql(code: FindingCode, error: rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::DatabaseBusy) => {
-            sqlite(code)(error)
+            sqlite(code.as_str())(error)
         }
         _ => failed(code, &error),
     }
 }
 
-fn failed(code: &'static str, why: &dyn Display) -> Error {
+fn failed(code: FindingCode, why: &dyn Display) -> Error {
     Error::FixFailed { code, why: why.to_string() }
 }

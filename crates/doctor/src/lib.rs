@@ -33,8 +33,9 @@ mod time_limit;
 
 use std::path::Path;
 
+pub use catalogue::catalogue;
 pub use catalogue::entry::CatalogueEntry;
-pub use catalogue::{catalogue, entry};
+pub use catalogue::finding_code::FindingCode;
 use engine::FileEncryption;
 pub use environment::file_holders::{FileHolder, file_holders};
 pub use environment::processes::ProcessInfo;

@@ -18,6 +18,7 @@ use self::history_trend::HistoryTrend;
 use self::ignore_rule::{IgnoreRule, IgnoredFinding};
 use self::severity::Severity;
 use self::workload_summary::WorkloadSummary;
+use crate::catalogue::finding_code::FindingCode;
 use crate::format::to_ms;
 
 /// What an examination of one file found.
@@ -69,12 +70,12 @@ pub struct SkippedCheck {
 }
 
 /// What the integrity check finds.
-const INTEGRITY_CODES: &[&str] = &[
-    "constraint_violated",
-    "index_broken",
-    "page_broken",
-    "unique_violated",
-    "virtual_table_broken",
+const INTEGRITY_CODES: &[FindingCode] = &[
+    FindingCode::ConstraintViolated,
+    FindingCode::IndexBroken,
+    FindingCode::PageBroken,
+    FindingCode::UniqueViolated,
+    FindingCode::VirtualTableBroken,
 ];
 
 /// Where the checks write.
@@ -116,7 +117,7 @@ impl CheckResults {
         })
     }
 
-    pub(crate) fn has(&self, code: &str) -> bool {
+    pub(crate) fn has(&self, code: FindingCode) -> bool {
         self.findings.iter().any(|finding| finding.code == code)
     }
 

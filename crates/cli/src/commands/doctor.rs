@@ -1,10 +1,10 @@
 //! `warren doctor`: what is wrong with an SQLite file, or slow, and what to do about it.
 
 mod baseline;
-mod catalogue_entry;
 pub(crate) mod doctor_args;
 pub(crate) mod doctor_output;
 mod examined_file;
+mod finding_code;
 mod finding_identity;
 mod fix;
 mod fleet;
@@ -24,9 +24,9 @@ use std::time::Duration;
 use doctor::{CatalogueEntry, ExamineOptions, TempDirVariables};
 use engine::FileEncryption;
 
-use self::catalogue_entry::catalogue_entry;
 use self::doctor_args::DoctorArgs;
 use self::doctor_output::DoctorOutput;
+use self::finding_code::finding_code;
 use self::ignore::IgnoreFile;
 use self::severity_status::{status, verdict};
 use crate::args::data_dir::DataDir;
@@ -109,12 +109,12 @@ fn list(output: Printer) -> anyhow::Result<()> {
     for CatalogueEntry { code, severity, title, .. } in doctor::catalogue() {
         output.line(format_args!("{severity:8} {code:28} {title}"));
     }
-    let entries = doctor::catalogue().into_iter().copied().collect();
+    let entries = doctor::catalogue().to_vec();
     output.json(&DoctorOutput::Catalogue(entries))
 }
 
 fn explain(code: &str, output: Printer) -> anyhow::Result<()> {
-    let entry = catalogue_entry(code)?;
+    let entry = finding_code(code)?.entry();
     print::entry(entry, output);
     output.json(&DoctorOutput::Entry(*entry))
 }

@@ -1,11 +1,12 @@
 //! What is wrong with what a program sets on its connections.
 
 use super::entry::CatalogueEntry;
+use super::finding_code::FindingCode;
 use crate::report::severity::Severity::{Error, Info, Warning};
 
 pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
-        code: "busy_timeout_absent",
+        code: FindingCode::BusyTimeoutAbsent,
         severity: Warning,
         title: "a connection does not wait for locks",
         why: "Only one connection writes at a time. One that finds the file locked waits for \
@@ -17,7 +18,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
               take, shorter than a person waits. What runs in the background may wait a minute.",
     },
     CatalogueEntry {
-        code: "cache_large",
+        code: FindingCode::CacheLarge,
         severity: Warning,
         title: "a page cache may take most of the memory",
         why: "Each connection has a page cache of its own, which grows to cache_size and stays. When \
@@ -29,7 +30,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
               256 MiB.",
     },
     CatalogueEntry {
-        code: "cache_small",
+        code: FindingCode::CacheSmall,
         severity: Info,
         title: "the page cache is small beside the file",
         why: "What is not in the page cache is read from the system or the disk each time, and, in an \
@@ -42,7 +43,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
               what it gains.",
     },
     CatalogueEntry {
-        code: "checkpoints_off",
+        code: FindingCode::CheckpointsOff,
         severity: Info,
         title: "a connection never moves the WAL into the file",
         why: "With wal_autocheckpoint 0, commits do not checkpoint. That is right where something else \
@@ -53,7 +54,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
               checkpoints.",
     },
     CatalogueEntry {
-        code: "double_quoted_strings",
+        code: FindingCode::DoubleQuotedStrings,
         severity: Info,
         title: "a misspelt column in double quotes is taken for a text",
         why: "SQLite takes \"name\" for the text 'name' where no column is called so. A misspelt name \
@@ -65,7 +66,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
                with DQS=0.",
     },
     CatalogueEntry {
-        code: "encoding_wide",
+        code: FindingCode::EncodingWide,
         severity: Info,
         title: "texts are stored as UTF-16",
         why: "Latin text takes two bytes a character instead of one, in the file and in the cache.",
@@ -74,7 +75,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "Copy the content into a new file that is UTF-8; a file keeps its encoding.",
     },
     CatalogueEntry {
-        code: "encryption_ineffective",
+        code: FindingCode::EncryptionIneffective,
         severity: Error,
         title: "the program means to encrypt the file, and it is not encrypted",
         why: "SQLite ignores PRAGMAs that it does not know. A library without ciphers so ignores \
@@ -85,7 +86,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "A build of SQLite that has the cipher, and then a key for the file.",
     },
     CatalogueEntry {
-        code: "foreign_keys_off",
+        code: FindingCode::ForeignKeysOff,
         severity: Warning,
         title: "foreign keys are declared, and the connection does not keep them",
         why: "foreign_keys is OFF by default, and a setting of each connection: what the schema says \
@@ -96,7 +97,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
                mended (foreign_key_violated).",
     },
     CatalogueEntry {
-        code: "journal_mode_unsafe",
+        code: FindingCode::JournalModeUnsafe,
         severity: Warning,
         title: "transactions have no journal on the disk",
         why: "With journal_mode OFF or MEMORY nothing on the disk can take a half-written transaction \
@@ -106,7 +107,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "PRAGMA journal_mode = WAL, or DELETE.",
     },
     CatalogueEntry {
-        code: "secure_delete_off",
+        code: FindingCode::SecureDeleteOff,
         severity: Info,
         title: "what is deleted stays in the file",
         why: "SQLite marks deleted content as free and writes over it some time later; until then it \
@@ -118,7 +119,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
               is there; or FAST, which leaves free pages as they are.",
     },
     CatalogueEntry {
-        code: "setting_ineffective",
+        code: FindingCode::SettingIneffective,
         severity: Warning,
         title: "a setting did nothing",
         why: "Where SQLite cannot do what a PRAGMA says, most answer with the old value and no error: \
@@ -130,7 +131,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "auto_vacuum and page_size by VACUUM, others where the finding says.",
     },
     CatalogueEntry {
-        code: "settings_mismatch",
+        code: FindingCode::SettingsMismatch,
         severity: Warning,
         title: "the settings are of another file",
         why: "A program that was given a relative or a wrong path opens another file, or makes a new \
@@ -141,7 +142,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "See which file the program opens; print its settings again.",
     },
     CatalogueEntry {
-        code: "sqlite_faulty",
+        code: FindingCode::SqliteFaulty,
         severity: Warning,
         title: "the program's SQLite has a fault that can lose data",
         why: "Two faults that lose data were found in versions that are in wide use. Both are rare, and \
@@ -153,7 +154,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "Update the library. A distribution may have put the fix into an older version.",
     },
     CatalogueEntry {
-        code: "synchronous_low",
+        code: FindingCode::SynchronousLow,
         severity: Info,
         title: "synchronous is NORMAL with a rollback journal",
         why: "With a WAL, NORMAL keeps the file whole. With a rollback journal there is a very small \
@@ -164,7 +165,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "PRAGMA journal_mode = WAL, or synchronous = FULL.",
     },
     CatalogueEntry {
-        code: "synchronous_off",
+        code: FindingCode::SynchronousOff,
         severity: Warning,
         title: "nothing is flushed to the disk",
         why: "With synchronous OFF the system writes in any order: a power loss leaves a file of which \
@@ -174,7 +175,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "PRAGMA synchronous = NORMAL with a WAL, otherwise FULL.",
     },
     CatalogueEntry {
-        code: "temp_in_memory",
+        code: FindingCode::TempInMemory,
         severity: Warning,
         title: "temporary files would take much of the memory",
         why: "VACUUM writes a copy of all content into a temporary file. Where that is in memory \
@@ -185,7 +186,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "temp_store = FILE and SQLITE_TMPDIR on a disk, or `warren vacuum`.",
     },
     CatalogueEntry {
-        code: "temp_unencrypted",
+        code: FindingCode::TempUnencrypted,
         severity: Info,
         title: "temporary files of an encrypted file are on the disk",
         why: "Some libraries with ciphers write temporary files in plain: SQLite3 Multiple Ciphers \
@@ -196,7 +197,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
         fix: "PRAGMA temp_store = MEMORY on each connection, or a library that encrypts them.",
     },
     CatalogueEntry {
-        code: "threads_unsafe",
+        code: FindingCode::ThreadsUnsafe,
         severity: Info,
         title: "the library is compiled without locks between threads",
         why: "Built with THREADSAFE=0, SQLite may be used from one thread only; two break memory, even \

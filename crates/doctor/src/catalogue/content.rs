@@ -1,11 +1,12 @@
 //! What is wrong in a file: pages, tables, indexes, statistics.
 
 use super::entry::CatalogueEntry;
+use super::finding_code::FindingCode;
 use crate::report::severity::Severity::{Error, Info, Warning};
 
 pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {
-        code: "auto_vacuum_off",
+        code: FindingCode::AutoVacuumOff,
         severity: Info,
         title: "auto_vacuum is off in a file with many free pages",
         why: "Without auto_vacuum, free pages go back to the file system by VACUUM alone, which \
@@ -19,7 +20,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
               change of the file's size.",
     },
     CatalogueEntry {
-        code: "blob_before_columns",
+        code: FindingCode::BlobBeforeColumns,
         severity: Warning,
         title: "large values stand before small columns",
         why: "A row that does not fit its page goes on in a chain of overflow pages. To read a \
@@ -33,7 +34,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
               their own.",
     },
     CatalogueEntry {
-        code: "cipher_unauthenticated",
+        code: FindingCode::CipherUnauthenticated,
         severity: Info,
         title: "the cipher does not authenticate its pages",
         why: "aes256cbc keeps others from reading the file, not from changing it: a changed page \
@@ -44,7 +45,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "VACUUM INTO a file with another cipher.",
     },
     CatalogueEntry {
-        code: "descending_ignored",
+        code: FindingCode::DescendingIgnored,
         severity: Warning,
         title: "DESC in an index is ignored",
         why: "A schema of a format before 4 knows no descending indexes: DESC is read, and \
@@ -55,7 +56,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "PRAGMA legacy_file_format = OFF, then VACUUM.",
     },
     CatalogueEntry {
-        code: "foreign_key_mismatch",
+        code: FindingCode::ForeignKeyMismatch,
         severity: Error,
         title: "a foreign key refers to no unique key",
         why: "The columns that a foreign key refers to must be the primary key or have a UNIQUE \
@@ -66,7 +67,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "A UNIQUE index on the columns of the parent.",
     },
     CatalogueEntry {
-        code: "foreign_key_parent_absent",
+        code: FindingCode::ForeignKeyParentAbsent,
         severity: Info,
         title: "a foreign key refers to a table that is not in the file",
         why: "References are checked only where a connection turned that on. Some programs keep \
@@ -78,7 +79,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "None, unless the parent is missing by mistake.",
     },
     CatalogueEntry {
-        code: "foreign_key_unindexed",
+        code: FindingCode::ForeignKeyUnindexed,
         severity: Warning,
         title: "a foreign key has no index on its own columns",
         why: "When a parent row is deleted or its key changes, SQLite looks for its children. \
@@ -90,7 +91,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "An index on these columns.",
     },
     CatalogueEntry {
-        code: "foreign_key_violated",
+        code: FindingCode::ForeignKeyViolated,
         severity: Warning,
         title: "rows refer to rows that are not there",
         why: "SQLite checks foreign keys only on connections that turned it on. Whatever wrote \
@@ -103,7 +104,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
               connection.",
     },
     CatalogueEntry {
-        code: "fragmented",
+        code: FindingCode::Fragmented,
         severity: Warning,
         title: "much of the file is free pages",
         why: "Pages of deleted rows stay in the file until it is vacuumed. They make it larger, \
@@ -114,7 +115,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "VACUUM; or, with auto_vacuum = INCREMENTAL, PRAGMA incremental_vacuum.",
     },
     CatalogueEntry {
-        code: "identity_unset",
+        code: FindingCode::IdentityUnset,
         severity: Info,
         title: "application_id or user_version is not set",
         why: "application_id tells what a file is, to file(1) too; user_version tells which \
@@ -124,7 +125,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "PRAGMA application_id and PRAGMA user_version, once.",
     },
     CatalogueEntry {
-        code: "index_collation",
+        code: FindingCode::IndexCollation,
         severity: Warning,
         title: "an index sorts by other rules than its column",
         why: "SQLite uses an index only for comparisons by the collation that the index has. A \
@@ -137,7 +138,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
               index.",
     },
     CatalogueEntry {
-        code: "index_duplicate",
+        code: FindingCode::IndexDuplicate,
         severity: Warning,
         title: "an index is a copy of another",
         why: "Each index is kept up to date by every insert and delete, and takes room. The \
@@ -149,7 +150,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "Drop the one that was created.",
     },
     CatalogueEntry {
-        code: "index_prefix",
+        code: FindingCode::IndexPrefix,
         severity: Warning,
         title: "an index is the start of another",
         why: "An index on (a, b) answers what an index on (a) answers. The shorter one is a \
@@ -160,7 +161,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "Drop it, unless queries by that column alone are what the file is for.",
     },
     CatalogueEntry {
-        code: "index_single_value",
+        code: FindingCode::IndexSingleValue,
         severity: Info,
         title: "all rows have the same value in an index",
         why: "An index whose column has one value finds all rows or none.",
@@ -171,7 +172,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
               different.",
     },
     CatalogueEntry {
-        code: "page_size_small",
+        code: FindingCode::PageSizeSmall,
         severity: Info,
         title: "pages are smaller than 4,096 bytes",
         why: "Small pages make deeper trees and more calls for the same rows. Measured here, \
@@ -182,7 +183,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "PRAGMA page_size = 4096, then VACUUM, which takes effect outside WAL mode only.",
     },
     CatalogueEntry {
-        code: "pages_half_empty",
+        code: FindingCode::PagesHalfEmpty,
         severity: Warning,
         title: "the pages of a table or an index are less than half full",
         why: "Rows that were deleted here and there leave room in their pages, which only rows \
@@ -193,7 +194,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "VACUUM.",
     },
     CatalogueEntry {
-        code: "query_index_missing",
+        code: FindingCode::QueryIndexMissing,
         severity: Warning,
         title: "a query would use an index that is not there",
         why: "Without it, SQLite reads every row of a table, or sorts, or builds an index for \
@@ -211,7 +212,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "CREATE INDEX, as the finding says, and then ANALYZE.",
     },
     CatalogueEntry {
-        code: "query_scans",
+        code: FindingCode::QueryScans,
         severity: Info,
         title: "a query reads a whole table or sorts, and no index helps",
         why: "Its time grows with the table. For a query that needs all rows that is right.",
@@ -221,7 +222,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         fix: "Ask for less, or by a column.",
     },
     CatalogueEntry {
-        code: "statistics_absent",
+        code: FindingCode::StatisticsAbsent,
         severity: Warning,
         title: "no statistics about indexes",
         why: "Where two indexes could serve a query, the planner compares them by statistics; \
@@ -233,7 +234,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
               once a day.",
     },
     CatalogueEntry {
-        code: "statistics_stale",
+        code: FindingCode::StatisticsStale,
         severity: Warning,
         title: "the statistics are of another time",
         why: "The planner takes the rows that ANALYZE counted for those that there are.",

@@ -3,13 +3,14 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::finding_code::FindingCode;
 use crate::report::severity::Severity;
 
 /// What a finding code means.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct CatalogueEntry {
-    /// The code, in `snake_case`; it keeps its meaning.
-    pub code: &'static str,
+    /// The code.
+    pub code: FindingCode,
     /// The severity of every finding with this code.
     pub severity: Severity,
     /// What is found, in a few words.

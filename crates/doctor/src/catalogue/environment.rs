@@ -1,11 +1,12 @@
 //! What is wrong around a file: its journals, its locks, its disks.
 
 use super::entry::CatalogueEntry;
+use super::finding_code::FindingCode;
 use crate::report::severity::Severity::{Error, Info, Warning};
 
 pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
-        code: "companion_irregular",
+        code: FindingCode::CompanionIrregular,
         severity: Error,
         title: "what has the name of a journal is no file",
         why: "SQLite opens a file's -journal or -wal by its name. A pipe there makes it wait \
@@ -16,7 +17,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
         fix: "See who made it, and remove it.",
     },
     CatalogueEntry {
-        code: "database_locked",
+        code: FindingCode::DatabaseLocked,
         severity: Error,
         title: "a process keeps the database locked",
         why: "While one connection has a write transaction open, no other can write; they wait \
@@ -29,7 +30,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
               write with BEGIN IMMEDIATE, and set busy_timeout on every connection.",
     },
     CatalogueEntry {
-        code: "disk_too_small",
+        code: FindingCode::DiskTooSmall,
         severity: Warning,
         title: "the file's disk has no room for a VACUUM",
         why: "VACUUM may need as much as twice the size of the file: a temporary copy, and a \
@@ -40,7 +41,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
         fix: "Make room, or VACUUM INTO another disk.",
     },
     CatalogueEntry {
-        code: "exclusive_mode",
+        code: FindingCode::ExclusiveMode,
         severity: Info,
         title: "a process keeps the file for itself",
         why: "With locking_mode = EXCLUSIVE a connection keeps its lock between transactions, as \
@@ -52,7 +53,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
         fix: "None, unless another program is to open the file.",
     },
     CatalogueEntry {
-        code: "file_empty",
+        code: FindingCode::FileEmpty,
         severity: Error,
         title: "the file has no bytes",
         why: "SQLite takes it for a new database and answers every query with \"no such table\". \
@@ -63,7 +64,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
         fix: "Find the file that was meant, or restore a backup, before any program opens it.",
     },
     CatalogueEntry {
-        code: "file_truncated",
+        code: FindingCode::FileTruncated,
         severity: Error,
         title: "the file is shorter than its header says",
         why: "Pages at its end are gone: SQLite calls the whole file malformed. Half a copy, a \
@@ -76,7 +77,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
               left: warren recover FILE NEW.",
     },
     CatalogueEntry {
-        code: "hard_linked",
+        code: FindingCode::HardLinked,
         severity: Warning,
         title: "the file has another name",
         why: "A journal and a WAL stand beside the name by which the file was opened. A program \
@@ -88,7 +89,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
         fix: "Use one name, and delete the others.",
     },
     CatalogueEntry {
-        code: "hot_journal",
+        code: FindingCode::HotJournal,
         severity: Error,
         title: "a transaction was begun and never ended",
         why: "A rollback journal holds the pages as they were. While it is there, the file holds \
@@ -102,7 +103,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
               is encrypted. Never delete the journal.",
     },
     CatalogueEntry {
-        code: "network_file_system",
+        code: FindingCode::NetworkFileSystem,
         severity: Warning,
         title: "the file is on a network file system",
         why: "SQLite trusts the locks of the file system, and those of many network file systems \
@@ -113,7 +114,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
         fix: "Keep the file on a local disk, and let a server answer for it.",
     },
     CatalogueEntry {
-        code: "not_wal",
+        code: FindingCode::NotWal,
         severity: Info,
         title: "the file has no WAL",
         why: "With a rollback journal readers and writers wait for each other, and each \
@@ -124,7 +125,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
         fix: "PRAGMA journal_mode = WAL, once; the file keeps it.",
     },
     CatalogueEntry {
-        code: "rollback_journal_shared",
+        code: FindingCode::RollbackJournalShared,
         severity: Warning,
         title: "several programs share a file without WAL",
         why: "With a rollback journal a writer waits until all readers are gone, and readers \
@@ -136,7 +137,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
         fix: "PRAGMA journal_mode = WAL, once; and busy_timeout on every connection.",
     },
     CatalogueEntry {
-        code: "temp_too_small",
+        code: FindingCode::TempTooSmall,
         severity: Warning,
         title: "the temporary directory has no room for a VACUUM",
         why: "VACUUM writes a copy of the file into the temporary directory, sorts of large \
@@ -149,7 +150,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
         fix: "Set SQLITE_TMPDIR to a directory with room; on the disk of the file, for one.",
     },
     CatalogueEntry {
-        code: "wal_deleted",
+        code: FindingCode::WalDeleted,
         severity: Error,
         title: "a process writes to a WAL that was deleted",
         why: "A file that is deleted while a program has it open lives on without a name. The \
@@ -161,7 +162,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
               /proc/PID/fd/N, its WAL.",
     },
     CatalogueEntry {
-        code: "wal_large",
+        code: FindingCode::WalLarge,
         severity: Warning,
         title: "the WAL is large, and nobody is in the way",
         why: "A WAL keeps the largest size that it ever had, unless journal_size_limit is set; \
@@ -173,7 +174,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
               write; wal_autocheckpoint not 0.",
     },
     CatalogueEntry {
-        code: "wal_left_behind",
+        code: FindingCode::WalLeftBehind,
         severity: Warning,
         title: "a WAL was left behind",
         why: "The last connection that closes moves the WAL into the file and deletes it. If the \
@@ -185,7 +186,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
               together with the file.",
     },
     CatalogueEntry {
-        code: "wal_pinned",
+        code: FindingCode::WalPinned,
         severity: Warning,
         title: "a reader pins the WAL",
         why: "A checkpoint cannot go past what the oldest reader still needs. While a read \

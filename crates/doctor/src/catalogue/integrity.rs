@@ -1,11 +1,12 @@
 //! What is broken in a file: pages, indexes, constraints, declarations.
 
 use super::entry::CatalogueEntry;
+use super::finding_code::FindingCode;
 use crate::report::severity::Severity::{Error, Warning};
 
 pub(super) const INTEGRITY: &[CatalogueEntry] = &[
     CatalogueEntry {
-        code: "companion_foreign",
+        code: FindingCode::CompanionForeign,
         severity: Error,
         title: "a journal or a WAL is beside the file that is not its own",
         why: "SQLite finds a journal and a WAL by their names. One that was left by another \
@@ -17,7 +18,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         fix: "Copy both, then move the journal or the WAL away before any program opens the file.",
     },
     CatalogueEntry {
-        code: "constraint_violated",
+        code: FindingCode::ConstraintViolated,
         severity: Error,
         title: "rows break a constraint of their table",
         why: "CHECK, NOT NULL and the types of a STRICT table hold for what is written while they \
@@ -29,7 +30,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         fix: "Find the rows, and mend or delete them.",
     },
     CatalogueEntry {
-        code: "index_broken",
+        code: FindingCode::IndexBroken,
         severity: Error,
         title: "an index and its table differ",
         why: "A query that goes by the index misses rows or finds wrong ones, one that scans the \
@@ -40,7 +41,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         fix: "REINDEX, which makes the index anew from the table.",
     },
     CatalogueEntry {
-        code: "page_broken",
+        code: FindingCode::PageBroken,
         severity: Error,
         title: "a page fails integrity",
         why: "The file is damaged: rows are lost or wrong, and writing to it spreads that.",
@@ -53,7 +54,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
               new file: warren recover FILE NEW.",
     },
     CatalogueEntry {
-        code: "sequence_exhausted",
+        code: FindingCode::SequenceExhausted,
         severity: Error,
         title: "an AUTOINCREMENT has given out its last number",
         why: "AUTOINCREMENT gives each row a number above all that ever were. After \
@@ -63,7 +64,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         fix: "Give the rows with such numbers others, and set the table's row in sqlite_sequence.",
     },
     CatalogueEntry {
-        code: "trigger_broken",
+        code: FindingCode::TriggerBroken,
         severity: Error,
         title: "a trigger refers to what is not there",
         why: "SQLite reads a trigger when a statement on its table is compiled. Where it names a \
@@ -74,7 +75,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         fix: "Drop the trigger, or make it anew.",
     },
     CatalogueEntry {
-        code: "unique_violated",
+        code: FindingCode::UniqueViolated,
         severity: Error,
         title: "a unique index has the same value twice",
         why: "Programs and the query planner trust that there is one such row. VACUUM and REINDEX \
@@ -84,7 +85,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         fix: "Delete or change all rows but one of each value; then REINDEX.",
     },
     CatalogueEntry {
-        code: "view_broken",
+        code: FindingCode::ViewBroken,
         severity: Warning,
         title: "a view refers to what is not there",
         why: "A view is text until it is asked for. Where it names a table or a column that was \
@@ -95,7 +96,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         fix: "Drop the view, or make it anew.",
     },
     CatalogueEntry {
-        code: "virtual_table_broken",
+        code: FindingCode::VirtualTableBroken,
         severity: Error,
         title: "a full-text index or an R-tree is out of step",
         why: "A search by it misses rows, or finds what was deleted. Where triggers keep it up to \

@@ -18,6 +18,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use self::facts::ConnectionFacts;
+use crate::catalogue::finding_code::FindingCode;
 use crate::environment::memory::{available_bytes, holds};
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
@@ -130,7 +131,7 @@ impl ConnectionFacts<'_> {
     /// A finding about one setting, whose value is its evidence.
     fn finding(
         &self,
-        code: &'static str,
+        code: FindingCode,
         setting: &'static str,
         what: impl Into<String>,
     ) -> DoctorFinding {

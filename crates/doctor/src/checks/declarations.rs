@@ -2,6 +2,7 @@
 
 use sqlite_schema::TableSchema;
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::file::schema::{TriggerInfo, quote_if_needed};
@@ -14,7 +15,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
         if let Some(message) = missing(subject, &sql)? {
             let fix = "Drop the view, or make it anew on what is there now.".to_owned();
             let what = format!("the view {} refers to what is not there", view.name);
-            let finding = DoctorFinding::new("view_broken", what, Fix::Advice(fix))
+            let finding = DoctorFinding::new(FindingCode::ViewBroken, what, Fix::Advice(fix))
                 .detail("view", view.name.as_str())
                 .detail("message", message.as_str())
                 .impact("Each query of it fails, and so does each rename of a table or a column.");
@@ -81,7 +82,7 @@ fn check_triggers(
             names.join(", ")
         );
         let fix = "Drop the trigger, or make it anew on what is there now.".to_owned();
-        let finding = DoctorFinding::new("trigger_broken", what, Fix::Advice(fix))
+        let finding = DoctorFinding::new(FindingCode::TriggerBroken, what, Fix::Advice(fix))
             .detail("table", table.name.as_str())
             .detail("triggers", names.clone())
             .detail("message", message.as_str())
@@ -107,7 +108,7 @@ fn check_sequences(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), C
             table.replace('\'', "''")
         );
         let what = format!("the AUTOINCREMENT of {table} has given out the last number");
-        let finding = DoctorFinding::new("sequence_exhausted", what, Fix::Advice(fix))
+        let finding = DoctorFinding::new(FindingCode::SequenceExhausted, what, Fix::Advice(fix))
             .detail("table", table.as_str())
             .evidence("sqlite_sequence has 9223372036854775807 for it")
             .impact("Each INSERT fails with \"database or disk is full\".");

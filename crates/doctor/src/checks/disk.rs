@@ -2,6 +2,7 @@
 
 use indicatif::DecimalBytes;
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::environment::file_environment::FileEnvironment;
 use crate::file::schema::quote_for_shell;
 use crate::report::CheckResults;
@@ -14,10 +15,11 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
     if let Some(kind) = environment.file_system.as_deref().filter(|_| environment.is_networked()) {
         let what = format!("the file is on a network file system, {kind}");
         let fix = "Move the file to a local disk, and let one server answer for it.";
-        let finding = DoctorFinding::new("network_file_system", what, Fix::Advice(fix.to_owned()))
-            .evidence(format!("the mount that holds it is of type {kind}"))
-            .detail("file_system", kind)
-            .impact("Locks may not hold between machines: two writers then spoil the file.");
+        let finding =
+            DoctorFinding::new(FindingCode::NetworkFileSystem, what, Fix::Advice(fix.to_owned()))
+                .evidence(format!("the mount that holds it is of type {kind}"))
+                .detail("file_system", kind)
+                .impact("Locks may not hold between machines: two writers then spoil the file.");
         log.add(finding);
     }
     let size = environment.stamp.bytes;
@@ -32,13 +34,15 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
             DecimalBytes(needed)
         );
         let fix = "Make room on that disk; or VACUUM INTO a file on another one.";
-        let finding = DoctorFinding::new("disk_too_small", what, Fix::Advice(fix.to_owned()))
-            .evidence(format!("the file has {size_text}; its journal or WAL may become as large"))
-            .detail("free_bytes", free)
-            .detail("needed_bytes", needed)
-            .impact(
-                "A VACUUM, or a large transaction, would fail with \"database or disk is full\".",
-            );
+        let finding = DoctorFinding::new(
+            FindingCode::DiskTooSmall,
+            what,
+            Fix::Advice(fix.to_owned()),
+        )
+        .evidence(format!("the file has {size_text}; its journal or WAL may become as large"))
+        .detail("free_bytes", free)
+        .detail("needed_bytes", needed)
+        .impact("A VACUUM, or a large transaction, would fail with \"database or disk is full\".");
         log.add(finding);
     }
     if let Some(temp) = environment.temp.as_ref().filter(|temp| temp.free_bytes < size) {
@@ -48,7 +52,7 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
         let directory =
             environment.path.parent().unwrap_or(&environment.path).display().to_string();
         let fix = format!("export SQLITE_TMPDIR={}", quote_for_shell(&directory));
-        let finding = DoctorFinding::new("temp_too_small", what, Fix::Shell(fix))
+        let finding = DoctorFinding::new(FindingCode::TempTooSmall, what, Fix::Shell(fix))
             .evidence(format!("{place} is where SQLite puts temporary files{whose}"))
             .detail("temp_directory", place.to_string())
             .detail("free_bytes", temp.free_bytes)
@@ -63,7 +67,7 @@ mod tests {
     use super::*;
     use crate::environment::file_environment::TempSpace;
 
-    fn codes(change: impl FnOnce(&mut FileEnvironment)) -> Vec<&'static str> {
+    fn codes(change: impl FnOnce(&mut FileEnvironment)) -> Vec<FindingCode> {
         let mut environment = FileEnvironment::sample(10_000_000);
         change(&mut environment);
         let mut log = CheckResults::default();
@@ -75,7 +79,7 @@ mod tests {
     fn network_file_systems_are_found() {
         assert_eq!(
             codes(|environment| environment.file_system = Some("nfs4".into())),
-            ["network_file_system"]
+            [FindingCode::NetworkFileSystem]
         );
         assert!(codes(|environment| environment.file_system = Some("ext4".into())).is_empty());
     }
@@ -85,9 +89,12 @@ mod tests {
         let temp = |free_bytes| Some(TempSpace { path: "/tmp".into(), free_bytes, is_told: false });
         assert_eq!(
             codes(|environment| environment.free_bytes = Some(19_999_999)),
-            ["disk_too_small"]
+            [FindingCode::DiskTooSmall]
         );
-        assert_eq!(codes(|environment| environment.temp = temp(9_999_999)), ["temp_too_small"]);
+        assert_eq!(
+            codes(|environment| environment.temp = temp(9_999_999)),
+            [FindingCode::TempTooSmall]
+        );
         let mut environment = FileEnvironment::sample(10_000_000);
         environment.temp = Some(TempSpace { path: "/tmp".into(), free_bytes: 1, is_told: true });
         let mut log = CheckResults::default();

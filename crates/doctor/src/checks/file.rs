@@ -2,6 +2,7 @@
 
 use indicatif::{DecimalBytes, HumanCount};
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::environment::file_environment::FileEnvironment;
 use crate::file::unreadable::recover_command;
 use crate::report::CheckResults;
@@ -11,11 +12,14 @@ pub(crate) fn check_size(environment: &FileEnvironment, log: &mut CheckResults) 
     let size = environment.stamp.bytes;
     if size == 0 {
         let fix = "Find the file that was meant, or restore a backup.";
-        let mut finding =
-            DoctorFinding::new("file_empty", "the file has no bytes", Fix::Advice(fix.to_owned()))
-                .evidence("its size is 0")
-                .detail("file_bytes", size)
-                .impact("Whatever was in it is not in it now.");
+        let mut finding = DoctorFinding::new(
+            FindingCode::FileEmpty,
+            "the file has no bytes",
+            Fix::Advice(fix.to_owned()),
+        )
+        .evidence("its size is 0")
+        .detail("file_bytes", size)
+        .impact("Whatever was in it is not in it now.");
         if let Some(journal) = environment.journal.as_ref().filter(|journal| journal.bytes > 0) {
             let journal = DecimalBytes(journal.bytes);
             finding = finding.evidence(format!("a journal of {journal} is beside it: copy it now"));
@@ -58,7 +62,7 @@ pub(crate) fn truncated(
         DecimalBytes(expected.saturating_sub(size)),
         DecimalBytes(expected)
     );
-    DoctorFinding::new("file_truncated", what, Fix::Advice(fix))
+    DoctorFinding::new(FindingCode::FileTruncated, what, Fix::Advice(fix))
         .detail("file_bytes", size)
         .detail("expected_bytes", expected)
         .impact(format!("What was on {} pages is gone.", HumanCount(missing)))
@@ -74,11 +78,12 @@ pub(crate) fn check_links(environment: &FileEnvironment, log: &mut CheckResults)
     let what = format!("the file has {} names (hard links)", environment.links_count);
     let fix = "Open it by one name only, in all programs, and delete the others; first close it \
                 everywhere, so that no journal is left beside any of them.";
-    let mut finding = DoctorFinding::new("hard_linked", what, Fix::Advice(fix.to_owned()))
-        .evidence(format!("its link count is {}", environment.links_count))
-        .detail("links_count", environment.links_count)
-        .detail("other_names", names)
-        .impact("A program that opens another name sees no journal and no WAL of this one.");
+    let mut finding =
+        DoctorFinding::new(FindingCode::HardLinked, what, Fix::Advice(fix.to_owned()))
+            .evidence(format!("its link count is {}", environment.links_count))
+            .detail("links_count", environment.links_count)
+            .detail("other_names", names)
+            .impact("A program that opens another name sees no journal and no WAL of this one.");
     for name in &environment.other_names {
         let path = name.path.display();
         let journal = if name.has_journal { ", with a journal or a WAL beside it" } else { "" };
@@ -93,7 +98,7 @@ pub(crate) fn check_companions(environment: &FileEnvironment, log: &mut CheckRes
         let path = path.display().to_string();
         let what = format!("{path} is no file");
         let fix = "See who made it, and remove it.".to_owned();
-        let finding = DoctorFinding::new("companion_irregular", what, Fix::Advice(fix))
+        let finding = DoctorFinding::new(FindingCode::CompanionIrregular, what, Fix::Advice(fix))
             .evidence("a pipe, a device, a socket or a directory")
             .detail("companion", path)
             .impact("A program that opens the database may wait for it without end, or fail.");

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sqlite_schema::{ForeignKeySchema, IndexSchema, TableSchema};
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::file::btree_sample::TreeSample;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
@@ -77,7 +78,7 @@ fn check_index(
     let name = quote_if_needed(&format!("{child}_{}", reference.columns.join("_")));
     let fix = format!("CREATE INDEX {name} ON {} ({list});", quote_if_needed(child));
     let what = format!("{child} ({list}) refers to {parent}, without an index");
-    let finding = DoctorFinding::new("foreign_key_unindexed", what, Fix::Sql(fix))
+    let finding = DoctorFinding::new(FindingCode::ForeignKeyUnindexed, what, Fix::Sql(fix))
         .evidence(format!("{child} has about {} rows", format_estimate(entries)))
         .detail("table", child.as_str())
         .detail("parent", parent.as_str())
@@ -136,7 +137,7 @@ fn report_missing_parent(
     let fix = "Nothing, if the program attaches the file that has the parent, or means the \
                 reference as documentation. If the parent was dropped by mistake, restore it."
         .to_owned();
-    let finding = DoctorFinding::new("foreign_key_parent_absent", what, Fix::Advice(fix))
+    let finding = DoctorFinding::new(FindingCode::ForeignKeyParentAbsent, what, Fix::Advice(fix))
         .evidence(format!("no table {}", absent.join(", ")))
         .detail("table", table.name.as_str())
         .detail("parents", absent)
@@ -205,7 +206,7 @@ fn violated(
         quote_if_needed(&table.name)
     );
     let what = format!("{rows} of {} refer to nothing: {}", table.name, to.join("; "));
-    let mut finding = DoctorFinding::new("foreign_key_violated", what, Fix::Advice(fix))
+    let mut finding = DoctorFinding::new(FindingCode::ForeignKeyViolated, what, Fix::Advice(fix))
         .detail("table", table.name.as_str())
         .detail("rows_count", count)
         .detail("complete", count < VIOLATIONS_MAX)
@@ -230,10 +231,11 @@ fn mismatch(
     let fix = "Give the parent a UNIQUE index on exactly the columns that are referred to, with \
                 their own collation.";
     let what = format!("a foreign key of {} refers to no unique key", table.name);
-    let finding = DoctorFinding::new("foreign_key_mismatch", what, Fix::Advice(fix.to_owned()))
-        .evidence(text)
-        .detail("table", table.name.as_str())
-        .impact("With foreign keys on, writes to these tables fail.");
+    let finding =
+        DoctorFinding::new(FindingCode::ForeignKeyMismatch, what, Fix::Advice(fix.to_owned()))
+            .evidence(text)
+            .detail("table", table.name.as_str())
+            .impact("With foreign keys on, writes to these tables fail.");
     log.add(finding);
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use indicatif::{DecimalBytes, HumanCount};
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::file::opened_file::OpenedFile;
 use crate::format::{format_percent, ratio};
 use crate::report::CheckResults;
@@ -28,7 +29,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
         format_percent(share),
         DecimalBytes(free_bytes)
     );
-    let finding = DoctorFinding::new("fragmented", what, Fix::Sql(fix.to_owned()))
+    let finding = DoctorFinding::new(FindingCode::Fragmented, what, Fix::Sql(fix.to_owned()))
         .evidence(format!("{} of {} pages are free", HumanCount(free), HumanCount(pages)))
         .detail("free_pages_count", free)
         .detail("pages_count", pages)
@@ -43,7 +44,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
 fn auto_vacuum_off(free_bytes: u64) -> DoctorFinding {
     let fix = "PRAGMA auto_vacuum = INCREMENTAL;\nVACUUM;".to_owned();
     let what = "auto_vacuum is off, so only VACUUM gives room back";
-    DoctorFinding::new("auto_vacuum_off", what, Fix::Sql(fix))
+    DoctorFinding::new(FindingCode::AutoVacuumOff, what, Fix::Sql(fix))
         .evidence("the header says: no auto_vacuum")
         .detail("free_bytes", free_bytes)
         .impact("To shrink, the whole file is written anew, and locked meanwhile.")

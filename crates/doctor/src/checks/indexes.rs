@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use indicatif::DecimalBytes;
 use sqlite_schema::{IndexKeyColumn, IndexOrigin, IndexSchema, TableSchema};
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::file::btree_sample::TreeSample;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
@@ -28,7 +29,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     for table in subject.user_tables() {
         for index in table.indexes.iter().filter(|index| index.origin == IndexOrigin::Created) {
             if let Some((code, instead)) = redundancy_of(table, index)
-                && (code == "index_duplicate" || size(subject, index) >= PREFIX_BYTES_MIN)
+                && (code == FindingCode::IndexDuplicate || size(subject, index) >= PREFIX_BYTES_MIN)
             {
                 log.add(redundant_index(subject, table, index, code, &instead));
             }
@@ -61,7 +62,7 @@ fn size(subject: &OpenedFile, index: &IndexSchema) -> f64 {
 fn redundancy_of<'a>(
     table: &'a TableSchema,
     index: &IndexSchema,
-) -> Option<(&'static str, RedundancyCause<'a>)> {
+) -> Option<(FindingCode, RedundancyCause<'a>)> {
     if index.is_partial || index.columns.iter().any(|key| key.column.is_none()) {
         return None;
     }
@@ -69,7 +70,7 @@ fn redundancy_of<'a>(
     if let [IndexKeyColumn { column: Some(name), .. }] = &index.columns[..]
         && rowid.is_some_and(|rowid| rowid.eq_ignore_ascii_case(name))
     {
-        return Some(("index_duplicate", RedundancyCause::RowId));
+        return Some((FindingCode::IndexDuplicate, RedundancyCause::RowId));
     }
     table.indexes.iter().find_map(|other| {
         let is_same = other.name == index.name || other.is_partial;
@@ -86,7 +87,7 @@ fn redundancy_of<'a>(
             && other.origin == IndexOrigin::Created
             && other.is_unique == index.is_unique
             && other.name.cmp(&index.name) == Ordering::Greater;
-        let code = if is_whole { "index_duplicate" } else { "index_prefix" };
+        let code = if is_whole { FindingCode::IndexDuplicate } else { FindingCode::IndexPrefix };
         (!is_twin).then_some((code, RedundancyCause::Index(other)))
     })
 }
@@ -95,7 +96,7 @@ fn redundant_index(
     subject: &OpenedFile,
     table: &TableSchema,
     index: &IndexSchema,
-    code: &'static str,
+    code: FindingCode,
     instead: &RedundancyCause<'_>,
 ) -> DoctorFinding {
     let name = &index.name;
@@ -113,7 +114,7 @@ fn redundant_index(
         }
     };
     let what = match code {
-        "index_duplicate" => format!("{name} on {} is a copy of {other}", table.name),
+        FindingCode::IndexDuplicate => format!("{name} on {} is a copy of {other}", table.name),
         _ => format!("{name} on {} is the start of {other}", table.name),
     };
     let size = size(subject, index);
@@ -155,7 +156,7 @@ fn check_collation(
          {collation}. If not, drop the index: DROP INDEX {}.",
         quote_if_needed(&index.name)
     );
-    let finding = DoctorFinding::new("index_collation", what, Fix::Advice(fix))
+    let finding = DoctorFinding::new(FindingCode::IndexCollation, what, Fix::Advice(fix))
         .evidence(format!("{} ({})", index.name, index.columns_text()))
         .detail("table", table.name.as_str())
         .detail("index", index.name.as_str())

@@ -4,6 +4,7 @@ use indicatif::{DecimalBytes, HumanCount};
 use serde_json::json;
 
 use super::locks;
+use crate::catalogue::finding_code::FindingCode;
 use crate::environment::file_environment::FileEnvironment;
 use crate::environment::processes::ProcessInfo;
 use crate::environment::sqlite_locks::SqliteLock;
@@ -51,8 +52,11 @@ fn check_mode(environment: &FileEnvironment, is_wal: bool, log: &mut CheckResult
     }
     let names: Vec<String> = processes.iter().map(ProcessInfo::display_name).collect();
     let (code, what) = match processes.len() {
-        1 => ("not_wal", "a program works on it with a rollback journal"),
-        _ => ("rollback_journal_shared", "several programs work on it with a rollback journal"),
+        1 => (FindingCode::NotWal, "a program works on it with a rollback journal"),
+        _ => (
+            FindingCode::RollbackJournalShared,
+            "several programs work on it with a rollback journal",
+        ),
     };
     let finding = DoctorFinding::new(code, what, Fix::Sql("PRAGMA journal_mode = WAL;".to_owned()))
         .evidence(format!("open in {}", names.join(", ")))
@@ -67,8 +71,8 @@ fn check_mode(environment: &FileEnvironment, is_wal: bool, log: &mut CheckResult
 fn hot_journal(environment: &FileEnvironment) -> DoctorFinding {
     let journal = environment.journal.as_ref().map_or(0, |journal| journal.bytes);
     let sql = "SELECT count(*) FROM sqlite_schema";
-    let fix = with_key(environment, "hot_journal", sql, "rolls it back");
-    DoctorFinding::new("hot_journal", "a transaction was begun and never ended", fix)
+    let fix = with_key(environment, FindingCode::HotJournal, sql, "rolls it back");
+    DoctorFinding::new(FindingCode::HotJournal, "a transaction was begun and never ended", fix)
         .fix_sql(sql)
         .evidence(format!("a journal of {} is there, and nobody writes", DecimalBytes(journal)))
         .detail("journal_bytes", journal)
@@ -81,8 +85,8 @@ fn wal_left_behind(environment: &FileEnvironment) -> DoctorFinding {
     let wal = environment.wal.as_ref().map_or(0, |wal| wal.bytes);
     let what = "a WAL was left by a program that did not close the file";
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-    let fix = with_key(environment, "wal_left_behind", sql, "moves it into the file");
-    DoctorFinding::new("wal_left_behind", what, fix)
+    let fix = with_key(environment, FindingCode::WalLeftBehind, sql, "moves it into the file");
+    DoctorFinding::new(FindingCode::WalLeftBehind, what, fix)
         .fix_sql(sql)
         .evidence(format!("a WAL of {}, and no process has the file open", DecimalBytes(wal)))
         .detail("wal_bytes", wal)
@@ -91,7 +95,7 @@ fn wal_left_behind(environment: &FileEnvironment) -> DoctorFinding {
 
 /// A statement for a shell. A shell without the key of an encrypted file would take its journal or
 /// WAL for void, and delete it.
-fn with_key(environment: &FileEnvironment, code: &str, sql: &str, effect: &str) -> Fix {
+fn with_key(environment: &FileEnvironment, code: FindingCode, sql: &str, effect: &str) -> Fix {
     if environment.is_keyed || environment.header.is_none() {
         return Fix::Advice(format!(
             "Open it once for writing with the program that has its key, or let warren doctor \
@@ -140,14 +144,18 @@ fn wal_pinned(environment: &FileEnvironment, process: &ProcessInfo, behind: u32)
     let seconds = environment.watch.time.as_secs_f64();
     let fix = Fix::Advice(locks::end_transaction(process));
     let who = process.display_name();
-    DoctorFinding::new("wal_pinned", format!("{who} reads an old state, and the WAL grows"), fix)
-        .evidence(format!(
-            "its snapshot is {} pages old, and stayed so for {seconds:.1} s",
-            HumanCount(behind.into())
-        ))
-        .detail("process", json!(process))
-        .detail("behind_pages_count", behind)
-        .impact("Until it ends, no checkpoint gets past it: the WAL grows, and reads get slower.")
+    DoctorFinding::new(
+        FindingCode::WalPinned,
+        format!("{who} reads an old state, and the WAL grows"),
+        fix,
+    )
+    .evidence(format!(
+        "its snapshot is {} pages old, and stayed so for {seconds:.1} s",
+        HumanCount(behind.into())
+    ))
+    .detail("process", json!(process))
+    .detail("behind_pages_count", behind)
+    .impact("Until it ends, no checkpoint gets past it: the WAL grows, and reads get slower.")
 }
 
 fn wal_large(is_copied: bool, wal_bytes: u64) -> DoctorFinding {
@@ -159,7 +167,7 @@ fn wal_large(is_copied: bool, wal_bytes: u64) -> DoctorFinding {
     let fix = "PRAGMA wal_checkpoint(TRUNCATE), on a connection of the program. PRAGMA \
                 journal_size_limit = 67108864 on each that writes keeps it short; and see that \
                 nobody sets wal_autocheckpoint = 0.";
-    DoctorFinding::new("wal_large", what, Fix::Advice(fix.to_owned()))
+    DoctorFinding::new(FindingCode::WalLarge, what, Fix::Advice(fix.to_owned()))
         .detail("wal_bytes", wal_bytes)
         .detail("copied", is_copied)
         .impact(format!("{} of disk, and longer lookups in its index", DecimalBytes(wal_bytes)))

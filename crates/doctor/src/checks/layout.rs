@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use sqlite_schema::{ColumnKind, TableSchema};
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::file::btree_sample::{SampledRow, TreeSample};
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
@@ -95,7 +96,7 @@ fn check_order(
         )
     });
     let mut finding = DoctorFinding::new(
-        "blob_before_columns",
+        FindingCode::BlobBeforeColumns,
         format!("{}: {} before {}", table.name, before.join(", "), behind.join(", ")),
         Fix::Advice(fix_sql(table, &before)),
     )
@@ -270,7 +271,7 @@ fn check_fill(subject: &OpenedFile, log: &mut CheckResults) {
 
 fn pages_half_empty(name: &str, sample: &TreeSample, size: f64) -> DoctorFinding {
     let what = format!("the pages of {name} are {} full", format_percent(sample.fill()));
-    DoctorFinding::new("pages_half_empty", what, Fix::Sql("VACUUM;".to_owned()))
+    DoctorFinding::new(FindingCode::PagesHalfEmpty, what, Fix::Sql("VACUUM;".to_owned()))
         .evidence(format!(
             "about {} leaf pages, {} of them looked at",
             format_estimate(sample.leaves()),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::environment::file_environment::FileEnvironment;
 use crate::environment::processes::{DeletedWal, ProcessInfo};
 use crate::environment::sqlite_locks::{HeldLock, SqliteLock};
@@ -55,7 +56,7 @@ fn exclusive(environment: &FileEnvironment, process: &ProcessInfo) -> DoctorFind
     let fix = "Nothing, if no other program is to open the file. If one is: PRAGMA locking_mode = \
                 NORMAL in that program, and no transaction that stays open.";
     let what = format!("{who} keeps the file for itself");
-    DoctorFinding::new("exclusive_mode", what, Fix::Advice(fix.to_owned()))
+    DoctorFinding::new(FindingCode::ExclusiveMode, what, Fix::Advice(fix.to_owned()))
         .evidence(format!(
             "EXCLUSIVE held at each of {} looks in {:.1} s, and nothing is written: locking_mode = \
              EXCLUSIVE, or BEGIN EXCLUSIVE",
@@ -75,7 +76,7 @@ fn wal_deleted(environment: &FileEnvironment, deleted: &DeletedWal) -> DoctorFin
         "cp {file} {copy} && cp /proc/{pid}/fd/{descriptor} {copy}-wal    # while it does not write"
     );
     let what = format!("{} writes to a WAL that was deleted", process.display_name());
-    DoctorFinding::new("wal_deleted", what, Fix::Shell(fix))
+    DoctorFinding::new(FindingCode::WalDeleted, what, Fix::Shell(fix))
         .evidence(format!("its descriptor {descriptor} is of a -wal file that has no name"))
         .detail("process", json!(process))
         .detail("descriptor", *descriptor)
@@ -112,7 +113,7 @@ fn finding(
         ("keeps a write transaction open", "Nobody else can write until it ends.")
     };
     let fix = Fix::Advice(end_transaction(process));
-    let mut finding = DoctorFinding::new("database_locked", format!("{who} {what}"), fix)
+    let mut finding = DoctorFinding::new(FindingCode::DatabaseLocked, format!("{who} {what}"), fix)
         .evidence(format!(
             "{} held at each of {} looks in {seconds:.1} s",
             names.join(" and "),

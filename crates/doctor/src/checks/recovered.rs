@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use engine::{ReadOnlyMode, open_read_only};
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::checks::file;
 use crate::environment::wal;
 use crate::file::check_error::CheckError;
@@ -16,15 +17,16 @@ use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
 /// What the integrity check says of a file that is a mixture of two.
-const FAULTS: &[&str] = &["index_broken", "page_broken", "unique_violated"];
+const FAULTS: &[FindingCode] =
+    &[FindingCode::IndexBroken, FindingCode::PageBroken, FindingCode::UniqueViolated];
 /// What is said of a journal or a WAL that is the file's own.
-const LEFT: &[&str] = &["hot_journal", "wal_left_behind"];
+const LEFT: &[FindingCode] = &[FindingCode::HotJournal, FindingCode::WalLeftBehind];
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     if subject.open_mode != ReadOnlyMode::Overlay || subject.environment.recovery_bytes() == 0 {
         return Ok(());
     }
-    if !FAULTS.iter().any(|code| log.has(code)) {
+    if !FAULTS.iter().any(|code| log.has(*code)) {
         if log.integrity.complete {
             add_tried_evidence(log);
         }
@@ -69,7 +71,7 @@ fn foreign(subject: &OpenedFile) -> DoctorFinding {
          was put there from a backup, that is all."
     );
     let what = format!("{name}{suffix} is of another database, or of another state of this one");
-    DoctorFinding::new("companion_foreign", what, Fix::Advice(fix))
+    DoctorFinding::new(FindingCode::CompanionForeign, what, Fix::Advice(fix))
         .evidence(format!(
             "tried in memory: alone, the file is whole; with {name}{suffix}, it is not"
         ))
@@ -86,7 +88,7 @@ fn report_missing(subject: &OpenedFile, log: &mut CheckResults) {
     let is_beyond = |page: &&u32| u64::from(**page) > in_file && **page <= pages;
     let beyond = u64::try_from(in_wal.iter().filter(is_beyond).count()).unwrap_or(u64::MAX);
     let missing = u64::from(pages).saturating_sub(in_file).saturating_sub(beyond);
-    if missing > 0 && !log.has("file_truncated") {
+    if missing > 0 && !log.has(FindingCode::FileTruncated) {
         let expected = u64::from(pages) * page_size;
         log.add(file::truncated(&subject.environment, expected, missing).evidence(format!(
             "the WAL tells of {pages} pages, and neither it nor the file has {missing} of them"

@@ -3,6 +3,7 @@
 use engine::Cipher;
 use indicatif::{DecimalBytes, HumanCount};
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::report::CheckResults;
@@ -23,11 +24,14 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
         let fix = "Make a new file with chacha20 or aegis and copy the rows: VACUUM INTO with the \
                     new key.";
         let what = "the cipher does not authenticate its pages";
-        let finding =
-            DoctorFinding::new("cipher_unauthenticated", what, Fix::Advice(fix.to_owned()))
-                .evidence("the file opens as aes256cbc")
-                .detail("cipher", Cipher::Aes256Cbc.name())
-                .impact("Who can write to the file can change it, and nobody notices.");
+        let finding = DoctorFinding::new(
+            FindingCode::CipherUnauthenticated,
+            what,
+            Fix::Advice(fix.to_owned()),
+        )
+        .evidence("the file opens as aes256cbc")
+        .detail("cipher", Cipher::Aes256Cbc.name())
+        .impact("Who can write to the file can change it, and nobody notices.");
         log.add(finding);
     }
     Ok(())
@@ -63,7 +67,7 @@ fn check_identity(subject: &OpenedFile, log: &mut CheckResults) {
     let fix = unset.iter().map(|name| format!("PRAGMA {name} = N"));
     let fix = format!("{}, once, with numbers of your own.", fix.collect::<Vec<_>>().join(" and "));
     let what = format!("{} not set", unset.join(" and "));
-    let finding = DoctorFinding::new("identity_unset", what, Fix::Advice(fix))
+    let finding = DoctorFinding::new(FindingCode::IdentityUnset, what, Fix::Advice(fix))
         .evidence(format!("0 in the header, while {tool} keeps the version of the schema"))
         .detail("unset", unset)
         .detail("migration_table", tool)
@@ -81,14 +85,14 @@ fn check_page_size(subject: &OpenedFile, log: &mut CheckResults) {
         fix = format!("PRAGMA journal_mode = DELETE;\n{fix}\nPRAGMA journal_mode = WAL;");
     }
     let pages = HumanCount(subject.pages_count());
-    let finding =
-        DoctorFinding::new("page_size_small", format!("pages of {size} bytes"), Fix::Sql(fix))
-            .evidence(format!(
-                "{pages} pages of {size} bytes, {}",
-                DecimalBytes(subject.pages_bytes())
-            ))
-            .detail("page_bytes", size)
-            .impact("Deeper trees and more calls for the same rows.");
+    let finding = DoctorFinding::new(
+        FindingCode::PageSizeSmall,
+        format!("pages of {size} bytes"),
+        Fix::Sql(fix),
+    )
+    .evidence(format!("{pages} pages of {size} bytes, {}", DecimalBytes(subject.pages_bytes())))
+    .detail("page_bytes", size)
+    .impact("Deeper trees and more calls for the same rows.");
     log.add(finding);
 }
 
@@ -110,7 +114,7 @@ fn check_format(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), Chec
     let what = format!("DESC is ignored in {}", names.join(", "));
     let fix = "PRAGMA legacy_file_format = OFF;\nVACUUM;".to_owned();
     let format = subject.header.schema_format;
-    let finding = DoctorFinding::new("descending_ignored", what, Fix::Sql(fix))
+    let finding = DoctorFinding::new(FindingCode::DescendingIgnored, what, Fix::Sql(fix))
         .evidence(format!("the schema has format {format}, which knows ascending indexes only"))
         .detail("indexes", names)
         .detail("schema_format", format)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use sqlite_schema::{IndexOrigin, IndexSchema, TableSchema};
 
 use super::{foreign_keys, indexes};
+use crate::catalogue::finding_code::FindingCode;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::file::schema::quote_if_needed;
@@ -80,7 +81,7 @@ fn statistics_absent(tables: &[(&TableSchema, f64)]) -> DoctorFinding {
     let names: Vec<&str> = tables.iter().map(|(table, _)| table.name.as_str()).collect();
     let what = format!("no statistics about the indexes of {}", names.join(", "));
     let mut finding = DoctorFinding::new(
-        "statistics_absent",
+        FindingCode::StatisticsAbsent,
         what,
         Fix::Sql("PRAGMA optimize = 0x10002;".to_owned()),
     )
@@ -98,7 +99,7 @@ fn statistics_stale(table: &TableSchema, entries: f64, error: f64, rows: f64) ->
     let fix = Fix::Sql(format!("ANALYZE {};", quote_if_needed(&table.name)));
     let what = format!("the statistics of {} are of another time", table.name);
     let margin = if error > 0.0 { format!(", ± {:.0} %", 200.0 * error) } else { String::new() };
-    DoctorFinding::new("statistics_stale", what, fix)
+    DoctorFinding::new(FindingCode::StatisticsStale, what, fix)
         .evidence(format!(
             "sqlite_stat1 says {} rows; there are about {}{margin}",
             format_estimate(rows),
@@ -130,7 +131,7 @@ fn check_single(
     let column = index.columns_text();
     let what = format!("all rows of {} have the same {column}", table.name);
     let fix = indexes::drop_index(subject, &index.name);
-    let finding = DoctorFinding::new("index_single_value", what, fix)
+    let finding = DoctorFinding::new(FindingCode::IndexSingleValue, what, fix)
         .evidence(format!(
             "sqlite_stat1 of {}: {} rows, {} of each value",
             index.name,

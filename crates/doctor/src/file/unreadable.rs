@@ -2,6 +2,7 @@
 
 use super::check_error::CheckError;
 use super::schema::quote_for_shell;
+use crate::catalogue::finding_code::FindingCode;
 use crate::environment::file_environment::FileEnvironment;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
@@ -18,7 +19,7 @@ pub(crate) fn report_fault(
     let is_known = log.findings.iter().any(|finding| finding.evidence.contains(&text));
     if !is_known {
         let finding = DoctorFinding::new(
-            "page_broken",
+            FindingCode::PageBroken,
             "a page cannot be read",
             recovery_advice(environment),
         )
@@ -59,7 +60,7 @@ pub(crate) fn report_unreadable(
     environment: &FileEnvironment,
     log: &mut CheckResults,
 ) {
-    if error.is_fault() && !log.has("file_truncated") {
+    if error.is_fault() && !log.has(FindingCode::FileTruncated) {
         report_fault(error, environment, log);
     }
     log.add_skipped("the content", skip_reason(error));
@@ -73,7 +74,7 @@ pub(crate) fn report_unreadable_schema(
 ) {
     if error.is_fault() {
         let fix = recovery_advice(environment);
-        let finding = DoctorFinding::new("page_broken", "the schema cannot be read", fix);
+        let finding = DoctorFinding::new(FindingCode::PageBroken, "the schema cannot be read", fix);
         log.add(finding.detail("message", error.to_string()).evidence(error.to_string()));
     }
     log.add_skipped("the tables", skip_reason(error));

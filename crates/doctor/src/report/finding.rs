@@ -13,8 +13,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::severity::Severity;
-use crate::catalogue;
-use crate::catalogue::entry::CatalogueEntry;
+use crate::catalogue::finding_code::FindingCode;
 
 /// What to do about a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -49,7 +48,7 @@ impl fmt::Display for Fix {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DoctorFinding {
     /// The code, which the catalogue explains.
-    pub code: &'static str,
+    pub code: FindingCode,
     /// The severity of the code.
     pub severity: Severity,
     /// What was found, in one line, with the names of this file.
@@ -70,14 +69,11 @@ pub struct DoctorFinding {
 }
 
 impl DoctorFinding {
-    /// A finding of a code that is in the catalogue; no impact but what the catalogue says of the
-    /// code in general.
-    pub(crate) fn new(code: &'static str, summary: impl Into<String>, fix: Fix) -> Self {
-        let CatalogueEntry { severity, .. } =
-            catalogue::entry(code).expect("checks use catalogued codes");
+    /// No impact but what the catalogue says of the code in general.
+    pub(crate) fn new(code: FindingCode, summary: impl Into<String>, fix: Fix) -> Self {
         Self {
             code,
-            severity: *severity,
+            severity: code.entry().severity,
             summary: summary.into(),
             evidence: Vec::new(),
             details: Map::new(),

@@ -5,12 +5,13 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::finding::DoctorFinding;
+use crate::catalogue::finding_code::FindingCode;
 
 /// Which findings are left as they are, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoreRule {
     /// The code of the finding.
-    pub code: String,
+    pub code: FindingCode,
     /// The table, index or column that it is about; `None` for any.
     pub name: Option<String>,
     /// Why it is left as it is.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use doctor::{
-    ConnectionSettings, DoctorReport, ExamineOptions, Fix, FixSelection, JournalKind, Severity,
-    examine, fix,
+    ConnectionSettings, DoctorReport, ExamineOptions, FindingCode, Fix, FixSelection, JournalKind,
+    Severity, examine, fix,
 };
 use engine::{DatabaseKey, FileEncryption, Profile, open_connection};
 use rusqlite::Connection;
@@ -55,7 +55,7 @@ fn a_production_connection_gets_no_finding_also_while_it_is_open() {
     let settings = ask(&db);
     for _ in 0..2 {
         let report = report(&path, &settings);
-        assert_eq!(codes(&report), [] as [&str; 0], "{report:#?}");
+        assert_eq!(codes(&report), [] as [FindingCode; 0], "{report:#?}");
         assert!(report.skipped.is_empty(), "{report:#?}");
         let said = format!("what the program sets (SQLite {}, cipher ", rusqlite::version());
         assert!(report.checked.iter().any(|line| line.starts_with(&said)), "{report:#?}");
@@ -65,26 +65,29 @@ fn a_production_connection_gets_no_finding_also_while_it_is_open() {
 #[test]
 fn what_a_live_connection_sets_is_judged_with_its_file() {
     let fixture = DoctorFixture::new();
-    let check = |sql: &str, expected: &str| {
-        let path = fixture.at(expected);
+    let check = |sql: &str, expected: FindingCode| {
+        let path = fixture.at(expected.as_str());
         healthy(&path);
         let db = Connection::open(&path).unwrap();
         db.execute_batch(&format!("{PRODUCTION} {sql}")).unwrap();
         let report = report(&path, &ask(&db));
         let finding = the(&report, expected);
         assert!(matches!(finding.fix, Fix::Advice(_)) && finding.fix_sql.is_none(), "{finding:?}");
-        let codes: Vec<&str> =
-            codes(&report).into_iter().filter(|code| *code != "not_wal").collect();
+        let codes: Vec<FindingCode> =
+            codes(&report).into_iter().filter(|code| *code != FindingCode::NotWal).collect();
         assert_eq!(codes, [expected], "{report:#?}");
     };
-    check("PRAGMA busy_timeout = 0", "busy_timeout_absent");
-    check("PRAGMA wal_autocheckpoint = 0", "checkpoints_off");
+    check("PRAGMA busy_timeout = 0", FindingCode::BusyTimeoutAbsent);
+    check("PRAGMA wal_autocheckpoint = 0", FindingCode::CheckpointsOff);
     // `healthy` has books that refer to authors.
-    check("PRAGMA foreign_keys = OFF", "foreign_keys_off");
-    check("PRAGMA synchronous = FULL; PRAGMA journal_mode = MEMORY", "journal_mode_unsafe");
-    check("PRAGMA secure_delete = OFF", "secure_delete_off");
-    check("PRAGMA journal_mode = DELETE", "synchronous_low");
-    check("PRAGMA synchronous = OFF", "synchronous_off");
+    check("PRAGMA foreign_keys = OFF", FindingCode::ForeignKeysOff);
+    check(
+        "PRAGMA synchronous = FULL; PRAGMA journal_mode = MEMORY",
+        FindingCode::JournalModeUnsafe,
+    );
+    check("PRAGMA secure_delete = OFF", FindingCode::SecureDeleteOff);
+    check("PRAGMA journal_mode = DELETE", FindingCode::SynchronousLow);
+    check("PRAGMA synchronous = OFF", FindingCode::SynchronousOff);
 }
 
 #[test]
@@ -102,14 +105,14 @@ fn what_was_set_too_late_is_found_and_mended() {
         db.execute_batch(&format!("{sql} CREATE TABLE t (x);")).unwrap();
         let settings = format!("file={}\nwanted.{wanted}\n", path.display());
         db.close().unwrap();
-        let finding = the(&report(&path, &settings), "setting_ineffective");
+        let finding = the(&report(&path, &settings), FindingCode::SettingIneffective);
         let options = options(&settings);
-        let code = FixSelection::Code("setting_ineffective".to_owned());
-        let dry = fix(&path, &FileEncryption::None, &options, &code, true).unwrap();
+        let code = FixSelection::Code(FindingCode::SettingIneffective);
+        let dry = fix(&path, &FileEncryption::None, &options, code, true).unwrap();
         assert!(dry.rehearsed, "{dry:#?}");
         apply_fix(&path, &finding.fix);
         let report = report(&path, &settings);
-        assert_eq!(codes(&report), [] as [&str; 0], "{wanted}: {report:#?}");
+        assert_eq!(codes(&report), [] as [FindingCode; 0], "{wanted}: {report:#?}");
         assert_eq!(
             report.file.journal,
             Some(if sql.contains("WAL") { JournalKind::Wal } else { JournalKind::Rollback })
@@ -129,18 +132,18 @@ fn settings_of_another_file_are_told_apart() {
         ask(&db)
     };
     let found = report(&path, &ask_file(&other));
-    assert_eq!(codes(&found), ["settings_mismatch"], "{found:#?}");
+    assert_eq!(codes(&found), [FindingCode::SettingsMismatch], "{found:#?}");
 
     // As it may be called elsewhere, in a container.
     let renamed = ask_file(&path).replace(&path.display().to_string(), "/nowhere/a.db");
     let found = report(&path, &renamed);
-    assert_eq!(codes(&found), [] as [&str; 0], "{found:#?}");
+    assert_eq!(codes(&found), [] as [FindingCode; 0], "{found:#?}");
     assert!(found.skipped.iter().any(|it| it.reason.contains("/nowhere/a.db")), "{found:#?}");
 
     let in_memory = "file=\njournal_mode=memory\n";
     let found = report(&path, in_memory);
-    assert!(codes(&found).contains(&"settings_mismatch"), "{found:#?}");
-    assert!(!codes(&found).contains(&"journal_mode_unsafe"), "{found:#?}");
+    assert!(codes(&found).contains(&FindingCode::SettingsMismatch), "{found:#?}");
+    assert!(!codes(&found).contains(&FindingCode::JournalModeUnsafe), "{found:#?}");
 }
 
 #[test]
@@ -166,8 +169,8 @@ fn what_is_meant_to_be_encrypted_is_looked_at() {
     db.close().unwrap();
     let meant = options("temp_store=1\ncipher=chacha20\nwanted.cipher=chacha20\n");
     let found = examine(&encrypted, &key, &meant).unwrap();
-    assert_eq!(codes(&found), ["temp_unencrypted"], "{found:#?}");
+    assert_eq!(codes(&found), [FindingCode::TempUnencrypted], "{found:#?}");
     let found = report(&plain, "sqlite_version=3.54.0\nwanted.cipher=chacha20\n");
-    assert_eq!(codes(&found), ["encryption_ineffective"], "{found:#?}");
+    assert_eq!(codes(&found), [FindingCode::EncryptionIneffective], "{found:#?}");
     assert_eq!(found.severity(), Some(Severity::Error));
 }

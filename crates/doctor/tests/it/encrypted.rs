@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use doctor::{DoctorReport, Error, ExamineOptions, examine};
+use doctor::{DoctorReport, Error, ExamineOptions, FindingCode, examine};
 use engine::{Cipher, DatabaseKey, FileEncryption, Passphrase, Profile, open_connection};
 
 use crate::fixture::{DoctorFixture, codes, the};
@@ -46,7 +46,7 @@ fn encrypted_files_get_the_same_findings() {
         let path = fixture.at(name);
         make(&path, &encryption);
         let report = report(&path, &encryption);
-        let finding = the(&report, "fragmented");
+        let finding = the(&report, FindingCode::Fragmented);
         assert_eq!(finding.details["pages_count"].as_u64(), report.file.pages_count);
         assert_ne!(report.file.cipher, Some("none"));
         assert!(report.skipped.is_empty(), "{report:#?}");
@@ -60,7 +60,8 @@ fn a_cipher_without_tags_is_named() {
         let path = fixture.at(cipher.name());
         let encryption = passphrase("hasen", Some(cipher));
         make(&path, &encryption);
-        let found = codes(&report(&path, &encryption)).contains(&"cipher_unauthenticated");
+        let found =
+            codes(&report(&path, &encryption)).contains(&FindingCode::CipherUnauthenticated);
         assert_eq!(found, expected, "{cipher}");
     }
 }
@@ -73,7 +74,7 @@ fn a_page_that_somebody_changed_does_not_authenticate() {
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[4096 * 3 + 100] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    assert!(codes(&report(&path, &key())).contains(&"page_broken"));
+    assert!(codes(&report(&path, &key())).contains(&FindingCode::PageBroken));
 }
 
 #[test]
@@ -108,7 +109,7 @@ fn no_mend_of_an_encrypted_file_opens_it_without_its_key() {
     std::fs::copy(fixture.at("live.db-journal"), fixture.at("a.db-journal")).unwrap();
     let found = report(&path, &key());
     assert!(found.integrity.complete, "{found:#?}");
-    let finding = the(&found, "hot_journal");
+    let finding = the(&found, FindingCode::HotJournal);
     for finding in &found.findings {
         assert!(!matches!(finding.fix, doctor::Fix::Shell(_)), "{finding:?}");
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use doctor::{ExamineOptions, Fix, examine};
+use doctor::{ExamineOptions, FindingCode, Fix, examine};
 use engine::FileEncryption;
 use rusqlite::{Connection, StatementStatus};
 
@@ -85,7 +85,8 @@ fn of_warren(path: &Path, query: &str) -> String {
     let options = ExamineOptions { queries: vec![query.to_owned()], ..ExamineOptions::default() };
     let options = ExamineOptions { time_limit: std::time::Duration::from_mins(5), ..options };
     let report = examine(path, &FileEncryption::None, &options).unwrap();
-    let finding = report.findings.iter().find(|finding| finding.code == "query_index_missing");
+    let finding =
+        report.findings.iter().find(|finding| finding.code == FindingCode::QueryIndexMissing);
     finding.map_or_else(String::new, |finding| match &finding.fix {
         Fix::Sql(sql) => sql.clone(),
         fix => panic!("{fix:?}"),

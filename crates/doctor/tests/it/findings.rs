@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use doctor::{Fix, JournalKind};
+use doctor::{FindingCode, Fix, JournalKind};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use serde_json::{Value, json};
@@ -13,13 +13,13 @@ use crate::integrity;
 
 pub(crate) const CASES: &[FaultCase] = &[
     FaultCase {
-        code: "auto_vacuum_off",
+        code: FindingCode::AutoVacuumOff,
         fault: |path| rows_and_delete(path, "", "id > 1000"),
         control: |path| rows_and_delete(path, "PRAGMA auto_vacuum = INCREMENTAL;", "id > 1000"),
         check: |finding| assert!(finding.details["free_bytes"].as_u64() > Some(1_500_000)),
     },
     FaultCase {
-        code: "blob_before_columns",
+        code: FindingCode::BlobBeforeColumns,
         fault: |path| mails(path, "body BLOB, flags INTEGER, folder TEXT"),
         control: |path| mails(path, "flags INTEGER, folder TEXT, body BLOB"),
         check: |finding| {
@@ -33,19 +33,19 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "descending_ignored",
+        code: FindingCode::DescendingIgnored,
         fault: |path| legacy(path, "CREATE INDEX i ON t (x DESC)"),
         control: |path| legacy(path, "CREATE INDEX i ON t (x)"),
         check: |finding| assert_eq!(finding.details["indexes"], json!(["i"])),
     },
     FaultCase {
-        code: "foreign_key_mismatch",
+        code: FindingCode::ForeignKeyMismatch,
         fault: |path| parents(path, "p (id INTEGER, x)", 10),
         control: |path| parents(path, "p (id INTEGER UNIQUE, x)", 10),
         check: |finding| assert_eq!(finding.details["table"], "c"),
     },
     FaultCase {
-        code: "foreign_key_unindexed",
+        code: FindingCode::ForeignKeyUnindexed,
         fault: |path| parents(path, "p (id INTEGER PRIMARY KEY, x)", 20_000),
         control: |path| {
             parents(path, "p (id INTEGER PRIMARY KEY, x)", 20_000);
@@ -58,7 +58,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "foreign_key_violated",
+        code: FindingCode::ForeignKeyViolated,
         fault: |path| {
             healthy(path);
             sql_on(path, "PRAGMA foreign_keys = OFF; DELETE FROM author WHERE id = 7");
@@ -74,7 +74,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "fragmented",
+        code: FindingCode::Fragmented,
         fault: |path| rows_and_delete(path, "", "id > 1000"),
         control: |path| rows_and_delete(path, "", "id > 4500"),
         check: |finding| {
@@ -84,7 +84,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "identity_unset",
+        code: FindingCode::IdentityUnset,
         fault: |path| sql_on(path, "CREATE TABLE schema_migrations (version TEXT)"),
         control: |path| {
             let ids = "PRAGMA application_id = 1; PRAGMA user_version = 2;";
@@ -95,7 +95,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "index_collation",
+        code: FindingCode::IndexCollation,
         fault: |path| with_healthy(path, "CREATE INDEX i ON author (name COLLATE NOCASE)"),
         control: |path| with_healthy(path, "CREATE INDEX i ON author (name)"),
         check: |finding| {
@@ -104,7 +104,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "index_duplicate",
+        code: FindingCode::IndexDuplicate,
         fault: |path| with_healthy(path, "CREATE UNIQUE INDEX i ON author (id)"),
         control: |path| with_healthy(path, "CREATE INDEX i ON author (id) WHERE name > 'b'"),
         check: |finding| {
@@ -116,7 +116,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "index_prefix",
+        code: FindingCode::IndexPrefix,
         fault: |path| {
             with_healthy(path, &format!("{MORE_BOOKS}; CREATE INDEX i ON book (author)"));
         },
@@ -124,7 +124,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         check: |finding| assert_eq!(finding.details["instead"], "book_author"),
     },
     FaultCase {
-        code: "index_single_value",
+        code: FindingCode::IndexSingleValue,
         fault: |path| {
             with_healthy(
                 path,
@@ -143,13 +143,13 @@ pub(crate) const CASES: &[FaultCase] = &[
         check: |finding| assert_eq!(finding.details["statistics_rows_count"], json!(5000.0)),
     },
     FaultCase {
-        code: "page_size_small",
+        code: FindingCode::PageSizeSmall,
         fault: |path| rows_and_delete(path, "PRAGMA page_size = 1024;", "id < 0"),
         control: |path| rows_and_delete(path, "PRAGMA page_size = 8192;", "id < 0"),
         check: |finding| assert_eq!(finding.details["page_bytes"], 1024),
     },
     FaultCase {
-        code: "pages_half_empty",
+        code: FindingCode::PagesHalfEmpty,
         fault: |path| rows_and_delete(path, "", "id % 7 < 4"),
         control: |path| rows_and_delete(path, "", "id % 7 < 2"),
         check: |finding| {
@@ -158,7 +158,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "statistics_absent",
+        code: FindingCode::StatisticsAbsent,
         fault: |path| {
             with_healthy(
                 path,
@@ -171,7 +171,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         check: |finding| assert_eq!(finding.details["tables"], json!(["book"])),
     },
     FaultCase {
-        code: "statistics_stale",
+        code: FindingCode::StatisticsStale,
         fault: |path| with_healthy(path, &format!("ANALYZE; {MORE_BOOKS}")),
         control: |path| with_healthy(path, &format!("{MORE_BOOKS}; ANALYZE")),
         check: |finding| {
@@ -182,45 +182,45 @@ pub(crate) const CASES: &[FaultCase] = &[
 ];
 
 /// What needs other processes, another place, a key or a query: tested elsewhere.
-const ELSEWHERE: &[&str] = &[
-    "busy_timeout_absent",
-    "cache_large",
-    "cache_small",
-    "checkpoints_off",
-    "cipher_unauthenticated",
-    "companion_foreign",
-    "companion_irregular",
-    "database_locked",
-    "disk_too_small",
-    "double_quoted_strings",
-    "encoding_wide",
-    "encryption_ineffective",
-    "exclusive_mode",
-    "file_empty",
-    "file_truncated",
-    "foreign_keys_off",
-    "hard_linked",
-    "hot_journal",
-    "journal_mode_unsafe",
-    "network_file_system",
-    "not_wal",
-    "query_index_missing",
-    "query_scans",
-    "rollback_journal_shared",
-    "secure_delete_off",
-    "setting_ineffective",
-    "settings_mismatch",
-    "sqlite_faulty",
-    "synchronous_low",
-    "synchronous_off",
-    "temp_in_memory",
-    "temp_too_small",
-    "temp_unencrypted",
-    "threads_unsafe",
-    "wal_deleted",
-    "wal_large",
-    "wal_left_behind",
-    "wal_pinned",
+const ELSEWHERE: &[FindingCode] = &[
+    FindingCode::BusyTimeoutAbsent,
+    FindingCode::CacheLarge,
+    FindingCode::CacheSmall,
+    FindingCode::CheckpointsOff,
+    FindingCode::CipherUnauthenticated,
+    FindingCode::CompanionForeign,
+    FindingCode::CompanionIrregular,
+    FindingCode::DatabaseLocked,
+    FindingCode::DiskTooSmall,
+    FindingCode::DoubleQuotedStrings,
+    FindingCode::EncodingWide,
+    FindingCode::EncryptionIneffective,
+    FindingCode::ExclusiveMode,
+    FindingCode::FileEmpty,
+    FindingCode::FileTruncated,
+    FindingCode::ForeignKeysOff,
+    FindingCode::HardLinked,
+    FindingCode::HotJournal,
+    FindingCode::JournalModeUnsafe,
+    FindingCode::NetworkFileSystem,
+    FindingCode::NotWal,
+    FindingCode::QueryIndexMissing,
+    FindingCode::QueryScans,
+    FindingCode::RollbackJournalShared,
+    FindingCode::SecureDeleteOff,
+    FindingCode::SettingIneffective,
+    FindingCode::SettingsMismatch,
+    FindingCode::SqliteFaulty,
+    FindingCode::SynchronousLow,
+    FindingCode::SynchronousOff,
+    FindingCode::TempInMemory,
+    FindingCode::TempTooSmall,
+    FindingCode::TempUnencrypted,
+    FindingCode::ThreadsUnsafe,
+    FindingCode::WalDeleted,
+    FindingCode::WalLarge,
+    FindingCode::WalLeftBehind,
+    FindingCode::WalPinned,
 ];
 
 /// 65,000 in all.
@@ -310,7 +310,7 @@ fn a_healthy_file_gets_none() {
     let path = fixture.at("healthy.db");
     healthy(&path);
     let report = report(&path);
-    assert_eq!(codes(&report), [] as [&str; 0], "{report:#?}");
+    assert_eq!(codes(&report), [] as [FindingCode; 0], "{report:#?}");
     assert!(report.skipped.is_empty(), "{report:#?}");
     assert_eq!((report.file.tables_count, report.file.indexes_count), (Some(2), Some(1)));
     assert_eq!((report.file.journal, report.file.cipher), (Some(JournalKind::Wal), Some("none")));
@@ -326,8 +326,8 @@ fn each_fault_is_found_and_its_control_is_not() {
 #[test]
 fn every_code_of_the_catalogue_is_tested() {
     let cases = CASES.iter().chain(integrity::CASES).map(|case| case.code);
-    let tested: BTreeSet<&str> = cases.chain(ELSEWHERE.iter().copied()).collect();
-    let codes: BTreeSet<&str> = doctor::catalogue().iter().map(|entry| entry.code).collect();
+    let tested: BTreeSet<FindingCode> = cases.chain(ELSEWHERE.iter().copied()).collect();
+    let codes: BTreeSet<FindingCode> = FindingCode::ALL.iter().copied().collect();
     assert_eq!(tested, codes);
 }
 
@@ -350,7 +350,7 @@ fn of_two_indexes_that_are_the_same_the_one_that_does_more_stays() {
         let path = fixture.at(&index.to_string());
         with_healthy(&path, &format!("{MORE_BOOKS}; {sql}"));
         let report = report(&path);
-        let found = report.findings.iter().filter(|it| it.code.starts_with("index_"));
+        let found = report.findings.iter().filter(|it| it.code.as_str().starts_with("index_"));
         let dropped: Vec<&str> =
             found.map(|finding| finding.details["index"].as_str().unwrap()).collect();
         assert_eq!(&dropped, expected, "{sql}");

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use doctor::{Error, ExamineOptions, FixSelection, fix, undo_fix};
+use doctor::{Error, ExamineOptions, FindingCode, FixSelection, fix, undo_fix};
 use engine::{DatabaseKey, FileEncryption, Passphrase, Profile, open_connection};
 use rusqlite::Connection;
 
@@ -14,11 +14,9 @@ use crate::fixture::{DoctorFixture, SqliteShell, codes, report, sql_on};
 fn fixed(
     path: &Path,
     encryption: &FileEncryption,
-    code: &str,
+    wanted: FixSelection,
 ) -> doctor::Result<doctor::FixReport> {
-    let wanted =
-        if code == "all" { FixSelection::All } else { FixSelection::Code(code.to_owned()) };
-    fix(path, encryption, &ExamineOptions::default(), &wanted, false)
+    fix(path, encryption, &ExamineOptions::default(), wanted, false)
 }
 
 /// Half a transaction and its journal, under this key.
@@ -46,9 +44,9 @@ fn a_hot_journal_is_rolled_back_with_the_key() {
         let fixture = DoctorFixture::new();
         let path = killed(&fixture, &encryption);
         let before = fs::read(&path).unwrap();
-        let done = fixed(&path, &encryption, "hot_journal").unwrap();
+        let done = fixed(&path, &encryption, FixSelection::Code(FindingCode::HotJournal)).unwrap();
         assert!(done.report.integrity.complete && done.rehearsed, "{done:#?}");
-        assert!(!codes(&done.report).contains(&"hot_journal"), "{done:#?}");
+        assert!(!codes(&done.report).contains(&FindingCode::HotJournal), "{done:#?}");
         assert!(!fixture.at("a.db-journal").exists());
         let (db, _) = open_connection(&path, &encryption, Profile::SERVER, true, false).unwrap();
         let sum: i64 = db.query_row("SELECT sum(x) FROM t", [], |row| row.get(0)).unwrap();
@@ -68,12 +66,12 @@ fn all_is_fixed_in_one_go_and_the_size_is_told() {
         "CREATE TABLE t (x); CREATE INDEX i ON t (x); CREATE INDEX j ON t (x);
          CREATE TABLE big (x); INSERT INTO big VALUES (zeroblob(9000000)); DROP TABLE big",
     );
-    let done = fixed(&path, &FileEncryption::None, "all").unwrap();
+    let done = fixed(&path, &FileEncryption::None, FixSelection::All).unwrap();
     let ran: Vec<&str> = done.fixes.iter().map(|fix| fix.sql.as_str()).collect();
     assert_eq!(ran, ["DROP INDEX j;", "PRAGMA auto_vacuum = INCREMENTAL;\nVACUUM;"]);
-    assert_eq!(codes(&done.report), [] as [&str; 0]);
+    assert_eq!(codes(&done.report), [] as [FindingCode; 0]);
     assert!(done.before_bytes > 9_000_000 && done.after_bytes < Some(100_000), "{done:#?}");
-    let again = fixed(&path, &FileEncryption::None, "all").unwrap();
+    let again = fixed(&path, &FileEncryption::None, FixSelection::All).unwrap();
     assert!(again.fixes.is_empty() && again.undo_path.is_none());
 }
 
@@ -84,7 +82,9 @@ fn nothing_is_fixed_beside_a_program_or_in_a_file_that_is_broken_otherwise() {
     healthy(&path);
     sql_on(&path, "CREATE INDEX again ON book (author, year)");
     let shell = SqliteShell::start(&path, "SELECT count(*) FROM book;");
-    let error = fixed(&path, &FileEncryption::None, "index_duplicate").unwrap_err();
+    let error =
+        fixed(&path, &FileEncryption::None, FixSelection::Code(FindingCode::IndexDuplicate))
+            .unwrap_err();
     assert!(matches!(error, Error::InUse { .. }), "{error}");
     assert!(error.to_string().contains("sqlite3"), "{error}");
     drop(shell);
@@ -92,7 +92,9 @@ fn nothing_is_fixed_beside_a_program_or_in_a_file_that_is_broken_otherwise() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[4096 * 9..][..100].fill(0xaa);
     fs::write(&path, &bytes).unwrap();
-    let error = fixed(&path, &FileEncryption::None, "index_duplicate").unwrap_err();
+    let error =
+        fixed(&path, &FileEncryption::None, FixSelection::Code(FindingCode::IndexDuplicate))
+            .unwrap_err();
     assert!(matches!(error, Error::NotFixable { .. }));
     assert!(fs::read(&path).unwrap() == bytes);
 }
@@ -110,9 +112,10 @@ fn a_fix_that_fails_leaves_everything_as_it_was() {
     )
     .unwrap();
     drop(db);
-    assert!(codes(&report(&path)).contains(&"fragmented"));
+    assert!(codes(&report(&path)).contains(&FindingCode::Fragmented));
     let before = fs::read(&path).unwrap();
-    let error = fixed(&path, &FileEncryption::None, "fragmented").unwrap_err();
+    let error = fixed(&path, &FileEncryption::None, FixSelection::Code(FindingCode::Fragmented))
+        .unwrap_err();
     assert!(matches!(error, Error::FixFailed { .. }), "{error}");
     assert!(fs::read(&path).unwrap() == before);
     assert!(!fixture.at("a.db.undo-1").exists());

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use doctor::{
-    DoctorFinding, DoctorReport, Error, ExamineOptions, Fix, FixSelection, Severity, examine, fix,
-    undo_fix,
+    DoctorFinding, DoctorReport, Error, ExamineOptions, FindingCode, Fix, FixSelection, Severity,
+    examine, fix, undo_fix,
 };
 use engine::FileEncryption;
 use rusqlite::Connection;
@@ -34,7 +34,7 @@ impl DoctorFixture {
 
 /// A fault that a file can have by itself.
 pub(crate) struct FaultCase {
-    pub(crate) code: &'static str,
+    pub(crate) code: FindingCode,
     /// Makes the file.
     pub(crate) fault: fn(&Path),
     /// Makes one as like it as can be, without the fault.
@@ -48,7 +48,8 @@ impl FaultCase {
     #[track_caller]
     pub(crate) fn check(&self) {
         let fixture = DoctorFixture::new();
-        let (path, control) = (fixture.at(self.code), fixture.at(&format!("no-{}", self.code)));
+        let (path, control) =
+            (fixture.at(self.code.as_str()), fixture.at(&format!("no-{}", self.code)));
         (self.fault)(&path);
         let finding = the(&report(&path), self.code);
         assert!(!finding.summary.is_empty() && !finding.evidence.is_empty(), "{finding:?}");
@@ -76,8 +77,8 @@ impl FaultCase {
     #[track_caller]
     fn check_fix(&self, path: &Path, finding: &DoctorFinding) {
         let options = ExamineOptions::default();
-        let wanted = FixSelection::Code(self.code.to_owned());
-        let fix = |is_dry_run| fix(path, &FileEncryption::None, &options, &wanted, is_dry_run);
+        let wanted = FixSelection::Code(self.code);
+        let fix = |is_dry_run| fix(path, &FileEncryption::None, &options, wanted, is_dry_run);
         let before = std::fs::read(path).unwrap();
         if finding.fix_sql.is_none() {
             assert!(matches!(fix(false).unwrap_err(), Error::NotFixable { .. }), "{}", self.code);
@@ -130,7 +131,7 @@ pub(crate) fn report(path: &Path) -> DoctorReport {
 
 /// The one finding of this code.
 #[track_caller]
-pub(crate) fn the(report: &DoctorReport, code: &str) -> DoctorFinding {
+pub(crate) fn the(report: &DoctorReport, code: FindingCode) -> DoctorFinding {
     let mut found = report.findings.iter().filter(|finding| finding.code == code);
     let finding = found.next().unwrap_or_else(|| panic!("no {code}: {report:#?}"));
     assert!(found.next().is_none(), "twice: {report:#?}");
@@ -138,7 +139,7 @@ pub(crate) fn the(report: &DoctorReport, code: &str) -> DoctorFinding {
 }
 
 /// The codes that were found, in order.
-pub(crate) fn codes(report: &DoctorReport) -> Vec<&'static str> {
+pub(crate) fn codes(report: &DoctorReport) -> Vec<FindingCode> {
     report.findings.iter().map(|finding| finding.code).collect()
 }
 

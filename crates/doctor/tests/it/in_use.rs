@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::process::Command;
 use std::thread;
 
-use doctor::{Severity, file_holders};
+use doctor::{FindingCode, Severity, file_holders};
 
 use crate::fixture::{DoctorFixture, SqliteShell, apply_fix, codes, report, the};
 
@@ -24,7 +24,7 @@ fn who_keeps_the_write_lock_is_named() {
         let path = fixture.make(journal, &sql);
         let mut shell = SqliteShell::start(&path, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1);");
         let held = report(&path);
-        let finding = the(&held, "database_locked");
+        let finding = the(&held, FindingCode::DatabaseLocked);
         assert_eq!(finding.severity, Severity::Error);
         assert_eq!(finding.details["process"]["pid"], shell.pid(), "{finding:?}");
         assert_eq!(finding.details["process"]["name"], "sqlite3", "{finding:?}");
@@ -34,7 +34,7 @@ fn who_keeps_the_write_lock_is_named() {
         assert!(held.skipped.is_empty(), "{held:#?}");
 
         shell.run("COMMIT;");
-        assert!(!codes(&report(&path)).contains(&"database_locked"));
+        assert!(!codes(&report(&path)).contains(&FindingCode::DatabaseLocked));
     }
 }
 
@@ -44,13 +44,13 @@ fn a_reader_that_stays_is_named_where_it_holds_writers_up() {
     let read = "BEGIN; SELECT count(*) FROM t;";
     let path = fixture.make("rollback", "CREATE TABLE t (x)");
     let shell = SqliteShell::start(&path, read);
-    let finding = the(&report(&path), "database_locked");
+    let finding = the(&report(&path), FindingCode::DatabaseLocked);
     assert_eq!(finding.details["process"]["pid"], shell.pid(), "{finding:?}");
     assert_eq!(finding.details["locks"], serde_json::json!(["shared"]));
 
     let path = fixture.make("wal", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
     let _shell = SqliteShell::start(&path, read);
-    assert!(!codes(&report(&path)).contains(&"database_locked"));
+    assert!(!codes(&report(&path)).contains(&FindingCode::DatabaseLocked));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_file_that_is_written_now_says_who_and_skips_the_rest() {
     let sql = format!("PRAGMA cache_size = 2; BEGIN; {ROWS}");
     let _shell = SqliteShell::start(&path, &sql);
     let report = report(&path);
-    assert_eq!(codes(&report)[0], "database_locked");
+    assert_eq!(codes(&report)[0], FindingCode::DatabaseLocked);
     assert!(report.skipped.iter().any(|skipped| skipped.reason.contains("locked")), "{report:#?}");
 }
 
@@ -73,15 +73,15 @@ fn a_reader_that_pins_the_wal_is_named() {
     let mut writer = SqliteShell::start(&path, ROWS);
     // The WAL has gone into the file: its reader pins nothing.
     reader.run("BEGIN; SELECT count(*) FROM t;");
-    assert!(!codes(&report(&path)).contains(&"wal_pinned"));
+    assert!(!codes(&report(&path)).contains(&FindingCode::WalPinned));
 
     writer.run("UPDATE t SET x = x || '!';");
-    let finding = the(&report(&path), "wal_pinned");
+    let finding = the(&report(&path), FindingCode::WalPinned);
     assert_eq!(finding.details["process"]["pid"], reader.pid(), "{finding:?}");
     assert!(finding.details["behind_pages_count"].as_u64() > Some(4_000), "{finding:?}");
 
     reader.run("COMMIT;");
-    assert!(!codes(&report(&path)).contains(&"wal_pinned"));
+    assert!(!codes(&report(&path)).contains(&FindingCode::WalPinned));
 }
 
 #[test]
@@ -90,18 +90,21 @@ fn a_wal_that_nobody_checkpoints_is_found() {
     let sql = "PRAGMA journal_mode = WAL; CREATE TABLE t (x);";
     let path = fixture.make("a.db", sql);
     let _shell = SqliteShell::start(&path, &format!("PRAGMA wal_autocheckpoint = 0; {ROWS}"));
-    let finding = the(&report(&path), "wal_large");
+    let finding = the(&report(&path), FindingCode::WalLarge);
     assert_eq!(finding.details["copied"], false);
     // A reader of the newest state pins nothing.
     let reader = SqliteShell::start(&path, "BEGIN; SELECT count(*) FROM t;");
     let found = codes(&report(&path));
-    assert!(found.contains(&"wal_large") && !found.contains(&"wal_pinned"), "{found:?}");
+    assert!(
+        found.contains(&FindingCode::WalLarge) && !found.contains(&FindingCode::WalPinned),
+        "{found:?}"
+    );
     drop(reader);
     assert!(finding.details["wal_bytes"].as_u64() > Some(20_000_000), "{finding:?}");
 
     let path = fixture.make("b.db", sql);
     let _shell = SqliteShell::start(&path, "INSERT INTO t VALUES (1);");
-    assert!(!codes(&report(&path)).contains(&"wal_large"));
+    assert!(!codes(&report(&path)).contains(&FindingCode::WalLarge));
 }
 
 #[test]
@@ -109,26 +112,26 @@ fn what_a_killed_process_left_is_found() {
     let fixture = DoctorFixture::new();
     let path = fixture.make("wal.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
     let shell = SqliteShell::start(&path, "INSERT INTO t VALUES (1);");
-    assert!(!codes(&report(&path)).contains(&"wal_left_behind"));
+    assert!(!codes(&report(&path)).contains(&FindingCode::WalLeftBehind));
     drop(shell);
-    let finding = the(&report(&path), "wal_left_behind");
+    let finding = the(&report(&path), FindingCode::WalLeftBehind);
     assert_eq!(finding.details["wal_bytes"], fs::metadata(fixture.at("wal.db-wal")).unwrap().len());
 
     let path = fixture.make("journal.db", &format!("CREATE TABLE t (x); {ROWS}"));
     // More pages than the cache holds are written before the commit.
     let spill = "PRAGMA cache_size = 10; BEGIN; UPDATE t SET x = x || '!';";
     let shell = SqliteShell::start(&path, spill);
-    assert!(!codes(&report(&path)).contains(&"hot_journal"));
+    assert!(!codes(&report(&path)).contains(&FindingCode::HotJournal));
     drop(shell);
     let found = report(&path);
-    let finding = the(&found, "hot_journal");
+    let finding = the(&found, FindingCode::HotJournal);
     assert_eq!(finding.severity, Severity::Error);
     // The content is looked at as it will be, and not rolled back by us.
     assert!(found.skipped.is_empty() && found.integrity.complete, "{found:#?}");
     assert!(finding.evidence.iter().any(|it| it.contains("tried in memory")), "{finding:?}");
     assert!(fs::metadata(fixture.at("journal.db-journal")).unwrap().len() > 1_000_000);
     apply_fix(&path, &finding.fix);
-    assert!(!codes(&report(&path)).contains(&"hot_journal"));
+    assert!(!codes(&report(&path)).contains(&FindingCode::HotJournal));
 }
 
 /// As browsers have their files: nothing is wrong, and nobody is to be ended.
@@ -144,7 +147,7 @@ fn a_program_that_keeps_its_file_for_itself_is_no_fault() {
         );
         let shell = SqliteShell::start(&path, &sql);
         let report = report(&path);
-        let finding = the(&report, "exclusive_mode");
+        let finding = the(&report, FindingCode::ExclusiveMode);
         assert_eq!(finding.details["process"]["pid"], shell.pid(), "{finding:?}");
         assert_eq!(report.severity(), Some(Severity::Info), "{report:#?}");
         // With a WAL, it is seen as it would be recovered.
@@ -160,9 +163,9 @@ fn a_wal_that_was_deleted_under_its_program_is_saved() {
     for suffix in ["-wal", "-shm"] {
         fs::remove_file(fixture.at(&format!("a b.db{suffix}"))).unwrap();
         let report = report(&path);
-        let finding = the(&report, "wal_deleted");
+        let finding = the(&report, FindingCode::WalDeleted);
         assert_eq!(finding.details["process"]["pid"], shell.pid(), "{finding:?}");
-        assert!(!codes(&report).contains(&"database_locked"), "{report:#?}");
+        assert!(!codes(&report).contains(&FindingCode::DatabaseLocked), "{report:#?}");
         let line = finding.fix.to_string();
         assert!(Command::new("sh").args(["-ec", &line]).status().unwrap().success(), "{line}");
         let db = rusqlite::Connection::open(fixture.at("a b.db.rescued")).unwrap();
@@ -177,7 +180,7 @@ fn a_rollback_journal_is_named_by_how_many_use_it() {
     let path = fixture.make("a.db", "CREATE TABLE t (x)");
     let modes = || {
         let found = codes(&report(&path));
-        ["not_wal", "rollback_journal_shared"].map(|code| found.contains(&code))
+        [FindingCode::NotWal, FindingCode::RollbackJournalShared].map(|code| found.contains(&code))
     };
     assert_eq!(modes(), [false, false]);
     let mut one = SqliteShell::start(&path, "SELECT * FROM t;");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use doctor::{ExamineOptions, Fix, Severity, examine};
+use doctor::{ExamineOptions, FindingCode, Fix, Severity, examine};
 use engine::FileEncryption;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -18,7 +18,7 @@ use crate::fixture::{
 
 pub(crate) const CASES: &[FaultCase] = &[
     FaultCase {
-        code: "constraint_violated",
+        code: FindingCode::ConstraintViolated,
         fault: |path| {
             checked(path);
             sql_on(path, "PRAGMA ignore_check_constraints = ON; INSERT INTO t VALUES (-1)");
@@ -27,13 +27,13 @@ pub(crate) const CASES: &[FaultCase] = &[
         check: |finding| assert_eq!(finding.details["name"], "t"),
     },
     FaultCase {
-        code: "foreign_key_parent_absent",
+        code: FindingCode::ForeignKeyParentAbsent,
         fault: |path| sql_on(path, "CREATE TABLE c (p REFERENCES p); INSERT INTO c VALUES (0)"),
         control: referred,
         check: |finding| assert_eq!(finding.details["parents"], json!(["p"])),
     },
     FaultCase {
-        code: "index_broken",
+        code: FindingCode::IndexBroken,
         fault: |path| {
             needles(path);
             change(path, 2, b"needle", b"Needle");
@@ -45,7 +45,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "page_broken",
+        code: FindingCode::PageBroken,
         fault: |path| {
             healthy(path);
             let mut bytes = fs::read(path).unwrap();
@@ -58,13 +58,13 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "sequence_exhausted",
+        code: FindingCode::SequenceExhausted,
         fault: |path| counted(path, i64::MAX),
         control: |path| counted(path, i64::MAX - 1),
         check: |finding| assert_eq!(finding.details["table"], "t"),
     },
     FaultCase {
-        code: "trigger_broken",
+        code: FindingCode::TriggerBroken,
         fault: |path| {
             audited(path);
             sql_on(path, "DROP TABLE audit");
@@ -76,7 +76,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
     },
     FaultCase {
-        code: "unique_violated",
+        code: FindingCode::UniqueViolated,
         fault: |path| {
             sql_on(
                 path,
@@ -90,7 +90,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         check: |finding| assert_eq!(finding.details["table"], "t"),
     },
     FaultCase {
-        code: "view_broken",
+        code: FindingCode::ViewBroken,
         fault: |path| {
             viewed(path);
             sql_on(path, "PRAGMA legacy_alter_table = ON; ALTER TABLE t RENAME TO u");
@@ -99,7 +99,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         check: |finding| assert_eq!(finding.details["view"], "v"),
     },
     FaultCase {
-        code: "virtual_table_broken",
+        code: FindingCode::VirtualTableBroken,
         fault: |path| {
             searched(path);
             sql_on(path, "DELETE FROM t WHERE id = 2");
@@ -193,7 +193,7 @@ fn a_page_that_is_in_use_and_free_is_found() {
     bytes[leaf..leaf + 4].copy_from_slice(&2_u32.to_be_bytes());
     fs::write(&path, bytes).unwrap();
     assert!(!is_ok(&path));
-    assert!(codes(&report(&path)).contains(&"page_broken"));
+    assert!(codes(&report(&path)).contains(&FindingCode::PageBroken));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn an_r_tree_out_of_step_is_found() {
     let path = fixture.make("a.db", sql);
     assert!(report(&path).integrity.complete);
     sql_on(&path, "DELETE FROM r_rowid WHERE rowid = 2");
-    assert_eq!(the(&report(&path), "virtual_table_broken").details["module"], "rtree");
+    assert_eq!(the(&report(&path), FindingCode::VirtualTableBroken).details["module"], "rtree");
 }
 
 /// The restored backup of a file, beside the WAL that the file had.
@@ -226,14 +226,18 @@ fn a_wal_of_another_file_is_not_called_a_broken_file() {
     ));
     let left = report(&path);
     assert!(left.integrity.complete, "{left:#?}");
-    the(&left, "wal_left_behind");
+    the(&left, FindingCode::WalLeftBehind);
 
     fs::copy(&backup, &path).unwrap();
     let foreign = report(&path);
-    let finding = the(&foreign, "companion_foreign");
+    let finding = the(&foreign, FindingCode::CompanionForeign);
     assert_eq!(finding.details["companion"], "a.db-wal");
     assert!(matches!(finding.fix, Fix::Advice(_)), "{finding:?}");
-    assert!(!codes(&foreign).iter().any(|code| ["page_broken", "wal_left_behind"].contains(code)));
+    assert!(
+        !codes(&foreign)
+            .iter()
+            .any(|code| [FindingCode::PageBroken, FindingCode::WalLeftBehind].contains(code))
+    );
     fs::remove_file(fixture.at("a.db-wal")).unwrap();
     fs::remove_file(fixture.at("a.db-shm")).unwrap();
     assert!(is_ok(&path));
@@ -248,7 +252,7 @@ fn what_neither_the_file_nor_its_wal_has_is_missed() {
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(file.metadata().unwrap().len() / 2 / 4096 * 4096).unwrap();
     let found = report(&path);
-    let finding = the(&found, "file_truncated");
+    let finding = the(&found, FindingCode::FileTruncated);
     assert!(finding.details["expected_bytes"].as_u64() > finding.details["file_bytes"].as_u64());
     assert_eq!(finding.severity, Severity::Error);
 }
@@ -259,7 +263,7 @@ fn another_name_of_the_file_is_told() {
     let path = fixture.at("a.db");
     healthy(&path);
     fs::hard_link(&path, fixture.at("b.db")).unwrap();
-    let finding = the(&report(&path), "hard_linked");
+    let finding = the(&report(&path), FindingCode::HardLinked);
     assert!(finding.details["other_names"].to_string().contains("b.db"), "{finding:?}");
 
     // Half a transaction, whose journal has the other name.
@@ -269,9 +273,9 @@ fn another_name_of_the_file_is_told() {
         "PRAGMA cache_size = 2; BEGIN; UPDATE book SET title = title || '!';",
     ));
     let other = report(&fixture.at("b.db"));
-    assert!(!codes(&other).contains(&"page_broken"), "{other:#?}");
+    assert!(!codes(&other).contains(&FindingCode::PageBroken), "{other:#?}");
     assert!(other.skipped.iter().any(|skipped| skipped.reason.contains("another of its names")));
-    apply_fix(&path, &the(&report(&path), "hot_journal").fix);
+    apply_fix(&path, &the(&report(&path), FindingCode::HotJournal).fix);
     assert!(is_ok(&path));
 }
 
@@ -284,7 +288,7 @@ fn a_pipe_beside_the_file_holds_nobody_up() {
         let pipe = fixture.at(&format!("a.db{suffix}"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let found = report(&path);
-        let finding = the(&found, "companion_irregular");
+        let finding = the(&found, FindingCode::CompanionIrregular);
         assert!(finding.summary.contains(suffix), "{finding:?}");
         assert!(
             found.integrity.complete,
@@ -311,7 +315,7 @@ fn time_is_never_a_fault() {
     let path = fixture.make("a.db", &format!("BEGIN; {tables}; COMMIT"));
     for budget in [1, 10, 50, 200] {
         let found = report_within(&path, budget);
-        assert_eq!(codes(&found), [] as [&str; 0], "{budget} ms: {found:#?}");
+        assert_eq!(codes(&found), [] as [FindingCode; 0], "{budget} ms: {found:#?}");
         // What there was no time for is said.
         let is_silent = found.skipped.is_empty() && found.integrity.unchecked.is_empty();
         assert!(found.integrity.complete || !is_silent, "{budget} ms: {found:#?}");
@@ -340,7 +344,7 @@ fn what_this_sqlite_has_not_is_said_and_no_fault() {
     .unwrap();
     drop(db);
     let found = report(&path);
-    assert_eq!(codes(&found), [] as [&str; 0], "{found:#?}");
+    assert_eq!(codes(&found), [] as [FindingCode; 0], "{found:#?}");
     let unchecked = found.integrity.unchecked.join("\n");
     for text in ["unicase", "nobodys"] {
         assert!(unchecked.contains(text), "{unchecked}");
@@ -360,9 +364,9 @@ fn references_as_documentation_are_no_error() {
     );
     let found = report(&path);
     assert_eq!(found.severity(), Some(Severity::Warning), "{found:#?}");
-    let finding = the(&found, "foreign_key_violated");
+    let finding = the(&found, FindingCode::ForeignKeyViolated);
     assert!(matches!(finding.fix, Fix::Advice(_)), "{finding:?}");
-    the(&found, "foreign_key_parent_absent");
+    the(&found, FindingCode::ForeignKeyParentAbsent);
 }
 
 /// An index that a view names, and one that a foreign key needs.
@@ -382,8 +386,8 @@ fn an_index_that_is_needed_is_not_dropped() {
          INSERT INTO entry SELECT i, 7 FROM n; ANALYZE",
     );
     let found = report(&path);
-    assert!(!codes(&found).contains(&"index_single_value"), "{found:#?}");
-    let needless = found.findings.iter().filter(|it| it.code == "index_duplicate");
+    assert!(!codes(&found).contains(&FindingCode::IndexSingleValue), "{found:#?}");
+    let needless = found.findings.iter().filter(|it| it.code == FindingCode::IndexDuplicate);
     let mut dropped = Vec::new();
     for finding in needless {
         match &finding.fix {

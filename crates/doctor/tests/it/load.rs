@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use doctor::{DoctorFinding, DoctorReport, ExamineOptions, QueryLog, examine};
+use doctor::{DoctorFinding, DoctorReport, ExamineOptions, FindingCode, QueryLog, examine};
 use engine::FileEncryption;
 
 use crate::fixture::{DoctorFixture, SqliteShell, sql_on};
@@ -31,7 +31,7 @@ fn report(path: &Path, log: &str) -> DoctorReport {
 }
 
 fn missing(report: &DoctorReport) -> Vec<String> {
-    let found = report.findings.iter().filter(|it| it.code == "query_index_missing");
+    let found = report.findings.iter().filter(|it| it.code == FindingCode::QueryIndexMissing);
     found.map(|finding| finding.fix.to_string()).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use doctor::{DoctorReport, Error, ExamineOptions, Fix, examine};
+use doctor::{DoctorReport, Error, ExamineOptions, FindingCode, Fix, examine};
 use engine::FileEncryption;
 
 use crate::findings::healthy;
@@ -20,7 +20,7 @@ fn check_missing(query: &str, expected: &str) {
     let path = fixture.at("a.db");
     healthy(&path);
     let found = report(&path, query);
-    let finding = the(&found, "query_index_missing");
+    let finding = the(&found, FindingCode::QueryIndexMissing);
     let Fix::Sql(fix) = &finding.fix else { panic!("{finding:?}") };
     assert_eq!(fix, expected, "{finding:?}");
     let plan = finding.details["plan_after"].clone();
@@ -33,7 +33,7 @@ fn check_missing(query: &str, expected: &str) {
     assert_eq!(serde_json::json!(real), plan);
     drop(statement);
     db.close().unwrap();
-    assert!(!codes(&report(&path, query)).contains(&"query_index_missing"));
+    assert!(!codes(&report(&path, query)).contains(&FindingCode::QueryIndexMissing));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn an_index_has_the_shape_of_its_query() {
         ),
     ] {
         let found = report(&path, query);
-        let finding = the(&found, "query_index_missing");
+        let finding = the(&found, FindingCode::QueryIndexMissing);
         assert_eq!(finding.fix, Fix::Sql(format!("CREATE INDEX {expected};")), "{query}");
         // Tried on the file, which has no such index afterwards.
         let number = |name: &str| finding.details[name].as_f64().unwrap();
@@ -108,7 +108,7 @@ fn blobs_and_texts_that_are_none_are_no_trouble() {
          INSERT INTO t SELECT i, randomblob(20), CAST(x'fffe' AS TEXT), NULL FROM n",
     );
     let found = report(&path, "SELECT id FROM t WHERE a = ?1 AND b = ?2 AND c IS NULL");
-    let finding = the(&found, "query_index_missing");
+    let finding = the(&found, FindingCode::QueryIndexMissing);
     // Of these three only `a` tells rows apart.
     assert_eq!(finding.fix, Fix::Sql("CREATE INDEX t_a ON t (a);".to_owned()));
     assert!(found.skipped.is_empty(), "{found:#?}");
@@ -126,7 +126,7 @@ fn queries_that_are_well_served_get_none() {
         "SELECT 1",
     ] {
         let found = report(&path, query);
-        assert_eq!(codes(&found), [] as [&str; 0], "{query}: {found:#?}");
+        assert_eq!(codes(&found), [] as [FindingCode; 0], "{query}: {found:#?}");
     }
 }
 
@@ -139,7 +139,7 @@ fn a_scan_that_no_index_helps_is_told_as_such() {
         ["SELECT sum(length(title)) FROM book", "SELECT * FROM book WHERE title LIKE '%7%'"]
     {
         let found = report(&path, query);
-        assert_eq!(codes(&found), ["query_scans"], "{query}: {found:#?}");
+        assert_eq!(codes(&found), [FindingCode::QueryScans], "{query}: {found:#?}");
     }
 }
 

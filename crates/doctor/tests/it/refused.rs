@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use doctor::{Error, ExamineOptions, examine};
+use doctor::{Error, ExamineOptions, FindingCode, examine};
 use engine::FileEncryption;
 
 use crate::findings::healthy;
@@ -37,13 +37,13 @@ fn what_is_no_database_is_refused() {
 #[test]
 fn a_file_that_was_cut_off_or_emptied_is_told_as_such() {
     let fixture = DoctorFixture::new();
-    for (size, code) in [(0, None), (10, None), (5_000, Some("file_truncated"))] {
+    for (size, code) in [(0, None), (10, None), (5_000, Some(FindingCode::FileTruncated))] {
         let path = fixture.at(&format!("{size}.db"));
         healthy(&path);
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(size).unwrap();
         match code {
             Some(code) => assert_eq!(codes(&report(&path)), [code], "{size}"),
-            None if size == 0 => assert_eq!(codes(&report(&path)), ["file_empty"]),
+            None if size == 0 => assert_eq!(codes(&report(&path)), [FindingCode::FileEmpty]),
             None => assert!(matches!(refusal(&path), Error::NotADatabase { .. })),
         }
     }
@@ -59,11 +59,11 @@ fn a_list_of_free_pages_that_is_wrong_is_found() {
         let path = fixture.at(name);
         healthy(&path);
         crate::fixture::sql_on(&path, "DELETE FROM book");
-        assert!(codes(&report(&path)).iter().all(|code| *code != "page_broken"));
+        assert!(codes(&report(&path)).iter().all(|code| *code != FindingCode::PageBroken));
         let mut bytes = fs::read(&path).unwrap();
         bytes[at..][..4].copy_from_slice(&u32::to_be_bytes(value));
         fs::write(&path, bytes).unwrap();
-        assert!(codes(&report(&path)).contains(&"page_broken"), "{name}");
+        assert!(codes(&report(&path)).contains(&FindingCode::PageBroken), "{name}");
     }
 }
 

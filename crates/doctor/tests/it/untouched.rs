@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use doctor::FileOpenMode;
+use doctor::{FileOpenMode, FindingCode};
 
 use crate::findings::healthy;
 use crate::fixture::{DoctorFixture, SqliteShell, codes, report};
@@ -57,7 +57,7 @@ fn files_in_use_stay_as_they_are() {
         let report = check_untouched(&path);
         assert_eq!(report.file.open_mode, Some(FileOpenMode::Shared), "{report:#?}");
         assert_eq!(report.file.processes.len(), 1, "{report:#?}");
-        assert!(!codes(&report).contains(&"page_broken"), "{report:#?}");
+        assert!(!codes(&report).contains(&FindingCode::PageBroken), "{report:#?}");
     }
 }
 

@@ -52,7 +52,7 @@ impl FindingsBaseline {
         let Some(report) = &examined.report else { return Vec::new() };
         let is_known = |(index, finding): (usize, &DoctorFinding)| {
             let DoctorFinding { code, details, .. } = finding;
-            let left = self.0.get_mut(&identity(&report.file.path, code, details))?;
+            let left = self.0.get_mut(&identity(&report.file.path, code.as_str(), details))?;
             *left = left.checked_sub(1)?;
             Some(index)
         };

@@ -7,9 +7,9 @@ use doctor::{ExamineOptions, FixReport, FixSelection};
 use engine::FileEncryption;
 use indicatif::DecimalBytes;
 
-use super::catalogue_entry::catalogue_entry;
 use super::doctor_args::DoctorArgs;
 use super::doctor_output::{DoctorOutput, UndoReport};
+use super::finding_code::finding_code;
 use super::print;
 use super::severity_status::{status, verdict};
 use crate::output::Printer;
@@ -24,10 +24,10 @@ pub(super) fn run(
 ) -> anyhow::Result<()> {
     let wanted = match code {
         "all" => FixSelection::All,
-        code => FixSelection::Code(catalogue_entry(code)?.code.to_owned()),
+        code => FixSelection::Code(finding_code(code)?),
     };
     let spinner = output.spinner(format_args!("fixing {}", file.display()));
-    let fixed = doctor::fix(file, encryption, options, &wanted, arguments.dry_run);
+    let fixed = doctor::fix(file, encryption, options, wanted, arguments.dry_run);
     spinner.finish_and_clear();
     let fixed = fixed?;
     print_report(file, &fixed, output);

@@ -239,8 +239,7 @@ fn print(named: &[ExaminedFile], summary: &FleetSummary, output: Printer) {
         output.line(format_args!(""));
     }
     for (code, count) in &summary.finding_counts {
-        let title = doctor::entry(code).map_or("", |entry| entry.title);
-        output.line(format_args!("{count:7} {code:26} {title}"));
+        output.line(format_args!("{count:7} {code:26} {}", code.entry().title));
     }
     output.line(format_args!(
         "{} files in {:.1} s: {} with errors, {} with warnings, {} not compared as a whole, {} not \

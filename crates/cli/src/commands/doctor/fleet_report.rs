@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use doctor::Severity;
+use doctor::{FindingCode, Severity};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -31,7 +31,7 @@ pub(crate) struct FleetSummary {
     /// How many files could not be examined.
     pub(super) unexamined_count: usize,
     /// How many new findings there are of each code.
-    pub(super) finding_counts: BTreeMap<String, usize>,
+    pub(super) finding_counts: BTreeMap<FindingCode, usize>,
     /// How many findings the baseline has.
     pub(super) known_count: usize,
     /// How many findings the rules of `--ignore` leave as they are.
@@ -56,7 +56,7 @@ impl FleetSummary {
         self.incomplete_count += usize::from(examined.is_incomplete());
         self.unexamined_count += usize::from(examined.error.is_some());
         for finding in examined.new_findings() {
-            *self.finding_counts.entry(finding.code.to_owned()).or_default() += 1;
+            *self.finding_counts.entry(finding.code).or_default() += 1;
         }
     }
 }

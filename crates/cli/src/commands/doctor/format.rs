@@ -146,7 +146,7 @@ fn sarif(examined: &[ExaminedFile]) -> Value {
         Severity::Info => "note",
     };
     let rules: Vec<Value> = doctor::catalogue()
-        .into_iter()
+        .iter()
         .map(|CatalogueEntry { code, severity, title, why, reference, fix, .. }| {
             json!({
                 "id": code,

@@ -116,7 +116,7 @@ fn run(report: &DoctorReport) -> HistoryRun {
         (all > 0).then(|| f64::from(free) / f64::from(all))
     };
     let found = report.findings.iter().map(|finding| HistoryFinding {
-        identity: identity(&file.path, finding.code, &finding.details),
+        identity: identity(&file.path, finding.code.as_str(), &finding.details),
         summary: format!("{}: {}", finding.code, finding.summary),
     });
     HistoryRun {

@@ -16,7 +16,7 @@ use anyhow::{Context, bail, ensure};
 use doctor::{DoctorReport, IgnoreRule};
 use protocol::ErrorCode;
 
-use super::catalogue_entry::catalogue_entry;
+use super::finding_code::finding_code;
 use crate::output::CommandError;
 
 /// The lines of one file.
@@ -96,10 +96,10 @@ fn rule(line: usize, text: &str) -> anyhow::Result<Option<IgnoreLine>> {
         [code, path, name] => (code, path, Some(name.to_owned())),
         _ => bail!(invalid("a line has a code, a file, a name, and a reason behind a #")),
     };
-    let code = catalogue_entry(code)?.code;
+    let code = finding_code(code)?;
     ensure!(!reason.is_empty(), invalid(format!("{code} has no reason behind a #")));
     let path = glob::Pattern::new(path).map_err(|error| invalid(format!("{path}: {error}")))?;
-    Ok(Some(IgnoreLine { line, path, ignore: IgnoreRule { code: code.to_owned(), name, reason } }))
+    Ok(Some(IgnoreLine { line, path, ignore: IgnoreRule { code, name, reason } }))
 }
 
 fn invalid(message: impl Into<String>) -> CommandError {

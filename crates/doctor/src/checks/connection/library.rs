@@ -3,6 +3,7 @@
 use indicatif::DecimalBytes;
 
 use super::facts::ConnectionFacts;
+use crate::catalogue::finding_code::FindingCode;
 use crate::report::finding::{DoctorFinding, Fix};
 
 /// A fault of SQLite that loses data.
@@ -57,7 +58,7 @@ pub(super) fn version(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let fixed = format!("{major}.{minor}.{patch}");
     let text = facts.settings.text("sqlite_version")?;
     let what = format!("SQLite {text} has a fault that can lose data; {fixed} has not");
-    let mut finding = facts.finding("sqlite_faulty", "sqlite_version", what);
+    let mut finding = facts.finding(FindingCode::SqliteFaulty, "sqlite_version", what);
     for fault in &faults {
         finding =
             finding.evidence(format!("{}; needs {}: {}", fault.what, fault.needs, fault.source));
@@ -76,7 +77,7 @@ pub(super) fn threads(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
         let fix = "Use SQLite from one thread only, or take a library that is compiled with \
                     THREADSAFE=1 or 2.";
         DoctorFinding::new(
-            "threads_unsafe",
+            FindingCode::ThreadsUnsafe,
             "the library is compiled without locks between threads",
             Fix::Advice(fix.to_owned()),
         )
@@ -94,7 +95,7 @@ pub(super) fn double_quotes(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding
         let fix = "Write 'text' with single quotes. The program, or its library's build, can have \
                     it refused: SQLITE_DBCONFIG_DQS_DML and _DDL, or -DSQLITE_DQS=0.";
         let what = "a misspelt column in double quotes is taken for a text";
-        DoctorFinding::new("double_quoted_strings", what, Fix::Advice(fix.to_owned()))
+        DoctorFinding::new(FindingCode::DoubleQuotedStrings, what, Fix::Advice(fix.to_owned()))
             .evidence(format!("the library is compiled with DQS={dqs}, not 0"))
             .detail("compile_option", format!("DQS={dqs}"))
             .impact("WHERE \"nmae\" = 'Ada' finds nothing, and no error says why.")
@@ -107,7 +108,11 @@ pub(super) fn encoding(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
         let fix = "Copy the content into a new file: PRAGMA encoding = 'UTF-8' before its first \
                     table, then .dump and .read, or ATTACH and INSERT … SELECT.";
         facts
-            .finding("encoding_wide", "encoding", format!("texts are stored as {encoding}"))
+            .finding(
+                FindingCode::EncodingWide,
+                "encoding",
+                format!("texts are stored as {encoding}"),
+            )
             .with_fix(Fix::Advice(fix.to_owned()))
             .impact("Latin text takes twice the room, in the file and in the cache.")
     })
@@ -122,7 +127,7 @@ pub(super) fn secure_delete(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding
         };
         let what = "what is deleted stays in the file: secure_delete is off";
         facts
-            .finding("secure_delete_off", "secure_delete", what)
+            .finding(FindingCode::SecureDeleteOff, "secure_delete", what)
             .evidence(format!("{} of the file are free pages", DecimalBytes(facts.free_bytes)))
             .with_fix(facts.set("secure_delete", "ON"))
             .impact(cost)

@@ -2,6 +2,7 @@
 //! references are kept.
 
 use super::facts::ConnectionFacts;
+use crate::catalogue::finding_code::FindingCode;
 use crate::report::finding::DoctorFinding;
 
 /// Longer than a transaction should take, shorter than a person waits for a page.
@@ -15,7 +16,7 @@ pub(super) fn busy_timeout(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
     let fails_at_once = settings.number("busy_timeout")? <= 0 && !settings.is_exclusive();
     fails_at_once.then(|| {
         let what = "the connection does not wait for locks: busy_timeout is 0";
-        let mut finding = facts.finding("busy_timeout_absent", "busy_timeout", what);
+        let mut finding = facts.finding(FindingCode::BusyTimeoutAbsent, "busy_timeout", what);
         if facts.users_count > 0 {
             let count = facts.users_count;
             finding = finding.evidence(format!("processes that have the file open: {count}"));
@@ -31,7 +32,7 @@ pub(super) fn journal_mode(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
     is_unsafe.then(|| {
         let what = "transactions have no journal on the disk";
         facts
-            .finding("journal_mode_unsafe", "journal_mode", what)
+            .finding(FindingCode::JournalModeUnsafe, "journal_mode", what)
             .with_fix(facts.set("journal_mode", "WAL"))
             .impact(
                 "If the program ends within a transaction, by a crash or a kill, the file is broken.",
@@ -44,7 +45,7 @@ pub(super) fn synchronous_off(facts: &ConnectionFacts<'_>) -> Option<DoctorFindi
         let wanted = if facts.is_wal { "NORMAL" } else { "FULL" };
         let what = "nothing is flushed to the disk: synchronous is OFF";
         facts
-            .finding("synchronous_off", "synchronous", what)
+            .finding(FindingCode::SynchronousOff, "synchronous", what)
             .with_fix(facts.set("synchronous", wanted))
             .impact("A power loss or a crash of the system can break the file.")
     })
@@ -55,7 +56,7 @@ pub(super) fn synchronous_low(facts: &ConnectionFacts<'_>) -> Option<DoctorFindi
     is_low.then(|| {
         let what = "synchronous is NORMAL with a rollback journal";
         facts
-            .finding("synchronous_low", "synchronous", what)
+            .finding(FindingCode::SynchronousLow, "synchronous", what)
             .with_fix(facts.set("synchronous", "FULL"))
             .impact(
                 "There is a very small chance that a power loss at the wrong time breaks the file.",
@@ -68,7 +69,7 @@ pub(super) fn checkpoints(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
     is_off.then(|| {
         let what = "this connection never moves the WAL into the file: wal_autocheckpoint is 0";
         facts
-            .finding("checkpoints_off", "wal_autocheckpoint", what)
+            .finding(FindingCode::CheckpointsOff, "wal_autocheckpoint", what)
             .with_fix(facts.set("wal_autocheckpoint", "1000"))
             .impact(
                 "Unless another program checkpoints, such as Litestream, the WAL grows without end.",
@@ -83,7 +84,7 @@ pub(super) fn foreign_keys(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
         let shown: Vec<&str> = tables.iter().take(TABLES_SHOWN_MAX).map(String::as_str).collect();
         let what = format!("the foreign keys of {} are not kept", shown.join(", "));
         facts
-            .finding("foreign_keys_off", "foreign_keys", what)
+            .finding(FindingCode::ForeignKeysOff, "foreign_keys", what)
             .evidence(format!("tables that declare any: {}", tables.len()))
             .detail("tables", tables.clone())
             .with_fix(facts.set("foreign_keys", "ON"))

@@ -3,6 +3,7 @@
 use indicatif::DecimalBytes;
 
 use super::facts::ConnectionFacts;
+use crate::catalogue::finding_code::FindingCode;
 use crate::report::finding::{DoctorFinding, Fix};
 
 const KIB: u64 = 1_024;
@@ -47,7 +48,7 @@ pub(super) fn cache_small(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
              measures what it gains."
         );
         facts
-            .finding("cache_small", "cache_size", what)
+            .finding(FindingCode::CacheSmall, "cache_size", what)
             .evidence(evidence)
             .detail("cache_bytes", cache)
             .detail("content_bytes", content)
@@ -71,7 +72,7 @@ pub(super) fn cache_large(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
         );
         let better = (memory / MEMORY_SHARE).min(CACHE_BYTES_MAX) / MIB * MIB;
         facts
-            .finding("cache_large", "cache_size", what)
+            .finding(FindingCode::CacheLarge, "cache_size", what)
             .evidence(format!("the content has {}", DecimalBytes(facts.content_bytes)))
             .evidence(format!("{memory_text} of memory are available on this machine now"))
             .detail("cache_bytes", cache)
@@ -96,7 +97,7 @@ pub(super) fn temp_in_memory(facts: &ConnectionFacts<'_>) -> Option<DoctorFindin
         let fix = "For VACUUM: temp_store = FILE, and SQLITE_TMPDIR a directory on a disk; or \
                     `warren vacuum`, which needs neither.";
         facts
-            .finding("temp_in_memory", "temp_store", what)
+            .finding(FindingCode::TempInMemory, "temp_store", what)
             .evidence(format!("the content has {content}; VACUUM writes a copy of it"))
             .detail("needed_bytes", facts.content_bytes)
             .detail("available_bytes", facts.memory_bytes)
@@ -111,7 +112,7 @@ pub(super) fn temp_unencrypted(facts: &ConnectionFacts<'_>) -> Option<DoctorFind
     writes.then(|| {
         let what = "temporary files of this encrypted file are written to the disk";
         facts
-            .finding("temp_unencrypted", "temp_store", what)
+            .finding(FindingCode::TempUnencrypted, "temp_store", what)
             .with_fix(facts.set("temp_store", "MEMORY"))
             .impact(
                 "Before version 2.6 SQLite3 Multiple Ciphers writes them in plain: rows that are \

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::facts::ConnectionFacts;
 use super::judge;
+use crate::catalogue::finding_code::FindingCode;
 use crate::program::settings::ConnectionSettings;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
@@ -64,13 +65,13 @@ fn found(
 /// Exactly this is found, with evidence; and its fix has that text in it.
 #[track_caller]
 fn check(
-    code: &str,
+    code: FindingCode,
     changes: &[(&str, &str)],
     change: impl FnOnce(&mut ConnectionFacts<'_>),
     fix: &str,
 ) -> DoctorFinding {
     let found = found(changes, change);
-    let codes: Vec<&str> = found.iter().map(|finding| finding.code).collect();
+    let codes: Vec<FindingCode> = found.iter().map(|finding| finding.code).collect();
     assert_eq!(codes, [code], "{found:#?}");
     let finding = found.into_iter().next().unwrap();
     assert!(!finding.evidence.is_empty() && !finding.details.is_empty(), "{finding:#?}");
@@ -100,7 +101,8 @@ fn of_settings_that_are_well_nothing_is_said() {
 #[test]
 fn what_waits_for_no_lock_is_found() {
     let change = ("busy_timeout", "0");
-    let finding = check("busy_timeout_absent", &[change], small, "PRAGMA busy_timeout = 5000");
+    let finding =
+        check(FindingCode::BusyTimeoutAbsent, &[change], small, "PRAGMA busy_timeout = 5000");
     assert_eq!(
         (&finding.details["setting"], &finding.details["value"]),
         (&json!("busy_timeout"), &json!(0))
@@ -125,21 +127,26 @@ fn what_a_power_loss_or_a_crash_breaks_is_found() {
         small(facts);
         facts.is_wal = false;
     };
-    check("synchronous_off", &[("synchronous", "0")], small, "synchronous = NORMAL");
+    check(FindingCode::SynchronousOff, &[("synchronous", "0")], small, "synchronous = NORMAL");
     let delete = ("journal_mode", "delete");
-    check("synchronous_off", &[("synchronous", "0"), delete], rollback, "synchronous = FULL");
-    check("synchronous_low", &[delete], rollback, "synchronous = FULL");
+    check(
+        FindingCode::SynchronousOff,
+        &[("synchronous", "0"), delete],
+        rollback,
+        "synchronous = FULL",
+    );
+    check(FindingCode::SynchronousLow, &[delete], rollback, "synchronous = FULL");
     check_none(&[delete, ("synchronous", "2")], rollback);
     for mode in ["memory", "OFF"] {
         let changes = [("journal_mode", mode), ("synchronous", "2")];
-        check("journal_mode_unsafe", &changes, rollback, "journal_mode = WAL");
+        check(FindingCode::JournalModeUnsafe, &changes, rollback, "journal_mode = WAL");
     }
 }
 
 #[test]
 fn a_wal_that_nobody_moves_is_found() {
     let off = ("wal_autocheckpoint", "0");
-    check("checkpoints_off", &[off], small, "wal_autocheckpoint = 1000");
+    check(FindingCode::CheckpointsOff, &[off], small, "wal_autocheckpoint = 1000");
     check_none(&[off, ("journal_mode", "delete"), ("synchronous", "2")], |facts| {
         small(facts);
         facts.is_wal = false;
@@ -149,7 +156,7 @@ fn a_wal_that_nobody_moves_is_found() {
 #[test]
 fn references_that_are_not_kept_are_found() {
     let off = ("foreign_keys", "0");
-    let finding = check("foreign_keys_off", &[off], small, "foreign_keys = ON");
+    let finding = check(FindingCode::ForeignKeysOff, &[off], small, "foreign_keys = ON");
     assert_eq!(finding.details["tables"], json!(["book"]));
     check_none(&[off], |facts| {
         small(facts);
@@ -160,7 +167,8 @@ fn references_that_are_not_kept_are_found() {
 #[test]
 fn versions_that_lose_data_are_found() {
     let faulty = |version: &str, fixed: &str| {
-        let finding = check("sqlite_faulty", &[("sqlite_version", version)], small, fixed);
+        let finding =
+            check(FindingCode::SqliteFaulty, &[("sqlite_version", version)], small, fixed);
         assert_eq!(finding.details["fixed_in"], fixed);
     };
     for version in ["3.7.0", "3.44.5", "3.45.1", "3.50.6", "3.51.0", "3.51.2"] {
@@ -176,24 +184,27 @@ fn versions_that_lose_data_are_found() {
     let changes = [("sqlite_version", "3.36.0"), ("journal_mode", "delete"), ("synchronous", "2")];
     check_none(&changes, rollback);
     let in_memory = [&changes[..], &[("temp_store", "2")]].concat();
-    check("sqlite_faulty", &in_memory, rollback, "3.37.2");
+    check(FindingCode::SqliteFaulty, &in_memory, rollback, "3.37.2");
     check_none(&[("sqlite_version", "3.45.1"), ("locking_mode", "exclusive")], small);
 }
 
 #[test]
 fn how_the_library_was_compiled_is_judged() {
     let option = |option: &str| [("compile_options", option.to_owned())];
-    let check = |code: &str, compiled: &str, fix: &str| {
+    let check = |code: FindingCode, compiled: &str, fix: &str| {
         let compiled = option(compiled);
         let changes: Vec<(&str, &str)> = compiled.iter().map(|(a, b)| (*a, b.as_str())).collect();
         let dqs = ("compile_options", "DQS=0");
-        let changes =
-            if code == "threads_unsafe" { [&changes[..], &[dqs]].concat() } else { changes };
+        let changes = if code == FindingCode::ThreadsUnsafe {
+            [&changes[..], &[dqs]].concat()
+        } else {
+            changes
+        };
         check(code, &changes, small, fix);
     };
-    check("threads_unsafe", "THREADSAFE=0", "THREADSAFE=1");
-    check("double_quoted_strings", "THREADSAFE=1", "DQS");
-    check("double_quoted_strings", "DQS=3", "DQS");
+    check(FindingCode::ThreadsUnsafe, "THREADSAFE=0", "THREADSAFE=1");
+    check(FindingCode::DoubleQuotedStrings, "THREADSAFE=1", "DQS");
+    check(FindingCode::DoubleQuotedStrings, "DQS=3", "DQS");
 }
 
 #[test]
@@ -202,11 +213,11 @@ fn content_that_takes_more_room_or_stays_too_long_is_found() {
         small(facts);
         facts.encoding = "UTF-16le".to_owned();
     };
-    check("encoding_wide", &[("encoding", "UTF-16le")], utf16, "UTF-8");
-    check("secure_delete_off", &[("secure_delete", "0")], small, "secure_delete = ON");
+    check(FindingCode::EncodingWide, &[("encoding", "UTF-16le")], utf16, "UTF-8");
+    check(FindingCode::SecureDeleteOff, &[("secure_delete", "0")], small, "secure_delete = ON");
     check_none(&[("secure_delete", "2")], small);
     let finding = check(
-        "secure_delete_off",
+        FindingCode::SecureDeleteOff,
         &[("secure_delete", "0"), ("temp_store", "2")],
         |facts| {
             small(facts);
@@ -223,7 +234,7 @@ fn a_cache_is_judged_by_the_file_and_the_memory() {
     let small_cache = ("cache_size", "-2000");
     let proposed = |memory: u64, content: u64| {
         let finding = check(
-            "cache_small",
+            FindingCode::CacheSmall,
             &[small_cache],
             |facts| {
                 facts.memory_bytes = Some(memory);
@@ -245,7 +256,7 @@ fn a_cache_is_judged_by_the_file_and_the_memory() {
 
     let large = ("cache_size", "-2000000");
     let finding = check(
-        "cache_large",
+        FindingCode::CacheLarge,
         &[large],
         |facts| facts.memory_bytes = Some(GB),
         "cache_size = -60416",
@@ -265,25 +276,25 @@ fn temporary_files_are_judged_by_where_they_go() {
             facts.memory_bytes = Some(memory);
         }
     };
-    let finding = check("temp_in_memory", &[cache], in_shm(3 * GB), "warren vacuum");
+    let finding = check(FindingCode::TempInMemory, &[cache], in_shm(3 * GB), "warren vacuum");
     assert!(finding.summary.contains("/dev/shm is in memory"), "{finding:?}");
     check_none(&[cache], in_shm(5 * GB));
     let memory = |facts: &mut ConnectionFacts<'_>| facts.memory_bytes = Some(3 * GB);
-    check("temp_in_memory", &[cache, ("temp_store", "2")], memory, "warren vacuum");
+    check(FindingCode::TempInMemory, &[cache, ("temp_store", "2")], memory, "warren vacuum");
     check_none(&[cache], memory);
 
     let encrypted = |facts: &mut ConnectionFacts<'_>| {
         small(facts);
         facts.is_encrypted = true;
     };
-    check("temp_unencrypted", &[], encrypted, "temp_store = MEMORY");
+    check(FindingCode::TempUnencrypted, &[], encrypted, "temp_store = MEMORY");
     check_none(&[("temp_store", "2")], encrypted);
 }
 
 #[test]
 fn settings_of_another_file_are_found() {
     let finding = check(
-        "settings_mismatch",
+        FindingCode::SettingsMismatch,
         &[],
         |facts| {
             small(facts);
@@ -293,7 +304,7 @@ fn settings_of_another_file_are_found() {
     );
     assert_eq!(finding.details["differ"], json!(["file"]));
     let finding = check(
-        "settings_mismatch",
+        FindingCode::SettingsMismatch,
         &[("synchronous", "2")],
         |facts| {
             small(facts);
@@ -311,18 +322,22 @@ fn settings_that_did_nothing_are_found() {
         facts.auto_vacuum = 0;
     };
     let wanted = ("wanted.auto_vacuum", "FULL");
-    let finding =
-        check("setting_ineffective", &[wanted], none, "PRAGMA auto_vacuum = FULL;\nVACUUM;");
+    let finding = check(
+        FindingCode::SettingIneffective,
+        &[wanted],
+        none,
+        "PRAGMA auto_vacuum = FULL;\nVACUUM;",
+    );
     assert!(finding.summary.contains("it is NONE") && finding.fix_sql.is_some(), "{finding:?}");
     check_none(&[wanted], small);
-    check("setting_ineffective", &[("wanted.auto_vacuum", "9")], none, "cannot be 9");
+    check(FindingCode::SettingIneffective, &[("wanted.auto_vacuum", "9")], none, "cannot be 9");
 
     let wanted = ("wanted.page_size", "8192");
     let fix = "PRAGMA journal_mode = DELETE;\nPRAGMA page_size = 8192;\nVACUUM;";
-    check("setting_ineffective", &[wanted], small, fix);
-    check("setting_ineffective", &[("wanted.page_size", "5000")], small, "cannot be");
+    check(FindingCode::SettingIneffective, &[wanted], small, fix);
+    check(FindingCode::SettingIneffective, &[("wanted.page_size", "5000")], small, "cannot be");
     for wanted in [("wanted.synchronous", "FULL"), ("wanted.mmap_size", "268435456")] {
-        check("setting_ineffective", &[wanted], small, "PRAGMA");
+        check(FindingCode::SettingIneffective, &[wanted], small, "PRAGMA");
     }
     let agree = [
         ("wanted.journal_mode", "WAL"),
@@ -338,10 +353,10 @@ fn settings_that_did_nothing_are_found() {
 #[test]
 fn a_file_that_was_meant_to_be_encrypted_is_found() {
     let wanted = ("wanted.cipher", "chacha20");
-    let finding = check("encryption_ineffective", &[wanted], small, "rekey");
+    let finding = check(FindingCode::EncryptionIneffective, &[wanted], small, "rekey");
     assert!(finding.evidence[0].contains("no ciphers"), "{finding:?}");
     let has = [wanted, ("cipher", "chacha20")];
-    let finding = check("encryption_ineffective", &has, small, "rekey");
+    let finding = check(FindingCode::EncryptionIneffective, &has, small, "rekey");
     assert!(finding.evidence[0].contains("chacha20"), "{finding:?}");
     let encrypted = |facts: &mut ConnectionFacts<'_>| {
         small(facts);
@@ -350,7 +365,7 @@ fn a_file_that_was_meant_to_be_encrypted_is_found() {
     let in_memory = ("temp_store", "2");
     check_none(&[wanted, ("cipher", "chacha20"), in_memory], encrypted);
     check(
-        "setting_ineffective",
+        FindingCode::SettingIneffective,
         &[wanted, ("cipher", "aes256cbc"), in_memory],
         encrypted,
         "chacha20",

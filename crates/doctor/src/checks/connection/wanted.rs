@@ -1,6 +1,7 @@
 //! What the program means, beside what it has: settings that did nothing, and settings of another file.
 
 use super::facts::ConnectionFacts;
+use crate::catalogue::finding_code::FindingCode;
 use crate::report::finding::{DoctorFinding, Fix};
 
 /// The connection has another file, or this one as it was.
@@ -28,7 +29,8 @@ pub(super) fn mismatch(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let fix = "See which file the program opens (a relative path begins where the program was \
                 started), and let it print its settings again.";
     let what = "the settings are of another file, or of this one as it was";
-    let mut finding = DoctorFinding::new("settings_mismatch", what, Fix::Advice(fix.to_owned()));
+    let mut finding =
+        DoctorFinding::new(FindingCode::SettingsMismatch, what, Fix::Advice(fix.to_owned()));
     for (_, line) in &evidence {
         finding = finding.evidence(line.clone());
     }
@@ -54,7 +56,7 @@ pub(super) fn encryption(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
         let fix = "Take a build of SQLite that has the cipher (SQLite3 Multiple Ciphers, \
                     SQLCipher), and give the file a key there: PRAGMA rekey, or VACUUM INTO.";
         let what = format!("the program means {cipher}, and the file is not encrypted");
-        DoctorFinding::new("encryption_ineffective", what, Fix::Advice(fix.to_owned()))
+        DoctorFinding::new(FindingCode::EncryptionIneffective, what, Fix::Advice(fix.to_owned()))
             .evidence(why)
             .detail("setting", "cipher")
             .detail("wanted", cipher.as_str())
@@ -86,7 +88,7 @@ fn one_ineffective(
     }
     let what = format!("{name} = {wanted} did nothing: it is {}", named(name, &found));
     let mut finding =
-        DoctorFinding::new("setting_ineffective", what, setting_fix(facts, name, wanted))
+        DoctorFinding::new(FindingCode::SettingIneffective, what, setting_fix(facts, name, wanted))
             .evidence(format!("wanted is {wanted}, and the answer is {found}"))
             .detail("setting", name)
             .detail("wanted", wanted)

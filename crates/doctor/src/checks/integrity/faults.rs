@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use sqlite_schema::TableSchema;
 
+use crate::catalogue::finding_code::FindingCode;
 use crate::environment::file_environment::FileEnvironment;
 use crate::file::opened_file::OpenedFile;
 use crate::file::schema::{DatabaseSchema, quote_if_needed};
@@ -103,7 +104,7 @@ fn index_broken(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
     let table = table_of(index, schema).map_or("", |table| table.name.as_str());
     let what = format!("the index {index} and its table {table} differ");
     DoctorFinding::new(
-        "index_broken",
+        FindingCode::IndexBroken,
         what,
         Fix::Sql(format!("REINDEX {};", quote_if_needed(index))),
     )
@@ -132,7 +133,7 @@ fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
         },
     );
     let what = format!("{index} is unique, and has the same value more than once");
-    DoctorFinding::new("unique_violated", what, Fix::Advice(advice))
+    DoctorFinding::new(FindingCode::UniqueViolated, what, Fix::Advice(advice))
         .detail("index", index)
         .detail("table", table.map_or("", |table| table.name.as_str()))
         .impact("Which of the rows a query finds depends on its plan; VACUUM and REINDEX fail.")
@@ -145,7 +146,7 @@ fn constraint(name: &str) -> DoctorFinding {
          mend or delete them."
     );
     DoctorFinding::new(
-        "constraint_violated",
+        FindingCode::ConstraintViolated,
         format!("rows break a constraint of {name}"),
         Fix::Advice(advice),
     )
@@ -167,7 +168,7 @@ pub(super) fn virtual_table(name: &str, schema: &DatabaseSchema) -> DoctorFindin
         Fix::Advice(advice.to_owned())
     };
     DoctorFinding::new(
-        "virtual_table_broken",
+        FindingCode::VirtualTableBroken,
         format!("{name} is out of step with what it is about"),
         fix,
     )
@@ -181,7 +182,7 @@ fn page(table: Option<&TableSchema>, environment: &FileEnvironment) -> DoctorFin
         Some(table) => format!("table {} fails the integrity check", table.name),
         None => "the file fails the integrity check".to_owned(),
     };
-    let finding = DoctorFinding::new("page_broken", what, recovery_advice(environment));
+    let finding = DoctorFinding::new(FindingCode::PageBroken, what, recovery_advice(environment));
     let finding = match table {
         Some(table) => finding.detail("table", table.name.as_str()),
         None => finding,

@@ -22,6 +22,7 @@ use super::analyzed_query::AnalyzedQuery;
 use super::candidate::CandidateIndex;
 use super::planner::{QueryPlanner, candidate_name, faults, plan, uses};
 use super::query_advice::{PARTIAL, milliseconds};
+use crate::catalogue::finding_code::FindingCode;
 use crate::checks::foreign_keys;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
@@ -189,15 +190,21 @@ fn missing(
     };
     let what = format!("{what_served} of the load would use an index that is not there");
     let heaviest = served.first();
-    let mut finding = DoctorFinding::new("query_index_missing", what, Fix::Sql(create.clone()))
-        .detail("query", heaviest.map(|one| one.query.sql))
-        .detail("plan", heaviest.map(|one| one.plan.clone()))
-        .detail("plan_after", heaviest.map(|one| named(&one.plan_after, kept, subject)))
-        .detail("indexes", vec![create.clone()])
-        .detail("queries", served.iter().map(|one| one.logged.shape.clone()).collect::<Vec<_>>())
-        .detail("calls_count", served.iter().map(|one| one.logged.calls).sum::<u64>())
-        .detail("writes_count", writes)
-        .impact("They read whole tables, or sort, each time; the index costs room and each write.");
+    let mut finding =
+        DoctorFinding::new(FindingCode::QueryIndexMissing, what, Fix::Sql(create.clone()))
+            .detail("query", heaviest.map(|one| one.query.sql))
+            .detail("plan", heaviest.map(|one| one.plan.clone()))
+            .detail("plan_after", heaviest.map(|one| named(&one.plan_after, kept, subject)))
+            .detail("indexes", vec![create.clone()])
+            .detail(
+                "queries",
+                served.iter().map(|one| one.logged.shape.clone()).collect::<Vec<_>>(),
+            )
+            .detail("calls_count", served.iter().map(|one| one.logged.calls).sum::<u64>())
+            .detail("writes_count", writes)
+            .impact(
+                "They read whole tables, or sort, each time; the index costs room and each write.",
+            );
     for one in served.iter().take(SHOWN_MAX) {
         finding = finding.evidence(what_it_takes(one, asked));
     }

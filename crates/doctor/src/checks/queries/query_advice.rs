@@ -5,6 +5,7 @@ use indicatif::DecimalBytes;
 use super::candidate::CandidateIndex;
 use super::planner::candidate_name;
 use super::query_cost::{IndexTrial, QueryCost};
+use crate::catalogue::finding_code::FindingCode;
 use crate::file::opened_file::OpenedFile;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -29,7 +30,7 @@ impl QueryAdvice {
             return self.missing(subject, sql);
         }
         let what = "a query reads a whole table or sorts, and no index that was tried helps";
-        let finding = with_plan("query_scans", what, sql, &self.before);
+        let finding = with_plan(FindingCode::QueryScans, what, sql, &self.before);
         let finding = finding.impact("Its time grows with the table.");
         match &self.useless {
             Some((indexes, before, tried)) => {
@@ -50,7 +51,7 @@ impl QueryAdvice {
         }
         let create = statements(subject, &self.indexes);
         let what = "a query would use an index that is not there";
-        let mut finding = with_plan("query_index_missing", what, sql, &self.before)
+        let mut finding = with_plan(FindingCode::QueryIndexMissing, what, sql, &self.before)
             .evidence(format!("with it:  {}", after.join("; ")))
             .detail("plan_after", after)
             .detail("indexes", create.clone())
@@ -100,7 +101,7 @@ pub(super) fn milliseconds(us: f64) -> String {
     if ms < 1.0 { format!("{ms:.3} ms") } else { format!("{ms:.1} ms") }
 }
 
-fn with_plan(code: &'static str, what: &str, sql: &str, before: &[String]) -> DoctorFinding {
+fn with_plan(code: FindingCode, what: &str, sql: &str, before: &[String]) -> DoctorFinding {
     let advice = "Ask for fewer rows, or by a column. Tried were indexes on up to three columns in \
                   every order, on expressions, orders and LIKEs as the query has them, and, where \
                   the query could be run, covering and partial ones.";
