@@ -15,6 +15,7 @@ pub mod bulk;
 mod compare;
 mod competitors;
 mod confidence_interval;
+mod curve_point;
 mod disk;
 mod format;
 mod goals;

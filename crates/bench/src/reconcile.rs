@@ -164,9 +164,12 @@ impl<'a> BenchVault<'a> {
         for (number, &differences) in self.plan.differences.iter().enumerate() {
             let (vault, items) = (self.clone(), items.clone());
             let mut random = SmallRng::seed_from_u64(number as u64);
-            cases.push(BenchCase::new(format!("{differences} differences"), move |_| {
+            let case = BenchCase::new(format!("{differences} differences"), move |_| {
                 vault.compare(&items, differences, &mut random)
-            }));
+            });
+            #[expect(clippy::cast_precision_loss, reason = "thousands")]
+            let x = differences as f64;
+            cases.push(case.at("reconciliation", x, "differences"));
         }
         Ok(BenchSection {
             name: self.shape.name.to_owned(),

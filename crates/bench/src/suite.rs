@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::confidence_interval::MedianDifference;
+use crate::curve_point::CurvePoint;
 use crate::measure::{Distribution, LatencyStats, RoundSample};
 
 /// Cases that belong in one table.
@@ -35,6 +36,8 @@ pub(crate) struct BenchCase<'a, T = RoundSample> {
     pub(crate) name: String,
     /// The rate that the published page gives, on its machine.
     pub(crate) published: Option<f64>,
+    /// Where its row is on a curve.
+    pub(crate) point: Option<CurvePoint>,
     pub(crate) run: CaseRunner<'a, T>,
 }
 
@@ -46,12 +49,25 @@ impl<'a, T> BenchCase<'a, T> {
         name: impl Into<String>,
         run: impl FnMut(Duration) -> anyhow::Result<T> + 'a,
     ) -> Self {
-        Self { name: name.into(), published: None, run: Box::new(run) }
+        Self { name: name.into(), published: None, point: None, run: Box::new(run) }
     }
 
     /// With the published figure.
     pub(crate) fn published(self, rate: f64) -> Self {
         Self { published: Some(rate), ..self }
+    }
+
+    /// On a curve, for the number `x` of `unit`.
+    pub(crate) fn at(
+        self,
+        series: impl Into<String>,
+        x: impl Into<f64>,
+        unit: &'static str,
+    ) -> Self {
+        Self {
+            point: Some(CurvePoint { series: series.into(), x: x.into(), unit: unit.into() }),
+            ..self
+        }
     }
 }
 
@@ -76,6 +92,8 @@ pub struct ResultRow {
     pub name: String,
     /// The rate that a published page gives, on its machine; null where none does.
     pub published: Option<f64>,
+    /// Where the row is on a curve; null if it is on none.
+    pub point: Option<CurvePoint>,
     /// How many of the table's unit were done a second.
     pub rate: Distribution,
     /// The row's rate divided by the baseline's in the same round.
@@ -171,9 +189,9 @@ pub(crate) fn run(
 ) -> anyhow::Result<ResultTable> {
     let BenchSection { name, unit, title, cases } = section;
     let cases = cases.into_iter().map(|case| {
-        let BenchCase { name, published, mut run } = case;
+        let BenchCase { name, published, point, mut run } = case;
         let run = Box::new(move |duration| Ok(vec![run(duration)?]));
-        BenchCase { name, published, run: run as CaseRunner<'_, Vec<RoundSample>> }
+        BenchCase { name, published, point, run: run as CaseRunner<'_, Vec<RoundSample>> }
     });
     let headings = vec![TableHeading { name, unit, title }];
     let tables = run_group(CaseGroup { headings, cases: cases.collect() }, stop_rule, bar)?;
@@ -223,23 +241,21 @@ pub(crate) fn run_group(
             bar.inc(1);
         }
     }
-    let labels = cases.into_iter().map(|case| (case.name, case.published));
-    let labels: Vec<(String, Option<f64>)> = labels.collect();
-    Ok(headings.into_iter().enumerate().map(|(i, of)| table(of, i, &labels, &samples)).collect())
+    Ok(headings.into_iter().enumerate().map(|(i, of)| table(of, i, &cases, &samples)).collect())
 }
 
 fn table(
     heading: TableHeading,
     index: usize,
-    labels: &[(String, Option<f64>)],
+    cases: &[BenchCase<'_, Vec<RoundSample>>],
     samples: &[Vec<Vec<RoundSample>>],
 ) -> ResultTable {
     let baseline = rates(&samples[0], index);
     let cpu = |of: &[Vec<RoundSample>]| of.iter().map(|round| round[index].cpu_us()).collect();
     let baseline_cpu: Option<Vec<f64>> = cpu(&samples[0]);
     let measures = if baseline_cpu.is_some() { 2 } else { 1 };
-    let comparisons = (labels.len() - 1) * measures;
-    let rows = labels.iter().zip(samples).enumerate().map(|(number, ((name, published), of))| {
+    let comparisons = (cases.len() - 1) * measures;
+    let rows = cases.iter().zip(samples).enumerate().map(|(number, (case, of))| {
         let samples: Vec<&RoundSample> = of.iter().map(|round| &round[index]).collect();
         let relative = ratios(&rates(of, index), &baseline);
         let difference =
@@ -248,7 +264,7 @@ fn table(
         let by_cpu = by_cpu.map(|(baseline, own)| {
             MedianDifference::from_ratios(&ratios(baseline, &own), comparisons)
         });
-        ResultRow { difference, by_cpu, ..row(name.clone(), *published, &samples, relative) }
+        ResultRow { difference, by_cpu, ..row(case, &samples, relative) }
     });
     let TableHeading { name, unit, title } = heading;
     ResultTable { name, unit: unit.into(), title, rows: rows.collect() }
@@ -263,8 +279,7 @@ pub(crate) fn ratios(rates: &[f64], baseline: &[f64]) -> Vec<f64> {
 }
 
 fn row(
-    name: String,
-    published: Option<f64>,
+    case: &BenchCase<'_, Vec<RoundSample>>,
     samples: &[&RoundSample],
     relative: Vec<f64>,
 ) -> ResultRow {
@@ -279,8 +294,9 @@ fn row(
     let metrics =
         metrics.into_iter().map(|(name, values)| (name.into(), Distribution::from_samples(values)));
     ResultRow {
-        name,
-        published,
+        name: case.name.clone(),
+        published: case.published,
+        point: case.point.clone(),
         rate: Distribution::from_samples(rates),
         relative: Distribution::from_samples(relative),
         difference: None,
@@ -312,7 +328,8 @@ mod tests {
                 Ok(sample)
             })
         };
-        let cases = vec![case("bare", 2), case("ours", 1).published(7.0)];
+        let cases =
+            vec![case("bare", 2), case("ours", 1).published(7.0).at("ours", 3.0, "callers")];
         let section = BenchSection {
             name: "test".to_owned(),
             unit: "transactions",
@@ -325,6 +342,8 @@ mod tests {
         let [bare, ours] = &table.rows[..] else { panic!("two rows") };
         assert!((bare.rate.median - 4_000.0).abs() < 1e-6 && bare.published.is_none());
         assert!(ours.relative.samples.iter().all(|ratio| (ratio - 0.5).abs() < 1e-9));
+        let point = ours.point.as_ref().map(|point| (point.series.as_str(), point.x));
+        assert_eq!((point, bare.point.is_none()), (Some(("ours", 3.0)), true));
         assert_eq!(ours.metrics["calls"].samples.len(), 3);
         let verdict = ours.difference.as_ref().unwrap().verdict;
         assert_eq!((verdict, bare.difference.is_none()), (DifferenceVerdict::TooFewRounds, true));

@@ -261,6 +261,7 @@ mod tests {
         "old_key",
         "pid",
         "published",
+        "x",
     ];
     const UNITS: &[&str] = &["_bytes", "_count", "_max", "_ms", "_ratio", "_us"];
 

@@ -93,7 +93,7 @@ pub(super) fn chart(table: &ResultTable, series: &ChartSeries<'_>) -> Markup {
             {
                 title id={ (id) "-chart" } { (heading(table)) ": " (table.unit) "/s by " (series.unit) }
                 desc id={ (id) "-below" } { "The table below has the same figures." }
-                text.unit x="0" y="0.8em" { "transactions/s" }
+                text.unit x="0" y="0.8em" { (table.unit) "/s" }
                 text.unit.end x="100%" y=(em(bottom + 2.6)) { (series.unit) }
                 (scales(&plot, series))
                 @for (index, level) in series.levels.iter().enumerate() {
@@ -108,7 +108,7 @@ pub(super) fn chart(table: &ResultTable, series: &ChartSeries<'_>) -> Markup {
                 }
             }
             figcaption {
-                "Transactions/s: the median of " (rounds(table)) ", " (format::whisker(table))
+                "The median of " (rounds(table)) ", " (format::whisker(table))
                 " as whisker. "
                 @if plot.is_log { "Both axes are logarithmic." }
                 @else { "The axis across is logarithmic." }

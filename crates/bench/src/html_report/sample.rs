@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::curve_point::CurvePoint;
 use crate::goals::{GoalResult, GoalStatus};
 use crate::machine::MachineInfo;
 use crate::measure::{Distribution, LatencyStats};
@@ -27,6 +28,7 @@ pub(crate) fn row(name: &str, rate: f64) -> ResultRow {
     ResultRow {
         name: name.to_owned(),
         published: None,
+        point: None,
         rate: Distribution::from_samples(rates),
         relative: Distribution::from_samples(relative),
         difference: None,
@@ -34,6 +36,12 @@ pub(crate) fn row(name: &str, rate: f64) -> ResultRow {
         latency: None,
         metrics: BTreeMap::new(),
     }
+}
+
+/// A row on a curve, named after its point.
+pub(crate) fn point(series: &str, x: f64, unit: &'static str, rate: f64) -> ResultRow {
+    let point = CurvePoint { series: series.to_owned(), x, unit: unit.into() };
+    ResultRow { point: Some(point), ..row(&format!("{series}, {x} {unit}"), rate) }
 }
 
 /// One that is met and one that is not.
@@ -62,7 +70,10 @@ pub(crate) fn tables() -> Vec<ResultTable> {
     };
     vec![
         table("transfers", "Transactions of four statements, each isolated by a savepoint", full()),
-        table("group-commit", "How many transactions share a commit", curves()),
+        ResultTable {
+            unit: "requests".into(),
+            ..table("group-commit", "How many transactions share a commit", curves())
+        },
         table("competitors", "The same work, <b>through</b> other stores & a network", wide()),
         table(
             "waiting",
@@ -106,11 +117,11 @@ fn curves() -> Vec<ResultRow> {
     let mut rows = vec![row("bare SQLite, one thread", 98_000.0)];
     let heights = [3_100.0, 24_000.0, 76_000.0, 91_000.0, 90_500.0];
     for (name, factor) in [("Os", 1.0), ("Disk", 0.6)] {
-        for (waiting, rate) in ["1", "10", "100", "1,000", "10,000"].into_iter().zip(heights) {
-            rows.push(row(&format!("{name}, {waiting} waiting"), rate * factor));
+        for (waiting, rate) in [1.0, 10.0, 100.0, 1_000.0, 10_000.0].into_iter().zip(heights) {
+            rows.push(point(name, waiting, "waiting", rate * factor));
         }
     }
-    rows.push(row("Disk, 100,000 waiting", f64::NAN));
+    rows.push(point("Disk", 100_000.0, "waiting", f64::NAN));
     rows.push(row("never ran", f64::NAN));
     rows
 }

@@ -1,11 +1,11 @@
-//! Tables that are a curve: rows called `<series>, <number> <unit>`.
+//! The curves of a table, from the points of its rows.
 
 use crate::suite::{ResultRow, ResultTable};
 
 /// Fewer points are read more easily as bars.
 const POINTS_MIN: usize = 6;
-/// Rows that are no curve, drawn as a height: a baseline, and one more thing to compare with.
-const LEVELS_MAX: usize = 2;
+/// Rows that are on no curve, drawn as a height: a baseline, and what else to compare with.
+const LEVELS_MAX: usize = 4;
 
 /// The curves of a table.
 #[derive(Debug)]
@@ -26,45 +26,44 @@ pub(super) struct ChartCurve<'a> {
     pub(super) points: Vec<(f64, &'a ResultRow)>,
 }
 
-/// `None` if bars say more.
+/// `None` if bars say more: too few points, points of several units, or too many other rows.
 pub(super) fn from_table(table: &ResultTable) -> Option<ChartSeries<'_>> {
-    let mut groups: Vec<(&str, ChartCurve<'_>)> = Vec::new();
+    let unit = table.rows.iter().find_map(|row| Some(row.point.as_ref()?.unit.as_ref()))?;
+    let mut found: Vec<ChartCurve<'_>> = Vec::new();
     let mut levels = Vec::new();
     for row in &table.rows {
-        let Some((name, number, unit)) = parse(&row.name) else {
+        let Some(point) = row.point.as_ref().filter(|point| has_place(point.x)) else {
             levels.push(row);
             continue;
         };
-        match groups.iter_mut().find(|(of, curve)| *of == unit && curve.name == name) {
-            Some((_, curve)) => curve.points.push((number, row)),
-            None => groups.push((unit, ChartCurve { name, points: vec![(number, row)] })),
+        if point.unit != unit {
+            return None;
+        }
+        match found.iter_mut().find(|curve| curve.name == point.series) {
+            Some(curve) => curve.points.push((point.x, row)),
+            None => found.push(ChartCurve { name: &point.series, points: vec![(point.x, row)] }),
         }
     }
-    let mut curves: Vec<(&str, ChartCurve<'_>)> = Vec::new();
-    for (unit, mut curve) in groups {
+    let mut curves: Vec<ChartCurve<'_>> = Vec::new();
+    for mut curve in found {
         curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         if curve.points.first().map(|point| point.0) < curve.points.last().map(|point| point.0) {
-            curves.push((unit, curve));
+            curves.push(curve);
         } else {
             levels.extend(curve.points.into_iter().map(|(_, row)| row));
         }
     }
-    let unit = curves.first()?.0;
-    let points: usize = curves.iter().map(|(_, curve)| curve.points.len()).sum();
-    let is_one_picture = curves.iter().all(|(of, _)| *of == unit) && levels.len() <= LEVELS_MAX;
-    (points >= POINTS_MIN && is_one_picture).then(|| ChartSeries {
+    let points: usize = curves.iter().map(|curve| curve.points.len()).sum();
+    (points >= POINTS_MIN && levels.len() <= LEVELS_MAX).then_some(ChartSeries {
         unit,
-        curves: curves.into_iter().map(|(_, curve)| curve).collect(),
+        curves,
         levels,
     })
 }
 
-/// Series, number and unit. Numbers have a place on a logarithmic axis.
-fn parse(name: &str) -> Option<(&str, f64, &str)> {
-    let (series, rest) = name.rsplit_once(", ")?;
-    let (number, unit) = rest.split_once(' ')?;
-    let number: f64 = number.replace(',', "").parse().ok()?;
-    (number.is_finite() && number > 0.0 && !series.is_empty()).then_some((series, number, unit))
+/// Whether a logarithmic axis has a place for the number.
+fn has_place(x: f64) -> bool {
+    x.is_finite() && x > 0.0
 }
 
 #[cfg(test)]
@@ -72,13 +71,17 @@ mod tests {
     use super::*;
     use crate::html_report::sample;
 
-    fn check(names: &[&str], expected: Option<&str>) {
-        let rows = names.iter().map(|name| sample::row(name, 1_000.0)).collect();
+    /// Points as `(series, x, unit)`; a row without a series is on no curve.
+    fn check(points: &[(&str, f64, &'static str)], expected: Option<&str>) {
+        let row = |(series, x, unit): &(&str, f64, &'static str)| match *series {
+            "" => sample::row("bare", 1_000.0),
+            series => sample::point(series, *x, unit, 1_000.0),
+        };
         let table = ResultTable {
             name: "test".to_owned(),
             unit: "transactions".into(),
             title: String::new(),
-            rows,
+            rows: points.iter().map(row).collect(),
         };
         let found = from_table(&table).map(|series| {
             let curves = series.curves.iter().map(|curve| {
@@ -89,32 +92,46 @@ mod tests {
             let all: Vec<String> = curves.chain(levels).collect();
             format!("{} per {}", all.join(", "), series.unit)
         });
-        assert_eq!(found.as_deref(), expected, "{names:?}");
+        assert_eq!(found.as_deref(), expected, "{points:?}");
+    }
+
+    /// Six points of one curve.
+    fn six(unit: &'static str) -> Vec<(&'static str, f64, &'static str)> {
+        (1..=6).map(|x| ("a", f64::from(x), unit)).collect()
     }
 
     #[test]
-    fn six_rows_with_numbers_are_a_picture() {
+    fn six_points_are_a_picture() {
+        let (a, b) = ("a", "b, c");
         check(
-            &["a, 1 x", "a, 1,000 x", "a, 10 x", "b, c, 10 x", "b, c, 1 x", "b, c, 2.5 x"],
+            &[
+                (a, 1.0, "x"),
+                (a, 1e3, "x"),
+                (a, 10.0, "x"),
+                (b, 10.0, "x"),
+                (b, 1.0, "x"),
+                (b, 2.5, "x"),
+            ],
             Some("a: 1 10 1000, b, c: 1 2.5 10 per x"),
         );
-        check(&["a, 1 x", "a, 2 x", "a, 3 x", "a, 4 x", "a, 5 x"], None);
+        check(&six("x")[1..], None);
     }
 
     #[test]
-    fn rows_without_numbers_are_levels() {
-        let curve = ["a, 1 x y", "a, 2 x y", "a, 3 x y", "a, 4 x y", "a, 5 x y", "a, 6 x y"];
+    fn rows_that_are_on_no_curve_are_levels() {
+        let none = ("", 0.0, "");
         check(
-            &[&["bare"][..], &curve, &["b, 7 x y"]].concat(),
-            Some("a: 1 2 3 4 5 6, [bare], [b, 7 x y] per x y"),
+            &[&[none][..], &six("x y"), &[("b", 7.0, "x y"), ("a", 0.0, "x y")]].concat(),
+            Some("a: 1 2 3 4 5 6, [bare], [a, 0 x y], [b, 7 x y] per x y"),
         );
-        check(&[&["bare", "b", "c"][..], &curve].concat(), None);
+        check(&[&[none; LEVELS_MAX + 1][..], &six("x")].concat(), None);
     }
 
     #[test]
     fn two_units_are_no_picture() {
-        check(&["a, 1 x", "a, 2 x", "a, 3 x", "b, 1 y", "b, 2 y", "b, 3 y"], None);
-        check(&["a, 0 x", "a, -1 x", "a, inf x", "a, NaN x", "a, 1", "a"], None);
+        check(&[six("x"), six("y")].concat(), None);
+        let without_place = [0.0, -1.0, f64::INFINITY, f64::NAN];
+        check(&without_place.map(|x| ("a", x, "x")), None);
         check(&[], None);
     }
 }

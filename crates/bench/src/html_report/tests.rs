@@ -195,6 +195,9 @@ fn curves_are_lines_and_the_rest_are_bars() {
     assert_eq!(page.matches("<figure class=\"bars\">").count(), 3);
     assert_eq!(page.matches("<rect class=\"bar\"").count(), 3 + 4 + 1, "what never ran has no bar");
     assert_eq!(page.matches("<title>Disk, ").count(), 5);
+    for axis in [">requests/s</text>", ">waiting</text>"] {
+        assert_eq!(page.matches(axis).count(), 1, "{axis}");
+    }
 }
 
 #[test]

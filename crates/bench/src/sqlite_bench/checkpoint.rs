@@ -112,6 +112,7 @@ fn cases(fixture: &TpsFixture, batch: usize, is_read: bool) -> Vec<BenchCase<'_>
             let default = if interval == INTERVALS[0] { " (the default)" } else { "" };
             let name = format!("autocheckpoint {interval}{default}");
             BenchCase::new(name, move |duration| plain(fixture, batch, interval, is_read, duration))
+                .at("autocheckpoint", interval, "pages")
         })
         .collect();
     let reads = |reads| ProducerLoad { reads, ..ProducerLoad::of(batch, Os) };

@@ -15,6 +15,9 @@ const BATCH: usize = 1_000;
 /// Callers, where their number is not what is measured.
 const WAITING: usize = 1_000;
 
+const CALLERS: &str = "callers";
+const FAILING: &str = "% failing";
+
 const NORMAL: &str = "NORMAL";
 const FULL: &str = "FULL";
 
@@ -73,23 +76,21 @@ pub(super) fn durability(fixture: &TpsFixture) -> BenchSection<'static> {
         bare(fixture, "bare loop, 1,000 a commit, fsync", BareLoop::with_batch(BATCH), FULL),
     ];
     for durability in [Os, Disk] {
-        for waiting in [1, 10, 100, 1_000, 10_000] {
+        for waiting in [1, 10, 100, 1_000, 10_000_u32] {
             let name = format!("{durability:?}, {waiting} waiting");
-            cases.push(engine(fixture, name, ProducerLoad::of(waiting, durability)));
+            let case = engine(fixture, name, ProducerLoad::of(waiting as usize, durability));
+            cases.push(case.at(format!("{durability:?}"), waiting, CALLERS));
         }
     }
-    for waiting in [16, 128] {
+    for waiting in [16, 128_u32] {
         let fixture = fixture.clone();
-        cases.push(BenchCase::new(format!("Os, {waiting} plain threads"), move |duration| {
+        let load = ProducerLoad::of(waiting as usize, Os);
+        let case = BenchCase::new(format!("Os, {waiting} plain threads"), move |duration| {
             fixture.with_database(|database| {
-                producers::run_threads(
-                    database,
-                    &fixture.pairs,
-                    ProducerLoad::of(waiting, Os),
-                    duration,
-                )
+                producers::run_threads(database, &fixture.pairs, load, duration)
             })
-        }));
+        });
+        cases.push(case.at("Os, plain threads", waiting, CALLERS));
     }
     BenchSection {
         name: "durability".to_owned(),
@@ -103,17 +104,15 @@ pub(super) fn durability(fixture: &TpsFixture) -> BenchSection<'static> {
 /// What isolation costs by the share of failing transactions.
 pub(super) fn isolation(fixture: &TpsFixture) -> BenchSection<'static> {
     let mut cases = vec![baseline(fixture)];
-    for (percent, failing_ppm) in [("0", 0), ("0.1", 1_000), ("1", 10_000), ("10", 100_000)] {
+    for (percent, failing_ppm) in [(0.0, 0), (0.1, 1_000), (1.0, 10_000), (10.0, 100_000)] {
         let savepoints =
             BareLoop { has_savepoints: true, failing_ppm, ..BareLoop::with_batch(BATCH) };
-        cases.push(bare(
-            fixture,
-            &format!("bare loop, a savepoint each, {percent} % fail"),
-            savepoints,
-            NORMAL,
-        ));
+        let each = "bare loop, a savepoint each";
+        let case = bare(fixture, &format!("{each}, {percent} % fail"), savepoints, NORMAL);
+        cases.push(case.at(each, percent, FAILING));
         let load = ProducerLoad { failing_ppm, ..ProducerLoad::of(WAITING, Os) };
-        cases.push(engine(fixture, format!("Warren, {percent} % fail"), load));
+        let case = engine(fixture, format!("Warren, {percent} % fail"), load);
+        cases.push(case.at("Warren", percent, FAILING));
     }
     BenchSection {
         name: "isolation".to_owned(),

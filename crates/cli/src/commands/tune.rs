@@ -131,7 +131,7 @@ fn frameworks() -> PossibleValuesParser {
 }
 
 fn profiles() -> PossibleValuesParser {
-    PossibleValuesParser::new(Profile::ALL.iter().map(|profile| profile.name))
+    PossibleValuesParser::new(Profile::all().map(|profile| profile.name))
 }
 
 fn parse_pragma(text: &str) -> anyhow::Result<(String, String)> {

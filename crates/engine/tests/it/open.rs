@@ -225,7 +225,7 @@ fn a_file_whose_first_page_was_torn_in_a_checkpoint_opens_with_its_wal() {
 #[test]
 fn every_profile_takes_effect_on_a_plain_and_on_an_encrypted_file() {
     let directory = tempfile::tempdir().unwrap();
-    for profile in Profile::ALL {
+    for profile in Profile::all() {
         let plain = directory.path().join(format!("{}.plain", profile.name));
         check_profile(&plain, &FileEncryption::None, profile);
         let encrypted = directory.path().join(format!("{}.encrypted", profile.name));

@@ -1,6 +1,8 @@
 //! Which figures of one size make its matrix: the published operations, the published configurations
 //! in the published order, then what shows chance, then the others.
 
+use engine::Profile;
+
 use super::PragmaConfiguration;
 use crate::format::whole;
 use crate::matrix::{MatrixColumn, MatrixRow, ReportMatrix};
@@ -14,7 +16,9 @@ const COLUMNS: [(&str, &str); 4] =
 
 /// Names in the order in which a matrix has them.
 pub(super) fn order(all: &[PragmaConfiguration]) -> Vec<String> {
-    let is_published = |one: &&PragmaConfiguration| one.description.starts_with("published");
+    let is_published = |one: &&PragmaConfiguration| {
+        Profile::PUBLISHED.iter().any(|profile| profile.name == one.name)
+    };
     let (published, others): (Vec<_>, Vec<_>) = all.iter().partition(is_published);
     published.into_iter().chain(others).map(|one| one.name.clone()).collect()
 }

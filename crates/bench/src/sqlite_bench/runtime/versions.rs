@@ -55,6 +55,7 @@ pub(super) fn table(all: &ResultTable, names: &[String]) -> Option<ResultTable> 
         ResultRow {
             name: row.name.clone(),
             published: None,
+            point: None,
             rate: Distribution::from_samples(rates.clone()),
             difference: (number > 0).then(|| MedianDifference::from_ratios(&relative, comparisons)),
             relative: Distribution::from_samples(relative),

@@ -71,7 +71,7 @@ fn cipher(name: &str) -> Result<CipherOrNone, engine::UnknownCipher> {
 
 fn profile(name: &str) -> Result<&'static Profile, String> {
     Profile::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Profile::ALL.iter().map(|profile| profile.name).collect();
+        let names: Vec<&str> = Profile::all().map(|profile| profile.name).collect();
         format!("there are {}", names.join(", "))
     })
 }
