@@ -265,3 +265,34 @@ test("a row that is held back is joined with the one that is shown", async () =>
     assert.deepEqual(await page.evaluate(() => db.held()), []);
   }
 });
+
+test("a fault of the browser's files is told by its exception's name alone", async () => {
+  const page = await there.open(await here.device());
+  await until(page, () => "warren" in globalThis);
+  const found = await page.evaluate(
+    async ({ schema, faults }) => {
+      const found: string[] = [];
+      for (const [name, message] of faults) {
+        const worker = `/worker-failing.js?${new URLSearchParams({ name, message }).toString()}`;
+        try {
+          const options = { name: name.toLowerCase(), schema, assets: { worker } };
+          const opened = await warren.open(options);
+          found.push(opened.status.value.storage);
+          await opened.close();
+        } catch (error) {
+          found.push((error as { code: string }).code);
+        }
+      }
+      return found;
+    },
+    {
+      schema: SCHEMA,
+      faults: [
+        ["QuotaExceededError", "NotAllowedError"],
+        ["NotAllowedError", "QuotaExceededError: the disk is full"],
+        ["UnknownError", "QuotaExceededError, NotAllowedError: the disk is full"],
+      ] as const,
+    },
+  );
+  assert.deepEqual(found, ["disk_full", "memory", "storage_failed"]);
+});

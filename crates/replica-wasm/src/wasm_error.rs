@@ -2,6 +2,7 @@
 
 use js_sys::{Error, Reflect};
 use protocol::ErrorCode;
+use rsqlite_vfs::VfsErrorCode;
 use sqlite_wasm_vfs::sahpool::OpfsSAHError;
 use wasm_bindgen::JsValue;
 
@@ -43,26 +44,34 @@ impl From<rusqlite::Error> for WasmError {
 
 impl From<OpfsSAHError> for WasmError {
     fn from(error: OpfsSAHError) -> Self {
-        let code = match &error {
-            OpfsSAHError::NotSupported => ErrorCode::StorageUnavailable,
-            OpfsSAHError::Opfs { message, .. } => opfs_code(message),
-            _ => ErrorCode::StorageFailed,
-        };
-        Self::new(code, error.to_string())
+        Self::new(opfs_code(&error), error.to_string())
     }
 }
 
-/// By the name of the browser's exception, which begins its message.
-fn opfs_code(message: &str) -> ErrorCode {
-    let has = |name| message.contains(name);
-    if has("NoModificationAllowedError") || has("InvalidStateError") {
+fn opfs_code(error: &OpfsSAHError) -> ErrorCode {
+    match error {
+        OpfsSAHError::NotSupported => ErrorCode::StorageUnavailable,
+        OpfsSAHError::Opfs { value, .. } => exception_code(&exception_name(value)),
+        OpfsSAHError::Backend(fault) if fault.code() == VfsErrorCode::Full => ErrorCode::DiskFull,
+        // What was to be done has failed for the first reason; the second left a file behind.
+        OpfsSAHError::Cleanup { error, .. } => opfs_code(error),
+        _ => ErrorCode::StorageFailed,
+    }
+}
+
+/// Empty of what is no exception.
+fn exception_name(thrown: &JsValue) -> String {
+    Reflect::get(thrown, &"name".into()).ok().and_then(|name| name.as_string()).unwrap_or_default()
+}
+
+/// By the name of the browser's exception. Which one a browser throws for what is in the File
+/// System standard (<https://fs.spec.whatwg.org>); messages differ between browsers and versions.
+fn exception_code(name: &str) -> ErrorCode {
+    match name {
         // Another worker has the file, or had it a moment ago.
-        ErrorCode::Busy
-    } else if has("QuotaExceededError") {
-        ErrorCode::DiskFull
-    } else if has("SecurityError") || has("NotAllowedError") || has("TypeError") {
-        ErrorCode::StorageUnavailable
-    } else {
-        ErrorCode::StorageFailed
+        "NoModificationAllowedError" | "InvalidStateError" => ErrorCode::Busy,
+        "QuotaExceededError" => ErrorCode::DiskFull,
+        "NotAllowedError" | "SecurityError" | "TypeError" => ErrorCode::StorageUnavailable,
+        _ => ErrorCode::StorageFailed,
     }
 }

@@ -33,6 +33,11 @@ ReadableStream.prototype.getReader = function (options) {
   if (options?.mode === "byob") throw new TypeError("no stream of bytes");
   return getReader.call(this, options);
 };`;
+/** Where the browser opens no file; its exception's name and message are in the address. */
+const FAILING = `import "./worker.js";
+const { searchParams } = new URL(import.meta.url);
+const thrown = new DOMException(searchParams.get("message"), searchParams.get("name"));
+FileSystemFileHandle.prototype.createSyncAccessHandle = () => Promise.reject(thrown);`;
 /** Dies for the files amid a change of the key: after so many operations none reaches them. */
 const DYING = `import "./worker.js";
 const after = Number(new URL(import.meta.url).searchParams.get("after"));
@@ -137,6 +142,7 @@ async function serve(path: string, script: string, answer: ServerResponse): Prom
     "/worker-without-files.js": WITHOUT_FILES,
     "/worker-without-byob.js": WITHOUT_BYOB,
     "/worker-dying.js": DYING,
+    "/worker-failing.js": FAILING,
   };
   answer.setHeader("content-type", KINDS[extname(path)] ?? "text/plain");
   try {

@@ -90,7 +90,7 @@ test("what fails leaves nothing, and the database usable", async () => {
   await assert.rejects(db.executeMany("INSERT INTO item (id) VALUES (?)", [[1], [1]]), /UNIQUE/);
   script.beforeRun = (sql) => {
     if (sql === "COMMIT") {
-      throw new Error("database or disk is full");
+      throw Object.assign(new Error("database or disk is full"), { code: "disk_full" });
     }
   };
   await assert.rejects(db.sql`INSERT INTO item (id) VALUES (1)`, { code: "disk_full" });

@@ -1,19 +1,10 @@
 /**
  * From whatever was thrown to a {@link WarrenError}, and to what travels between tabs.
  *
- * The wasm module throws `Error`s with a `code`; the browser throws `DOMException`s; and a full
- * disk comes in several disguises, which are one code here.
+ * The wasm module throws `Error`s with a `code`, the browser throws `DOMException`s with a `name`.
+ * Neither's message decides anything.
  */
 import { WarrenError, type ErrorCode, type ErrorInfo } from "../api.js";
-
-const DISK_FULL_PATTERN = /disk is full|SQLITE_FULL|QuotaExceeded|quota|no space/i;
-/** Codes of this device's storage, whose message tells whether the disk is full. */
-const STORAGE_CODES: ReadonlySet<string> = new Set<ErrorCode>([
-  "disk_full",
-  "sqlite_error",
-  "storage_failed",
-  "storage_unavailable",
-]);
 
 /**
  * A code that the server or the wasm module gave as text. A newer server's, which is not in the
@@ -28,15 +19,14 @@ export function toErrorInfo(thrown: unknown): ErrorInfo {
   if (thrown instanceof WarrenError) {
     return { code: thrown.code, message: thrown.message };
   }
-  const name = field(thrown, "name");
   const message = field(thrown, "message") ?? String(thrown);
+  switch (field(thrown, "name")) {
+    case "QuotaExceededError":
+      return { code: "disk_full", message: `there is no room for this: ${message}` };
+    case "AbortError":
+      return { code: "cancelled", message: "it was cancelled" };
+  }
   const code = field(thrown, "code");
-  if (name === "QuotaExceededError" || (mayBeStorage(code) && DISK_FULL_PATTERN.test(message))) {
-    return { code: "disk_full", message: `there is no room for this: ${message}` };
-  }
-  if (name === "AbortError") {
-    return { code: "cancelled", message: "it was cancelled" };
-  }
   return { code: code === undefined ? "internal" : toErrorCode(code), message };
 }
 
@@ -51,10 +41,6 @@ export function toWarrenError(thrown: unknown): WarrenError {
 /** Whether the wasm module ended by a trap: what it holds is not to be trusted any more. */
 export function isTrap(thrown: unknown): boolean {
   return thrown instanceof WebAssembly.RuntimeError;
-}
-
-function mayBeStorage(code: string | undefined): boolean {
-  return code === undefined || STORAGE_CODES.has(code);
 }
 
 function field(thrown: unknown, name: "name" | "code" | "message"): string | undefined {
