@@ -8,8 +8,8 @@ import { serve } from './lines.js';
 const { chromium } = createRequire(`${process.argv[2]}/`)('playwright-core');
 /** For what has to appear on a machine that is busy. */
 const APPEAR_MS_MAX = 60_000;
-/** Until the next click on the button that syncs. */
-const SYNC_MS_MAX = 2_000;
+/** Until something that has had no effect is done again. */
+const RETRY_MS = 2_000;
 
 let context;
 let page;
@@ -28,6 +28,18 @@ const fill = async (row, name, text) => {
   // the worker answers in order, and so this question after that one.
   await page.evaluate(() => globalThis.$send('rules-get'));
 };
+
+// Repeats the step until it succeeds.
+async function repeat(step) {
+  for (const end = Date.now() + APPEAR_MS_MAX; ; ) {
+    try {
+      await step();
+      return;
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+  }
+}
 
 serve({
   // Logs in; as the first one, it sets the password.
@@ -67,10 +79,17 @@ serve({
     await page.getByTestId('budget-name').waitFor();
   },
   async account({ name }) {
-    await button('Add account').click();
-    await button('Create a local account').click();
-    await page.getByLabel('Name:').fill(name);
-    await button('Create').click();
+    const [local, field] = [button('Create a local account'), page.getByLabel('Name:')];
+    const soon = { timeout: RETRY_MS };
+    // A budget that has just been loaded closes the dialogs that were opened meanwhile.
+    await repeat(async () => {
+      if (!(await field.isVisible())) {
+        if (!(await local.isVisible())) await button('Add account').click(soon);
+        await local.click(soon);
+      }
+      await field.fill(name, soon);
+      await button('Create').click(soon);
+    });
     await page.getByTestId('account-name').waitFor();
   },
   'go-to': ({ account }) => page.getByRole('link', { name: account }).click(),
@@ -90,17 +109,11 @@ serve({
     await row(set).waitFor();
   },
   // Syncs until the transaction is there.
-  async see({ notes }) {
-    for (const end = Date.now() + APPEAR_MS_MAX; ; ) {
+  see: ({ notes }) =>
+    repeat(async () => {
       await button('Server Sync').click();
-      try {
-        await row(notes).waitFor({ timeout: SYNC_MS_MAX });
-        return;
-      } catch (error) {
-        if (Date.now() > end) throw error;
-      }
-    }
-  },
+      await row(notes).waitFor({ timeout: RETRY_MS });
+    }),
   async state() {
     const read = (rows) =>
       rows.map((row) =>
