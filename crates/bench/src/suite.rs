@@ -57,7 +57,7 @@ impl<'a, T> BenchCase<'a, T> {
         Self { published: Some(rate), ..self }
     }
 
-    /// On a curve, for the number `x` of `unit`.
+    /// Puts the row on a curve, at `x` in `unit`.
     pub(crate) fn at(
         self,
         series: impl Into<String>,

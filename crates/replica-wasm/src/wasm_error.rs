@@ -53,19 +53,20 @@ fn opfs_code(error: &OpfsSAHError) -> ErrorCode {
         OpfsSAHError::NotSupported => ErrorCode::StorageUnavailable,
         OpfsSAHError::Opfs { value, .. } => exception_code(&exception_name(value)),
         OpfsSAHError::Backend(fault) if fault.code() == VfsErrorCode::Full => ErrorCode::DiskFull,
-        // What was to be done has failed for the first reason; the second left a file behind.
+        // The first error is why the operation failed; the second only left a file behind.
         OpfsSAHError::Cleanup { error, .. } => opfs_code(error),
         _ => ErrorCode::StorageFailed,
     }
 }
 
-/// Empty of what is no exception.
+/// The exception's name, or an empty text if what was thrown has none.
 fn exception_name(thrown: &JsValue) -> String {
     Reflect::get(thrown, &"name".into()).ok().and_then(|name| name.as_string()).unwrap_or_default()
 }
 
-/// By the name of the browser's exception. Which one a browser throws for what is in the File
-/// System standard (<https://fs.spec.whatwg.org>); messages differ between browsers and versions.
+/// The code for an exception of the browser's files, by the exception's name. The File System
+/// standard (<https://fs.spec.whatwg.org>) says which exception stands for which fault; messages
+/// differ between browsers and versions.
 fn exception_code(name: &str) -> ErrorCode {
     match name {
         // Another worker has the file, or had it a moment ago.
