@@ -49,12 +49,12 @@ test("a file gets a key, another one, and none again; everything stays", async (
   await page.evaluate(
     async (given) => {
       await db.sql`INSERT INTO item VALUES ('1', 'one')`;
-      await db.signUp({ ...given, login: "of-the-keys", sealed: true });
+      await db.signUp({ ...given, login: "of-the-keys", endToEndEncrypted: true });
     },
-    { login, password: PASSWORD, device: "one" },
+    { login, password: PASSWORD, deviceName: "one" },
   );
-  await untilPhase(page, "inStep");
-  const phrase = await page.evaluate(() => db.phrase());
+  await untilPhase(page, "inSync");
+  const phrase = await page.evaluate(() => db.recoveryPhrase());
   assert.equal(await rekey(page, { from: "not it", to: "first" }), "wrong_key");
   assert.equal(await rekey(page, { from: null, to: "first" }), "done");
   await until(page, () => db.status.value.encrypted);
@@ -69,8 +69,8 @@ test("a file gets a key, another one, and none again; everything stays", async (
   assert.equal(await reopen(page, "second"), 2);
   assert.equal(await rekey(page, { from: "second", to: null }), "done");
   assert.equal(await reopen(page, null), 2);
-  assert.equal(await page.evaluate(() => db.phrase()), phrase);
-  await untilPhase(page, "inStep");
+  assert.equal(await page.evaluate(() => db.recoveryPhrase()), phrase);
+  await untilPhase(page, "inSync");
   const devices = await page.evaluate(() => db.devices());
   assert.deepEqual(devices.map(({ name }) => name), ["one"]);
 });
@@ -183,20 +183,20 @@ test("what was deleted is told with its last values, synced or not", async () =>
   const page = await there.openDatabase(await here.device());
   const rows = await page.evaluate(async () => {
     await db.sql`INSERT INTO item VALUES ('1', 'one'), ('2', 'two'), ('3', 'three')`;
-    await db.record();
+    await db.recordHistory();
     await db.sql`UPDATE item SET name = 'the first' WHERE id = '1'`;
-    await db.record();
+    await db.recordHistory();
     await db.sql`DELETE FROM item WHERE id = '1'`;
-    return [await db.deleted("item"), await db.deleted("item", { countMax: 0 })];
+    return [await db.deletedRows("item"), await db.deletedRows("item", { limit: 0 })];
   });
   assert.deepEqual(
-    rows.map((list) => list.map(({ key, row }) => [key, row])),
+    rows.map((list) => list.map(({ key, cells }) => [key, cells])),
     [[[["1"], { id: "1", name: "the first" }]], []],
   );
 });
 
-test("a row that is held back is told, and shown with another value, or deleted", async () => {
-  const login = await here.server.account("held");
+test("a hidden row is listed, and shown with another value, or deleted", async () => {
+  const login = await here.server.account("hidden");
   const [one, two] = [
     await there.openDatabase(await here.device()),
     await there.openDatabase(await here.device(), {
@@ -204,31 +204,31 @@ test("a row that is held back is told, and shown with another value, or deleted"
     }),
   ];
   for (const page of [one, two]) {
-    const given = { login, password: PASSWORD, device: "", plain: true };
+    const given = { login, password: PASSWORD, deviceName: "", allowPlaintext: true };
     await page.evaluate((given) => db.signIn(given), given);
   }
   await one.evaluate(() => db.sql`INSERT INTO item VALUES ('1', NULL), ('2', NULL)`);
-  await until(two, () => db.status.value.held === 2);
-  const held = await two.evaluate(() => db.held());
+  await until(two, () => db.status.value.hiddenRowsCount === 2);
+  const hiddenRows = await two.evaluate(() => db.hiddenRows());
   assert.deepEqual(
-    held.map(({ table, key, kind, row }) => [table, key, kind, row]),
+    hiddenRows.map(({ table, key, kind, cells }) => [table, key, kind, cells]),
     [
       ["item", ["1"], "constraint", { name: null }],
       ["item", ["2"], "constraint", { name: null }],
     ],
   );
   await two.evaluate(async ([first, second]) => {
-    await db.give(first?.id ?? "", "name", "by two");
-    await db.letGo(second?.id ?? "");
-  }, held);
+    await db.resolveHiddenRow(first?.id ?? "", "name", "by two");
+    await db.deleteHiddenRow(second?.id ?? "");
+  }, hiddenRows);
   await until(one, async () => {
     const rows = await db.sql`SELECT id, name FROM item`;
     return rows.length === 1 && rows[0]?.["name"] === "by two";
   });
-  await until(two, () => db.status.value.held === 0);
+  await until(two, () => db.status.value.hiddenRowsCount === 0);
 });
 
-test("a row that is held back is joined with the one that is shown", async () => {
+test("a hidden row is merged into the one that is shown", async () => {
   const login = await here.server.account("same");
   const schema = `
     CREATE TABLE tag (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -239,7 +239,7 @@ test("a row that is held back is joined with the one that is shown", async () =>
     await there.openDatabase(await here.device(), options),
   ];
   for (const [place, page] of pages.entries()) {
-    const given = { login, password: PASSWORD, device: "", plain: true };
+    const given = { login, password: PASSWORD, deviceName: "", allowPlaintext: true };
     await page.evaluate((given) => db.signIn(given), given);
     await page.evaluate(async (tag) => {
       await db.sql`INSERT INTO tag VALUES (${tag}, 'urgent')`;
@@ -250,19 +250,19 @@ test("a row that is held back is joined with the one that is shown", async () =>
   for (const page of [one, two, one]) {
     await page.evaluate(() => db.sync());
   }
-  const [held] = await one.evaluate(() => db.held());
-  assert.deepEqual([held?.kind, held?.sameAs], ["displaced", ["tag 1"]]);
+  const [hiddenRow] = await one.evaluate(() => db.hiddenRows());
+  assert.deepEqual([hiddenRow?.kind, hiddenRow?.sameAs], ["displaced", ["tag 1"]]);
   const code = await one.evaluate(
-    (id) => db.letGo(id).then(String, (error: { code: string }) => error.code),
-    held?.id ?? "",
+    (id) => db.deleteHiddenRow(id).then(String, (error: { code: string }) => error.code),
+    hiddenRow?.id ?? "",
   );
   assert.equal(code, "referenced");
-  await one.evaluate((id) => db.join(id), held?.id ?? "");
+  await one.evaluate((id) => db.mergeHiddenRow(id), hiddenRow?.id ?? "");
   for (const page of [one, two]) {
     await page.evaluate(() => db.sync());
     const rows = await page.evaluate(() => db.sql`SELECT tag FROM item ORDER BY id`);
     assert.deepEqual(rows, [{ tag: "tag 1" }, { tag: "tag 1" }]);
-    assert.deepEqual(await page.evaluate(() => db.held()), []);
+    assert.deepEqual(await page.evaluate(() => db.hiddenRows()), []);
   }
 });
 
@@ -272,10 +272,10 @@ test("a fault of the browser's files is told by its exception's name alone", asy
   const found = await page.evaluate(
     async ({ schema, faults }) => {
       const found: string[] = [];
-      for (const [name, message] of faults) {
-        const worker = `/worker-failing.js?${new URLSearchParams({ name, message }).toString()}`;
+      for (const fault of faults) {
+        const worker = `/worker-failing.js?${new URLSearchParams(fault).toString()}`;
         try {
-          const options = { name: name.toLowerCase(), schema, assets: { worker } };
+          const options = { name: fault.name.toLowerCase(), schema, assets: { worker } };
           const opened = await warren.open(options);
           found.push(opened.status.value.storage);
           await opened.close();
@@ -288,11 +288,14 @@ test("a fault of the browser's files is told by its exception's name alone", asy
     {
       schema: SCHEMA,
       faults: [
-        ["QuotaExceededError", "NotAllowedError"],
-        ["NotAllowedError", "QuotaExceededError: the disk is full"],
-        ["UnknownError", "QuotaExceededError, NotAllowedError: the disk is full"],
-      ] as const,
+        { name: "QuotaExceededError", message: "NotAllowedError" },
+        { name: "NotAllowedError", message: "QuotaExceededError: the disk is full" },
+        { name: "UnknownError", message: "QuotaExceededError, NotAllowedError: the disk is full" },
+        // Another worker has the file: the client tries again.
+        { name: "NoModificationAllowedError", message: "QuotaExceededError", count: "3" },
+        { name: "InvalidStateError", message: "QuotaExceededError", count: "3" },
+      ],
     },
   );
-  assert.deepEqual(found, ["disk_full", "memory", "storage_failed"]);
+  assert.deepEqual(found, ["disk_full", "memory", "storage_failed", "opfs", "opfs"]);
 });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, test } from "node:test";
+import type { SignInOptions } from "@warren/client";
 import type { Page } from "playwright-core";
 import { PASSWORD, bed } from "./harness.js";
 import { SCHEMA, site, until, untilPhase } from "./client/site.js";
@@ -14,21 +15,14 @@ afterEach(() => {
   there.isAway = false;
 });
 
-interface TestCredentials {
-  readonly login: string;
-  readonly password: string;
-  readonly device: string;
-  readonly plain?: boolean;
-}
-
 /** A device of the account, with the table. */
-async function signedIn(login: string, device: string, worker?: string): Promise<Page> {
+async function signedIn(login: string, deviceName: string, worker?: string): Promise<Page> {
   const browser = await here.device();
   browser.expectErrors(/Failed to load resource/);
   const options = worker === undefined ? {} : { assets: { worker } };
   const page = await there.openDatabase(browser, options);
-  const given = { login, password: PASSWORD, device, plain: true };
-  await page.evaluate((given: TestCredentials) => db.signIn(given), given);
+  const given = { login, password: PASSWORD, deviceName, allowPlaintext: true };
+  await page.evaluate((given: SignInOptions) => db.signIn(given), given);
   return page;
 }
 
@@ -71,22 +65,22 @@ test("two browsers and a native replica come to hold the same rows, by themselve
   );
   await here.server.warren("sync", native);
   await told;
-  await untilPhase(two, "inStep");
+  await untilPhase(two, "inSync");
   const rows = file.prepare("SELECT name FROM item ORDER BY name").all();
   file.close();
   assert.deepEqual(rows.map(({ name }) => name), ["by the native one", "by two"]);
   assert.deepEqual(await names(one), ["by the native one", "by two"]);
 
-  const receipt = await two.evaluate(() => db.receipt());
-  assert.equal(receipt.equal, true);
-  assert.deepEqual(receipt.devices.map(({ name, isCurrent }) => [name, isCurrent]), [
+  const syncStatus = await two.evaluate(() => db.syncStatus());
+  assert.equal(syncStatus.inSync, true);
+  assert.deepEqual(syncStatus.devices.map(({ name, isCurrent }) => [name, isCurrent]), [
     ["one", false],
     ["two", true],
     ["native", false],
   ]);
   const history = await two.evaluate(() => db.history("item", "1"));
   assert.deepEqual(
-    history.map(({ device, cells }) => [device, cells["name"]]),
+    history.map(({ deviceName, cells }) => [deviceName, cells["name"]]),
     [["one", "by one"], ["native", "by the native one"]],
   );
 });
@@ -110,8 +104,8 @@ async function meetApart(one: Page, two: Page, names: readonly [string, string])
   await rename(two, names[1]);
   await untilPhase(one, "offline");
   there.isAway = false;
-  await untilPhase(one, "inStep");
-  await untilPhase(two, "inStep");
+  await untilPhase(one, "inSync");
+  await untilPhase(two, "inSync");
   await until(one, async () => (await db.conflicts()).length === 1);
 }
 
@@ -152,16 +146,16 @@ test("edits that are lost are listed, one is put back, and one let be", async ()
   await meetApart(one, two, ["by one", "by two, later"]);
   const [conflict] = await one.evaluate(() => db.conflicts());
   assert.ok(conflict !== undefined);
-  assert.deepEqual([conflict.key, conflict.lost, conflict.kept], [
+  assert.deepEqual([conflict.key, conflict.lost.cells, conflict.shown.cells], [
     ["1"],
     { name: "by one" },
     { name: "by two, later" },
   ]);
-  await one.evaluate((id) => db.restore(id), conflict.id);
+  await one.evaluate((id) => db.restoreLostEdit(id), conflict.id);
   await until(two, async () => (await db.sql`SELECT name FROM item`)[0]?.["name"] === "by one");
   await meetApart(one, two, ["again by one", "again by two"]);
   await one.evaluate(async () => {
-    for (const { id } of await db.conflicts()) await db.dismiss(id);
+    for (const { id } of await db.conflicts()) await db.dismissLostEdit(id);
   });
   await until(two, async () => (await db.conflicts()).length === 0);
   assert.deepEqual(await two.evaluate(() => db.sql`SELECT name FROM item`), [
@@ -185,7 +179,7 @@ test("typing over what arrived meanwhile lists it as lost, on both devices", asy
   assert.deepEqual(outcomes, ["unseen", "written", "missing"]);
   await until(two, async () => (await db.conflicts()).length === 1);
   const [conflict] = await two.evaluate(() => db.conflicts());
-  assert.deepEqual([conflict?.lost, conflict?.kept], [
+  assert.deepEqual([conflict?.lost.cells, conflict?.shown.cells], [
     { name: "by two" },
     { name: "by one again" },
   ]);
@@ -220,8 +214,8 @@ test("what a native device erases is on no page of a browser's file", async () =
   const cell = ["item", "1", "--column", "name"];
   await here.server.warren("erase", native, ...cell, "--yes", ...password);
   await until(page, async () => {
-    const { equal } = await db.sync();
-    return equal && (await db.history("item", "1"))[0]?.cells["name"] === "(erased)";
+    const { inSync } = await db.sync();
+    return inSync && (await db.history("item", "1"))[0]?.cells["name"] === "(erased)";
   });
   const { unscrubbed } = await page.evaluate(() => db.sync());
   assert.equal(unscrubbed, undefined);
@@ -232,13 +226,13 @@ test("what a native device erases is on no page of a browser's file", async () =
 test("while the server is away changes wait, and go when it is back", async () => {
   const login = await here.server.account("away");
   const page = await signedIn(login, "one");
-  await untilPhase(page, "inStep");
+  await untilPhase(page, "inSync");
   there.isAway = true;
   await add(page, "1", "offline");
   const state = await untilPhase(page, "offline");
   assert.ok(state.phase === "offline" && state.error.code === "unreachable" && state.retryMs > 0);
   // A sync that began before the change may have been the one that found nobody.
-  await until(page, () => db.status.value.unsent === 1);
+  await until(page, () => db.status.value.unsentCount === 1);
   await page.reload();
   await page.waitForFunction(() => "warren" in globalThis);
   await page.evaluate(async (schema) => {
@@ -247,8 +241,8 @@ test("while the server is away changes wait, and go when it is back", async () =
   await untilPhase(page, "offline");
   assert.deepEqual(await names(page), ["offline"]);
   there.isAway = false;
-  await untilPhase(page, "inStep");
-  assert.equal(await page.evaluate(() => db.status.value.unsent), 0);
+  await untilPhase(page, "inSync");
+  assert.equal(await page.evaluate(() => db.status.value.unsentCount), 0);
 });
 
 test("a revoked device says so, keeps its changes, and sends them after a sign-in", async () => {
@@ -259,12 +253,12 @@ test("a revoked device says so, keeps its changes, and sends them after a sign-i
   await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
   await two.evaluate(async () => {
     const other = (await db.devices()).find(({ isCurrent }) => !isCurrent);
-    await db.revoke(other?.id ?? "");
+    await db.revokeDevice(other?.id ?? "");
   });
   const state = await untilPhase(one, "failed");
   assert.ok(state.phase === "failed" && state.error.code === "invalid_token");
   await add(one, "2", "while revoked");
-  const again: TestCredentials = { login, password: PASSWORD, device: "one again" };
+  const again: SignInOptions = { login, password: PASSWORD, deviceName: "one again" };
   await one.evaluate((given) => db.signIn(given), again);
   await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 2);
   await one.evaluate(() => db.signOut());
@@ -288,11 +282,11 @@ test("a password is changed; the old one is refused, and devices stay or go", as
         () => "done",
         (error: { code: string }) => error.code,
       ),
-    { login, password: PASSWORD, device: "" },
+    { login, password: PASSWORD, deviceName: "" },
   );
   assert.equal(refused, "wrong_password");
-  assert.equal((await page.evaluate(() => db.sync())).equal, true);
-  assert.equal((await other.evaluate(() => db.sync())).equal, true);
+  assert.equal((await page.evaluate(() => db.sync())).inSync, true);
+  assert.equal((await other.evaluate(() => db.sync())).inSync, true);
   await page.evaluate(
     (newPassword) =>
       db.changePassword({ password: "another password", newPassword, revokeOthers: true }),
@@ -305,30 +299,30 @@ test("a password is changed; the old one is refused, and devices stay or go", as
 const SECRET = "nobody may read this";
 
 test("end to end: traffic has no plain text, and other words open nothing", async () => {
-  const login = await here.server.account("sealed");
+  const login = await here.server.account("encrypted");
   const browser = await here.device();
   const one = await there.openDatabase(browser);
   const traffic: Buffer[] = [];
   there.traffic = traffic;
-  const words = await one.evaluate(() => db.createPhrase());
+  const words = await one.evaluate(() => db.createRecoveryPhrase());
   assert.equal(words.split(" ").length, 24);
   await add(one, "1", SECRET);
-  const credentials: TestCredentials = { login, password: PASSWORD, device: "one" };
+  const credentials: SignInOptions = { login, password: PASSWORD, deviceName: "one" };
   await one.evaluate((given) => db.signIn(given), credentials);
-  await untilPhase(one, "inStep");
-  assert.equal(await one.evaluate(() => db.status.value.sealed), true);
+  await untilPhase(one, "inSync");
+  assert.equal(await one.evaluate(() => db.status.value.endToEndEncrypted), true);
 
   const two = await signedIn(login, "two");
-  const sealed = await untilPhase(two, "failed");
-  assert.ok(sealed.phase === "failed" && sealed.error.code === "recovery_phrase_required");
+  const failed = await untilPhase(two, "failed");
+  assert.ok(failed.phase === "failed" && failed.error.code === "recovery_phrase_required");
   assert.deepEqual(await names(two), []);
-  await two.evaluate((given) => db.usePhrase(given), words);
+  await two.evaluate((given) => db.enterRecoveryPhrase(given), words);
   await until(two, async () => (await db.sql`SELECT 1 FROM item`).length === 1);
   assert.deepEqual(await names(two), [SECRET]);
 
   const three = await there.openDatabase(await here.device());
-  await three.evaluate(() => db.createPhrase());
-  await three.evaluate((given) => db.signIn(given), { ...credentials, device: "three" });
+  await three.evaluate(() => db.createRecoveryPhrase());
+  await three.evaluate((given) => db.signIn(given), { ...credentials, deviceName: "three" });
   const wrong = await untilPhase(three, "failed");
   assert.ok(wrong.phase === "failed" && wrong.error.code === "wrong_recovery_phrase");
 
@@ -340,7 +334,7 @@ test("end to end: traffic has no plain text, and other words open nothing", asyn
 test("progress is told, and a sync is cancelled by its signal", async () => {
   const login = await here.server.account("progress");
   const one = await signedIn(login, "one");
-  await untilPhase(one, "inStep");
+  await untilPhase(one, "inSync");
   const [stages, report] = await one.evaluate(async () => {
     const lists = Array.from({ length: 15_000 }, (_, at) => [`id ${at}`, `name ${at}`]);
     await db.executeMany("INSERT INTO item VALUES (?, ?)", lists);
@@ -350,8 +344,8 @@ test("progress is told, and a sync is cancelled by its signal", async () => {
     });
     return [seen, told];
   });
-  assert.equal(report.equal, true);
-  assert.ok(stages.includes("sent 15000 of 15000") || report.sent === 0, stages.join());
+  assert.equal(report.inSync, true);
+  assert.ok(stages.includes("sent 15000 of 15000") || report.sentCount === 0, stages.join());
   const aborted = await one.evaluate(async () => {
     await db.sql`UPDATE item SET name = ${"again"}`;
     const cancel = new AbortController();

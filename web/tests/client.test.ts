@@ -60,7 +60,7 @@ test("every storage class goes in and comes out, also after a reload", async () 
   });
   assert.deepEqual(await read(), expected);
   const status = await page.evaluate(() => db.status.value);
-  assert.deepEqual([status.storage, status.isOwner, status.sync.phase], ["opfs", true, "local"]);
+  assert.deepEqual([status.storage, status.isLeader, status.sync.phase], ["opfs", true, "local"]);
 });
 
 test("a text may be run again: PRAGMAs too, and after the schema changed", async () => {
@@ -94,7 +94,7 @@ test("what SQLite refuses is told with its code, and leaves nothing", async () =
       () => db.sql`SELECT * FROM absent`,
       () => db.sql`SELECT ${2n ** 64n}`,
       () => db.track("absent"),
-      () => db.usePhrase("no such words"),
+      () => db.enterRecoveryPhrase("no such words"),
       () => db.devices(),
     ];
     const codes: string[] = [];
@@ -254,7 +254,7 @@ test("without files, or without locks, it is in memory and says so", async () =>
     Object.defineProperty(navigator, "locks", { value: undefined });
     const other = await warren.open({ name: "plan", schema });
     const rows = await other.sql`SELECT 1 FROM item`;
-    return [rows.length, other.status.value.storage, other.status.value.isOwner];
+    return [rows.length, other.status.value.storage, other.status.value.isLeader];
   }, SCHEMA);
   assert.deepEqual(alone, [0, "memory", true]);
 });
@@ -326,7 +326,7 @@ test("the example in both READMEs does what it says", async () => {
   for (const page of pages) {
     await page.getByText("from one").waitFor();
     await page.getByText("from two").waitFor();
-    await until(page, () => document.title === "Notes: inStep");
+    await until(page, () => document.title === "Notes: inSync");
   }
 });
 

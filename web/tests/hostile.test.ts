@@ -113,14 +113,14 @@ async function open(device: BrowserDevice, login: string, vectors: HostileVector
     track: vectors.lines.map(([table]) => table),
     autoSync: false,
   });
-  const given = { login, password: PASSWORD, device: "page", plain: true };
+  const given = { login, password: PASSWORD, deviceName: "page", allowPlaintext: true };
   await page.evaluate((credentials) => db.signIn(credentials), given);
   return page;
 }
 
 async function sync(page: Page): Promise<void> {
-  const { equal } = await page.evaluate(() => db.sync());
-  assert.equal(equal, true);
+  const { inSync } = await page.evaluate(() => db.sync());
+  assert.equal(inSync, true);
 }
 
 async function edit(page: Page, edits: readonly string[], round: number): Promise<void> {

@@ -23,7 +23,7 @@ async function itemsOnServer(login: string, count: number): Promise<string[]> {
   const plan = await openPlan(device);
   await plan.signIn(login);
   await expect(plan.items).toHaveCount(count);
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   return (await plan.titles()).sort();
 }
 
@@ -52,27 +52,27 @@ test("the next person on the browser gets nothing of the first, phrase and all",
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);
   const { page } = plan;
-  const phraseOne = await plan.signUp("one", "sealed");
+  const phraseOne = await plan.signUp("one", "e2ee");
   await plan.add("Secret of one");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   await signOut(plan, "keep");
   await expect(plan.item("Secret of one")).toBeVisible();
   await device.context.setOffline(true);
   await plan.add("Not sent yet");
   await device.context.setOffline(false);
 
-  const phraseTwo = await plan.signUp("two", "sealed");
+  const phraseTwo = await plan.signUp("two", "e2ee");
   assert.notEqual(phraseTwo, phraseOne);
   const second = await planOn(page);
   await expect(second.items).toHaveCount(0);
   await second.add("Of two");
-  await expect(second.pill).toHaveText("In step");
+  await expect(second.pill).toHaveText("Synced");
   const elsewhere = await here.device();
   elsewhere.expectErrors(REFUSED);
   const other = await openPlan(elsewhere);
   await other.signIn("two", PASSWORD, phraseTwo);
   await expect(other.item("Of two")).toBeVisible();
-  await expect(other.pill).toHaveText("In step");
+  await expect(other.pill).toHaveText("Synced");
   assert.deepEqual(await other.titles(), ["Of two"]);
 
   // The first finds what was kept, and what waited is sent; the phrase is known.
@@ -81,7 +81,7 @@ test("the next person on the browser gets nothing of the first, phrase and all",
   await second.signIn("one");
   await expect(second.item("Secret of one")).toBeVisible();
   await expect(second.item("Not sent yet")).toBeVisible();
-  await expect(second.pill).toHaveText("In step");
+  await expect(second.pill).toHaveText("Synced");
 });
 
 test("removed from the device: no file of the account is left", async () => {
@@ -89,9 +89,9 @@ test("removed from the device: no file of the account is left", async () => {
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);
   const { page } = plan;
-  await plan.signUp("rosa", "plain");
+  await plan.signUp("rosa", "plaintext");
   await plan.add("Of rosa");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   const tab = await device.open("/#/all");
   await expect((await planOn(tab)).item("Of rosa")).toBeVisible();
   await page.bringToFront();
@@ -126,7 +126,7 @@ test("items without an account come along if that is wanted, and stay apart if n
   await form.locator("form").getByRole("button", { name: "Make an account" }).click();
   await expect(form).toBeGone();
   await plan.add("Of nora");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   assert.deepEqual(await itemsOnServer("nora", 1), ["Of nora"]);
   await signOut(plan, "remove");
   await expect(plan.item("Nobody's")).toBeVisible();
@@ -136,7 +136,7 @@ test("items without an account come along if that is wanted, and stay apart if n
   const begin = page.getByTestId("new-account");
   await begin.getByRole("button", { name: "It is new: without encryption" }).click();
   await expect(plan.item("Nobody's")).toBeVisible();
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   assert.deepEqual(await itemsOnServer("nils", 1), ["Nobody's"]);
   await signOut(plan, "remove");
   await expect(plan.pill).toHaveText("On this device only");
@@ -147,11 +147,11 @@ test("a wrong password opens nothing of what an account has kept here", async ()
   const device = await here.device();
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);
-  await plan.signUp("ines", "plain");
+  await plan.signUp("ines", "plaintext");
   await plan.add("Of ines");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   await signOut(plan, "keep");
-  await plan.signUp("ivan", "plain");
+  await plan.signUp("ivan", "plaintext");
   await expect(plan.items).toHaveCount(0);
   await signOut(plan, "remove");
   await plan.signIn("ines", "a wrong password");
@@ -166,9 +166,9 @@ test("items with a passcode: somebody else goes round them, their owner comes ba
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);
   const { page } = plan;
-  await plan.signUp("olga", "plain");
+  await plan.signUp("olga", "plaintext");
   await plan.add("Of olga");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   await plan.openSettings();
   await page.getByRole("button", { name: /with a passcode/ }).click();
   const passcode = page.getByTestId("passcode");
@@ -191,5 +191,5 @@ test("items with a passcode: somebody else goes round them, their owner comes ba
   await expect((await planOn(page)).item("Of olga")).toBeVisible();
   await expect(plan.pill).toHaveText("Signed out");
   await plan.signIn("olga");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
 });

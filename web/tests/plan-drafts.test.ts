@@ -58,7 +58,7 @@ test("the field says what changed meanwhile: mine, theirs, or both", async () =>
     await noteIs(two, outcome);
   }
   await one.page.getByRole("button", { name: "Close item" }).click();
-  await expect(one.pill).toHaveText("In step");
+  await expect(one.pill).toHaveText("Synced");
   await one.openSettings();
   await one.page.getByRole("button", { name: "Lost edits" }).click();
   await expect(one.page.getByText("No edit was lost")).toBeVisible();

@@ -35,9 +35,9 @@ test("an account in plain is encrypted later: the other device asks, and follows
   const [one, two] = [await here.device(), await here.device()];
   two.expectErrors(REFUSED);
   const first = await openPlan(one);
-  await first.signUp("erna", "plain");
+  await first.signUp("erna", "plaintext");
   await first.add("Made in plain");
-  await expect(first.pill).toHaveText("In step");
+  await expect(first.pill).toHaveText("Synced");
   const second = await openPlan(two);
   await second.signIn("erna");
   await expect(second.item("Made in plain")).toBeVisible();
@@ -46,7 +46,7 @@ test("an account in plain is encrypted later: the other device asks, and follows
   await first.page.getByRole("button", { name: "Encrypt your items from end to end" }).click();
   const phrase = await writeDown(first.page);
   await first.add("Made after it");
-  await expect(first.pill).toHaveText("In step");
+  await expect(first.pill).toHaveText("Synced");
 
   await second.add("Of the other one");
   const ask = second.page.getByTestId("enter-phrase");
@@ -57,15 +57,15 @@ test("an account in plain is encrypted later: the other device asks, and follows
     for (const title of ["Made in plain", "Made after it", "Of the other one"]) {
       await expect(plan.item(title)).toBeVisible();
     }
-    await expect(plan.pill).toHaveText("In step");
+    await expect(plan.pill).toHaveText("Synced");
   }
 });
 
 test("a new device that has a phrase says so when it signs in", async () => {
   const first = await openPlan(await here.device());
-  const phrase = (await first.signUp("emil", "sealed")) ?? "";
+  const phrase = (await first.signUp("emil", "e2ee")) ?? "";
   await first.add("Secret");
-  await expect(first.pill).toHaveText("In step");
+  await expect(first.pill).toHaveText("Synced");
 
   const second = await openPlan(await here.device());
   await second.add("Mine");
@@ -77,12 +77,12 @@ test("a new device that has a phrase says so when it signs in", async () => {
 test("with a phrase nothing is sent to an account that is in plain, or empty", async () => {
   const phrase = `${"abandon ".repeat(23)}art`;
   const first = await openPlan(await here.device());
-  await first.signUp("plain", "plain");
-  await expect(first.pill).toHaveText("In step");
-  const before = await messagesOf(first, "plain");
+  await first.signUp("plaintext", "plaintext");
+  await expect(first.pill).toHaveText("Synced");
+  const before = await messagesOf(first, "plaintext");
   await here.server.account("empty");
   for (const [login, label] of [
-    ["plain", "Not your account?"],
+    ["plaintext", "Not your account?"],
     ["empty", "Nothing opens yet"],
   ] as const) {
     const device = await here.device();
@@ -91,14 +91,14 @@ test("with a phrase nothing is sent to an account that is in plain, or empty", a
     await plan.add("Nobody else's");
     await plan.signIn(login, PASSWORD, phrase);
     await expect(plan.pill).toHaveText(label);
-    assert.equal(await messagesOf(plan, login), login === "plain" ? before : 0);
+    assert.equal(await messagesOf(plan, login), login === "plaintext" ? before : 0);
   }
 });
 
 test("an account without items: nothing is sent before the user has chosen", async () => {
   for (const [login, choice] of [
-    ["new-sealed", "It is new: encrypt from end to end"],
-    ["new-plain", "It is new: without encryption"],
+    ["new-e2ee", "It is new: encrypt from end to end"],
+    ["new-plaintext", "It is new: without encryption"],
   ] as const) {
     await here.server.account(login);
     const device = await here.device();
@@ -110,8 +110,8 @@ test("an account without items: nothing is sent before the user has chosen", asy
     await expect(ask).toBeVisible();
     assert.equal(await messagesOf(plan, login), 0);
     await ask.getByRole("button", { name: choice }).click();
-    if (login === "new-sealed") await writeDown(plan.page);
-    await expect(plan.pill).toHaveText("In step");
+    if (login === "new-e2ee") await writeDown(plan.page);
+    await expect(plan.pill).toHaveText("Synced");
     assert.ok((await messagesOf(plan, login)) > 0);
   }
 });
@@ -136,12 +136,12 @@ test("a new phrase is shown until three of its words were typed back", async () 
   const phrase = await writeDown(page);
   await page.reload();
   const again = await planOn(page);
-  await expect(again.pill).toHaveText("In step");
+  await expect(again.pill).toHaveText("Synced");
   await expect(dialog).toHaveCount(0);
 
   // As copying the list gives it.
   const second = await openPlan(await here.device());
   const numbered = phrase.split(" ").map((word, i) => `${i + 1}. ${word.toUpperCase()}`);
   await second.signIn("edda", PASSWORD, numbered.join("\n"));
-  await expect(second.pill).toHaveText("In step");
+  await expect(second.pill).toHaveText("Synced");
 });

@@ -41,8 +41,8 @@ async function apart(
   await second(two);
   await expect(two.pill).toHaveText(/Offline, \d+ unsent/);
   await Promise.all(devices.map(({ context }) => context.setOffline(false)));
-  await expect(one.pill).toHaveText("In step");
-  await expect(two.pill).toHaveText("In step");
+  await expect(one.pill).toHaveText("Synced");
+  await expect(two.pill).toHaveText("Synced");
 }
 
 async function rename(plan: PlanScreen, from: string, to: string): Promise<void> {
@@ -138,7 +138,7 @@ test("what was deleted is put back: without an account, and from another device"
   await expect(two.item("Of lars")).toBeVisible();
 });
 
-test("a row that does not fit is held back, said, and shown with another value", async () => {
+test("an item that does not fit is hidden, listed, and shown with another value", async () => {
   const plan = await signedUp(await here.device(), "lisa");
   const file = join(here.server.folder, "lisa.db");
   const native = new DatabaseSync(file);
@@ -149,11 +149,11 @@ test("a row that does not fit is held back, said, and shown with another value",
   native.close();
   await here.server.warren("track", file, "item");
   await here.server.sync(file, "lisa");
-  await expect(plan.page.getByTestId("losses")).toHaveText("1 item is held back");
+  await expect(plan.page.getByTestId("losses")).toHaveText("1 item is hidden");
   await plan.openSync();
   const { page } = plan;
   await page.getByTestId("sync").getByRole("button", { name: "Look at them" }).click();
-  const card = page.getByTestId("held");
+  const card = page.getByTestId("hidden-row");
   await expect(card).toHaveText("NOT NULL");
   await card.getByLabel("Title").fill("From a script");
   await card.getByRole("button", { name: "Show it with this" }).click();

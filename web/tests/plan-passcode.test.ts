@@ -98,9 +98,9 @@ test("signed in, encrypted from end to end, unsent changes: all of it stays", as
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);
   const { page } = plan;
-  const phrase = (await plan.signUp("paul", "sealed")) ?? "";
+  const phrase = (await plan.signUp("paul", "e2ee")) ?? "";
   await plan.add("On the server");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   await device.context.setOffline(true);
   await plan.add("Not sent yet");
   await expect(plan.pill).toHaveText(/Offline/);
@@ -116,7 +116,7 @@ test("signed in, encrypted from end to end, unsent changes: all of it stays", as
   const again = await unlock(page, OLD);
   await expect(again.item("On the server")).toBeVisible();
   await expect(again.item("Not sent yet")).toBeVisible();
-  await expect(again.pill).toHaveText("In step");
+  await expect(again.pill).toHaveText("Synced");
   await again.openSettings();
   await page.getByRole("button", { name: "Recovery phrase" }).click();
   const words = page.getByTestId("words").getByRole("listitem");
@@ -155,9 +155,9 @@ test("forgotten: the device is erased, says what is lost, and signs in again", a
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);
   const { page } = plan;
-  await plan.signUp("petra", "plain");
+  await plan.signUp("petra", "plaintext");
   await plan.add("On the server");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   await changePasscode(plan, /with a passcode/, SET);
   await expect(plan.toast).toHaveText("encrypted on this device");
   await page.reload();

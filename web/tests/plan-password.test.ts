@@ -83,13 +83,13 @@ test("the other devices are signed out; they say so, and lose nothing", async ()
   const device = await here.device();
   device.expectErrors(REFUSED);
   const first = await openPlan(device);
-  const phrase = await first.signUp("pia", "sealed");
+  const phrase = await first.signUp("pia", "e2ee");
   await first.add("Of pia");
-  await expect(first.pill).toHaveText("In step");
+  await expect(first.pill).toHaveText("Synced");
   const second = await signedIn("pia", PASSWORD);
   await second.enterPhrase(phrase ?? "");
   await expect(second.item("Of pia")).toBeVisible();
-  await expect(second.pill).toHaveText("In step");
+  await expect(second.pill).toHaveText("Synced");
 
   // By the keyboard alone.
   const form = await openPasswordForm(first);
@@ -107,8 +107,8 @@ test("the other devices are signed out; they say so, and lose nothing", async ()
   await keyboard.press("Enter");
   await expect(form.form).toBeGone();
   await expect(first.toast).toHaveText("Password changed, all other devices signed out");
-  await first.add("Still in step");
-  await expect(first.pill).toHaveText("In step");
+  await first.add("Still in sync");
+  await expect(first.pill).toHaveText("Synced");
 
   await expect(second.pill).toHaveText("Signed out");
   await expect(second.toast).toHaveText("This device was signed out");
@@ -131,9 +131,9 @@ test("the other devices are signed out; they say so, and lose nothing", async ()
   await signIn.click();
   await expect(account).toBeGone();
   await expect(again.toast).toHaveText("Signed in as pia");
-  await expect(again.pill).toHaveText("In step");
+  await expect(again.pill).toHaveText("Synced");
   await expect(beside.toast.getByRole("button")).toHaveCount(0);
-  await expect(again.item("Still in step")).toBeVisible();
+  await expect(again.item("Still in sync")).toBeVisible();
   await expect(first.item("Made after the end")).toBeVisible();
   // The phrase is still on the device, and not asked for again.
   await expect(again.page.getByTestId("enter-phrase")).toHaveCount(0);
@@ -150,14 +150,14 @@ test("if that is wanted, the other devices go on; the next sign-in needs the new
   await form.submit();
   await expect(form.form).toBeGone();
   await expect(first.toast).toHaveText(/^Password changed$/);
-  await second.add("Still in step");
-  await expect(first.item("Still in step")).toBeVisible();
+  await second.add("Still in sync");
+  await expect(first.item("Still in sync")).toBeVisible();
 
   const third = await signedIn("paul", PASSWORD);
   await expect(third.page.getByTestId("account").getByRole("alert")).toHaveText("is wrong");
   await third.close();
   await third.signIn("paul", NEW_PASSWORD);
-  await expect(third.item("Still in step")).toBeVisible();
+  await expect(third.item("Still in sync")).toBeVisible();
 });
 
 test("a wrong password, and a server that is away, are said; what was typed stays", async () => {

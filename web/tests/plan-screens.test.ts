@@ -127,7 +127,7 @@ for (const [look, options] of Object.entries(LOOKS)) {
     await expect(second.page.getByTestId("enter-phrase")).toBeVisible();
     await lookAt(second.page, `plan-enter-phrase-${look}`);
     await second.enterPhrase(phrase ?? "");
-    await expect(second.pill).toHaveText("In step");
+    await expect(second.pill).toHaveText("Synced");
     await typeOver(plan, second, look);
     await lock(second, look, phrase ?? "");
 
@@ -164,8 +164,8 @@ async function visit(plan: PlanScreen, look: string, screens: typeof SCREENS): P
 async function signUp(plan: PlanScreen, look: string): Promise<string | undefined> {
   await plan.page.reload();
   await plan.page.getByTestId("app").waitFor();
-  const phrase = await plan.signUp(`${look}-user`, "sealed");
-  await expect(plan.pill).toHaveText("In step");
+  const phrase = await plan.signUp(`${look}-user`, "e2ee");
+  await expect(plan.pill).toHaveText("Synced");
   return phrase;
 }
 

@@ -28,7 +28,7 @@ test("a wrong password, and a name that is taken, are said in the form", async (
   await begin.getByRole("button", { name: "It is new: without encryption" }).click();
   await expect(begin).toBeGone();
   await plan.add("In plain, as the account is");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   await plan.openSettings();
   await expect(plan.page.getByRole("button", { name: "Recovery phrase" })).toHaveCount(0);
 });
@@ -56,7 +56,7 @@ test("a revoked device says so, and sends its changes after signing in again", a
   await expect(second.page.getByTestId("sync")).toHaveText(/was signed out.*none is lost/);
   await second.close();
   await second.signIn("rita");
-  await expect(second.pill).toHaveText("In step");
+  await expect(second.pill).toHaveText("Synced");
   await expect(first.item("Made after the end")).toBeVisible();
 });
 
@@ -69,7 +69,7 @@ test("the server goes away and comes back: what was done meanwhile is sent by it
   await expect(plan.page.getByTestId("sync")).toHaveText("You can go on");
   await plan.close();
   await here.server.start();
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   const device = await here.device();
   const other = await openPlan(device);
   await other.signIn("sven");
@@ -85,7 +85,7 @@ test("signed out: the items stay, and sync again after the next sign-in", async 
   await expect(plan.pill).toHaveText("Signed out");
   await plan.add("Made while signed out");
   await plan.signIn("sara");
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   assert.deepEqual((await plan.titles()).sort(), ["Made while signed out", "Of sara"]);
 });
 

@@ -83,9 +83,9 @@ test("two devices with a phrase: an edit is on the other screen without a reload
   const first = await openPlan(await here.device());
   await first.addList("Shared");
   await first.add("Made before the account");
-  const phrase = await first.signUp("anna", "sealed");
+  const phrase = await first.signUp("anna", "e2ee");
   assert.equal(phrase?.split(" ").length, 24);
-  await expect(first.pill).toHaveText("In step");
+  await expect(first.pill).toHaveText("Synced");
 
   const second = await openPlan(await here.device());
   await second.signIn("anna");
@@ -99,25 +99,25 @@ test("two devices with a phrase: an edit is on the other screen without a reload
   await expect(ask).toBeGone();
   await second.goTo("Shared");
   await expect(second.item("Made before the account")).toBeVisible();
-  await expect(second.pill).toHaveText("In step");
+  await expect(second.pill).toHaveText("Synced");
 
   await first.add("From the first");
   await expect(second.item("From the first")).toBeVisible();
   await second.item("From the first").getByRole("checkbox").click();
   await expect(first.item("From the first")).toBeGone();
-  await expect(first.pill).toHaveText("In step");
+  await expect(first.pill).toHaveText("Synced");
   await first.openSync();
-  await expect(first.page.getByTestId("receipt")).toHaveText(/Server holds/);
+  await expect(first.page.getByTestId("sync-status")).toHaveText(/Server holds/);
   await expect(first.page.getByTestId("devices").getByRole("listitem")).toHaveCount(2);
 });
 
 test("offline and back: both go on, and come to hold the same", async () => {
   const devices = [await here.device(), await here.device()] as const;
   const first = await openPlan(devices[0]);
-  await first.signUp("otto", "plain");
+  await first.signUp("otto", "plaintext");
   await first.addList("Both");
   await first.add("Common");
-  await expect(first.pill).toHaveText("In step");
+  await expect(first.pill).toHaveText("Synced");
   const second = await openPlan(devices[1]);
   await second.signIn("otto");
   await second.goTo("Both");
@@ -133,7 +133,7 @@ test("offline and back: both go on, and come to hold the same", async () => {
   const wanted = ["Common", "From the first", "From the second"];
   for (const plan of [first, second]) {
     await eventually(async () => assert.deepEqual((await plan.titles()).sort(), wanted));
-    await expect(plan.pill).toHaveText("In step");
+    await expect(plan.pill).toHaveText("Synced");
   }
   assert.deepEqual(await first.titles(), await second.titles());
 });
@@ -141,9 +141,9 @@ test("offline and back: both go on, and come to hold the same", async () => {
 test("two devices change one title while apart: the lost one is kept, and put back", async () => {
   const devices = [await here.device(), await here.device()] as const;
   const first = await openPlan(devices[0]);
-  await first.signUp("cleo", "plain");
+  await first.signUp("cleo", "plaintext");
   await first.add("Call mum");
-  await expect(first.pill).toHaveText("In step");
+  await expect(first.pill).toHaveText("Synced");
   const second = await openPlan(devices[1]);
   await second.signIn("cleo");
   await expect(second.item("Call mum")).toBeVisible();
@@ -155,7 +155,7 @@ test("two devices change one title while apart: the lost one is kept, and put ba
   await rename(second, "Call mum", "Call mum tonight");
   for (const device of devices) await device.context.setOffline(false);
   for (const plan of [first, second]) await expect(plan.item("Call mum tonight")).toBeVisible();
-  await expect(first.pill).toHaveText("In step");
+  await expect(first.pill).toHaveText("Synced");
   await first.openSync();
   await first.page.getByRole("button", { name: "Lost edits" }).click();
   const conflict = first.page.getByTestId("conflict");

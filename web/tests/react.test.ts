@@ -22,7 +22,7 @@ await db.query("WITH s(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM s WHERE i <
 globalThis.seen = [];
 function Numbers() {
   const [ask, setAsk] = useState({ from: 1, isCounted: false });
-  const { isOwner } = useObservable(db.status);
+  const { isLeader } = useObservable(db.status);
   const query = ask.isCounted
     ? db.live\`SELECT count(*) AS id FROM n WHERE id >= \${ask.from}\`
     : db.live\`SELECT id FROM n WHERE id >= \${ask.from}\`;
@@ -31,7 +31,7 @@ function Numbers() {
     globalThis.seen.push([ask.from, rows.length, isLoading, isStale]);
   }, [ask, rows, isLoading, isStale]);
   globalThis.ask = setAsk;
-  return createElement("p", {}, \`\${rows.length} rows, \${isOwner}\`);
+  return createElement("p", {}, \`\${rows.length} rows, \${isLeader}\`);
 }
 createRoot(document.body.appendChild(document.createElement("div")))
   .render(createElement(Numbers));

@@ -58,7 +58,7 @@ async function openTabs(device: BrowserDevice, count: number): Promise<Page[]> {
 async function leader(pages: readonly Page[]): Promise<Page> {
   for (;;) {
     for (const page of pages) {
-      if (await page.evaluate(() => db.status.value.isOwner)) {
+      if (await page.evaluate(() => db.status.value.isLeader)) {
         return page;
       }
     }
@@ -164,17 +164,17 @@ test("a tab that is put to sleep gives the file free, and goes on when it wakes"
   await first.evaluate(() => db.sql`INSERT INTO item VALUES (${"1"}, ${"by the first"})`);
   // Headless, Chromium puts no tab to sleep; what it would say is said here.
   await first.evaluate(() => document.dispatchEvent(new Event("freeze")));
-  await until(second, () => db.status.value.isOwner);
+  await until(second, () => db.status.value.isLeader);
   await second.evaluate(() => db.sql`INSERT INTO item VALUES (${"2"}, ${"by the second"})`);
   await first.evaluate(() => document.dispatchEvent(new Event("resume")));
-  await until(first, () => !db.status.value.isOwner);
+  await until(first, () => !db.status.value.isLeader);
   const rows = await first.evaluate(async () => {
     await db.sql`INSERT INTO item VALUES (${"3"}, ${"by the first, awake"})`;
     return (await db.sql`SELECT 1 FROM item`).length;
   });
   assert.equal(rows, 3);
   await second.close();
-  await until(first, () => db.status.value.isOwner);
+  await until(first, () => db.status.value.isLeader);
   assert.equal((await first.evaluate(() => db.sql`SELECT 1 FROM item`)).length, 3);
 });
 
@@ -199,7 +199,7 @@ test("a transaction goes with the leader, and can be tried again", async () => {
     Object.assign(globalThis, { insert, ended: insert() });
   });
   await crash(first, device);
-  await until(second, () => db.status.value.isOwner);
+  await until(second, () => db.status.value.isLeader);
   const codes = await second.evaluate(async () => {
     const here_ = globalThis as unknown as {
       ended: Promise<string>;

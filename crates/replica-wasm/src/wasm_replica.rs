@@ -153,7 +153,8 @@ impl WasmReplica {
     }
 
     /// Registers this database as a device of an account. Of one that is not new, and that the
-    /// server knows nothing of, nothing is sent before there is a phrase, or `beginAccount`.
+    /// server knows nothing of, nothing is sent before there is a recovery phrase, or
+    /// `confirmNewAccount`.
     #[wasm_bindgen(js_name = signIn)]
     pub async fn sign_in(
         &self,
@@ -161,9 +162,9 @@ impl WasmReplica {
         signal: AbortSignal,
         turns: ConnectionLock,
     ) -> Result<()> {
-        let SignInRequest { server, login, password, name, is_new } = request;
+        let SignInRequest { server, login, password, device_name, is_new } = request;
         let mut transport = FetchTransport::new(&server, signal, turns);
-        let request = RegisterDeviceRequest { login, password, name };
+        let request = RegisterDeviceRequest { login, password, name: device_name };
         let open = self.open_database()?;
         let replica = &open.replica;
         if is_new {
@@ -175,7 +176,7 @@ impl WasmReplica {
     }
 
     /// The user says that the account is new.
-    #[wasm_bindgen(js_name = beginAccount)]
+    #[wasm_bindgen(js_name = confirmNewAccount)]
     pub fn confirm_new_account(&self) -> Result<()> {
         Ok(self.open_database()?.replica.confirm_new_account()?)
     }
@@ -229,12 +230,12 @@ impl WasmReplica {
         Ok(self.open_database()?.replica.token()?.ok_or(replica::Error::ServerNotConfigured)?)
     }
 
-    /// How the database stands.
+    /// The state of the database, without asking the server.
     pub fn status(&self) -> Result<String> {
         json(&self.open_database()?.replica.status()?)
     }
 
-    /// How the server and the other devices stand beside it.
+    /// Asks the server how far it and the account's devices are.
     #[wasm_bindgen(js_name = syncStatus)]
     pub async fn sync_status(&self, signal: AbortSignal, turns: ConnectionLock) -> Result<String> {
         let (transport, token) = (self.transport(signal, turns)?, self.require_token()?);
@@ -272,56 +273,62 @@ impl WasmReplica {
         json(&self.open_database()?.replica.conflicts()?)
     }
 
-    /// Lets a lost edit be, on all devices.
-    pub fn dismiss(&self, id: &str) -> Result<()> {
+    /// Dismisses a lost edit on all devices.
+    #[wasm_bindgen(js_name = dismissLostEdit)]
+    pub fn dismiss_lost_edit(&self, id: &str) -> Result<()> {
         self.open_database()?.replica.dismiss(id, now_ms())?;
         Ok(())
     }
 
     /// Writes a lost edit into its table again.
-    pub fn restore(&self, id: &str) -> Result<()> {
+    #[wasm_bindgen(js_name = restoreLostEdit)]
+    pub fn restore_lost_edit(&self, id: &str) -> Result<()> {
         self.open_database()?.replica.restore(id, now_ms())?;
         Ok(())
     }
 
-    /// Makes history of what was written since the last sync.
-    pub fn record(&self) -> Result<()> {
-        Ok(self.open_database()?.replica.record(now_ms())?)
+    /// Records what was written since the last sync in the history.
+    #[wasm_bindgen(js_name = recordHistory)]
+    pub fn record_history(&self) -> Result<()> {
+        Ok(self.open_database()?.replica.record_history(now_ms())?)
     }
 
     /// The rows of a table that were deleted last.
-    pub fn deleted(&self, table: &str, count_max: u32) -> Result<String> {
-        let rows =
-            self.open_database()?.replica.deleted_rows(table, count_max as usize, now_ms())?;
+    #[wasm_bindgen(js_name = deletedRows)]
+    pub fn deleted_rows(&self, table: &str, limit: u32) -> Result<String> {
+        let rows = self.open_database()?.replica.deleted_rows(table, limit as usize, now_ms())?;
         json(&rows)
     }
 
     /// The hidden rows.
-    pub fn held(&self) -> Result<String> {
+    #[wasm_bindgen(js_name = hiddenRows)]
+    pub fn hidden_rows(&self) -> Result<String> {
         json(&self.open_database()?.replica.hidden_rows()?)
     }
 
     /// Shows a hidden row with another value in one column.
-    pub fn give(&self, id: &str, column: &str, value: &str) -> Result<()> {
+    #[wasm_bindgen(js_name = resolveHiddenRow)]
+    pub fn resolve_hidden_row(&self, id: &str, column: &str, value: &str) -> Result<()> {
         self.open_database()?.replica.resolve_hidden_row(id, column, value, now_ms())?;
         Ok(())
     }
 
-    /// Joins a hidden row with the visible row that has its place.
-    pub fn join(&self, id: &str) -> Result<()> {
-        self.open_database()?.replica.join(id, now_ms())?;
+    /// Merges a hidden row into the visible row that has its place.
+    #[wasm_bindgen(js_name = mergeHiddenRow)]
+    pub fn merge_hidden_row(&self, id: &str) -> Result<()> {
+        self.open_database()?.replica.merge_hidden_row(id, now_ms())?;
         Ok(())
     }
 
     /// Deletes a hidden row, on all devices.
-    #[wasm_bindgen(js_name = letGo)]
-    pub fn let_go(&self, id: &str) -> Result<()> {
+    #[wasm_bindgen(js_name = deleteHiddenRow)]
+    pub fn delete_hidden_row(&self, id: &str) -> Result<()> {
         self.open_database()?.replica.delete_hidden_row(id, now_ms())?;
         Ok(())
     }
 
     /// The recovery phrase, if there is one.
-    #[wasm_bindgen(js_name = phrase)]
+    #[wasm_bindgen(js_name = recoveryPhrase)]
     pub fn recovery_phrase(&self) -> Result<Option<String>> {
         let phrase = self.open_database()?.replica.recovery_phrase()?;
         Ok(phrase.map(|phrase| phrase.words().to_string()))
@@ -329,13 +336,13 @@ impl WasmReplica {
 
     /// Encrypts end to end from here on, or, of an account in plain, from the next sync on; returns
     /// the words.
-    #[wasm_bindgen(js_name = createPhrase)]
+    #[wasm_bindgen(js_name = createRecoveryPhrase)]
     pub fn create_recovery_phrase(&self) -> Result<String> {
         Ok(self.open_database()?.replica.create_recovery_phrase()?.words().to_string())
     }
 
     /// Takes the other devices' words.
-    #[wasm_bindgen(js_name = usePhrase)]
+    #[wasm_bindgen(js_name = enterRecoveryPhrase)]
     pub fn enter_recovery_phrase(&self, words: String) -> Result<()> {
         let words = Zeroizing::new(words);
         Ok(self.open_database()?.replica.set_recovery_phrase(&RecoveryPhrase::parse(&words)?)?)
@@ -386,7 +393,7 @@ pub struct SignInRequest {
     server: String,
     login: String,
     password: String,
-    name: String,
+    device_name: String,
     is_new: bool,
 }
 
@@ -397,10 +404,10 @@ impl SignInRequest {
         server: String,
         login: String,
         password: String,
-        name: String,
+        device_name: String,
         is_new: bool,
     ) -> Self {
-        Self { server, login, password, name, is_new }
+        Self { server, login, password, device_name, is_new }
     }
 }
 

@@ -152,7 +152,7 @@ pub enum Error {
         key: String,
         /// References.
         count: u64,
-        /// What [`crate::Replica::join`] takes, if a visible row has its place.
+        /// What [`crate::Replica::merge_hidden_row`] takes, if a visible row has its place.
         same: Option<String>,
     },
     /// What was to be erased is what the table shows.

@@ -55,7 +55,7 @@ pub use inspect::conflicts::{Conflict, ConflictEdit};
 pub use inspect::deleted::DeletedRow;
 pub use inspect::edit::{CellEdit, EditOutcome};
 pub use inspect::erasure::ErasureTarget;
-pub use inspect::hidden_rows::{HiddenRow, JoinedRow};
+pub use inspect::hidden_rows::{HiddenRow, MergedRow};
 pub use inspect::history::{HistoryCell, HistoryEntry};
 pub use inspect::replica_status::{OverriddenRow, RemoteStatus, ReplicaStatus, TableStatus};
 pub use inspect::sync_status::SyncStatus;

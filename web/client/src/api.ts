@@ -5,9 +5,22 @@
  * Failures are {@link WarrenError}s, told apart by their code.
  */
 import type { ErrorCodeJson } from "./shared/error-code-json.js";
-import type { ServerLoss, SyncReport } from "./shared/sync-report.js";
+import type {
+  DeviceInfo,
+  ServerLoss,
+  SyncProgress,
+  SyncReport,
+  SyncStatus,
+} from "./shared/sync-report.js";
 
-export type { ServerLoss, SyncReport } from "./shared/sync-report.js";
+export type {
+  DeviceInfo,
+  RenumberedRow,
+  ServerLoss,
+  SyncProgress,
+  SyncReport,
+  SyncStatus,
+} from "./shared/sync-report.js";
 
 export type SqlValue = null | number | bigint | string | boolean | Uint8Array;
 /** The name of a table or a column, in a template: `identifier` makes it. */
@@ -127,27 +140,27 @@ export interface WarrenDatabase extends SqlExecutor {
   signOut(): Promise<void>;
   changePassword(change: ChangePasswordOptions): Promise<void>;
   devices(): Promise<DeviceInfo[]>;
-  revoke(deviceId: string): Promise<void>;
+  revokeDevice(deviceId: string): Promise<void>;
 
-  /** The words that the other devices need, or `undefined` without end-to-end encryption. */
-  phrase(): Promise<string | undefined>;
+  /** The 24 words that other devices need; `undefined` without end-to-end encryption. */
+  recoveryPhrase(): Promise<string | undefined>;
   /**
-   * Encrypts from end to end, and returns the 24 words. If the account is in plain, the next sync
-   * sends everything again, encrypted, and the other devices need the words; when each of them has
-   * them, or is revoked, the server removes what it has in plain.
+   * Turns end-to-end encryption on, and returns the 24 words. If the account is not encrypted yet,
+   * the next sync sends everything again, encrypted, and the other devices need the words. When
+   * each of them has them, or is revoked, the server removes what it has as plaintext.
    */
-  createPhrase(): Promise<string>;
+  createRecoveryPhrase(): Promise<string>;
   /**
-   * Gives this device the other devices' words; before {@link signIn}, too. Nothing is sent before
-   * something has opened with them (`recovery_phrase_unverified`).
+   * Gives this device the words that another device shows. Also works before {@link signIn}.
+   * Nothing is sent until the words have decrypted something (`recovery_phrase_unverified`).
    */
-  usePhrase(words: string): Promise<void>;
+  enterRecoveryPhrase(words: string): Promise<void>;
   /**
-   * Says that this account is new, and what is here its first data: encrypted if there is a phrase,
-   * else in plain. After {@link signIn} to an account without data, nothing is sent before this, or
-   * {@link createPhrase} (`encryption_undecided`).
+   * Confirms that this account is new, so that its first data comes from here: encrypted if there
+   * is a recovery phrase, as plaintext if not. After {@link signIn} to an account without data,
+   * nothing is sent before this call or {@link createRecoveryPhrase} (`encryption_undecided`).
    */
-  beginAccount(): Promise<void>;
+  confirmNewAccount(): Promise<void>;
 
   /**
    * Writes one cell by somebody who saw `seen` in it, as in a form that was open for a while. What
@@ -161,40 +174,43 @@ export interface WarrenDatabase extends SqlExecutor {
     given: { readonly seen: SqlValue },
   ): Promise<EditOutcome>;
 
-  /** Every change of a row until the last sync, or the last {@link record}; oldest first. */
+  /** All changes of a row up to the last sync or {@link recordHistory}, the oldest first. */
   history(table: string, ...key: SqlValue[]): Promise<HistoryEntry[]>;
   /**
-   * Makes history of what was written since the last sync. Before rows are deleted that somebody
-   * may want back: one that no sync and no call of this has seen leaves nothing behind.
+   * Records what was written since the last sync in the history. Call it before deleting rows that
+   * somebody may want back: {@link deletedRows} cannot know a row that was written and deleted
+   * between two syncs.
    */
-  record(): Promise<void>;
-  /** The rows of a table that were deleted last, newest first: 100, unless told otherwise. */
-  deleted(table: string, options?: { readonly countMax?: number }): Promise<DeletedRow[]>;
+  recordHistory(): Promise<void>;
+  /** The rows of a table that were deleted last, the newest first: 100, or `limit` of them. */
+  deletedRows(table: string, options?: { readonly limit?: number }): Promise<DeletedRow[]>;
+  /** Lists pairs of edits that were made without knowledge of each other: one lost, one shown. */
   conflicts(): Promise<Conflict[]>;
-  /** Puts a lost edit back. */
-  restore(conflictId: string): Promise<void>;
-  /** Lets a lost edit be: from the next sync on no device lists it. */
-  dismiss(conflictId: string): Promise<void>;
+  /** Writes a lost edit into its table again. */
+  restoreLostEdit(conflictId: string): Promise<void>;
+  /** Removes a lost edit from {@link conflicts}; from other devices' with the next sync. */
+  dismissLostEdit(conflictId: string): Promise<void>;
   /**
-   * Rows that are live and not shown, {@link DatabaseStatus.held} of them; and deleted ones that
-   * other rows refer to and that cannot be shown.
+   * Lists rows that exist but cannot be shown ({@link DatabaseStatus.hiddenRowsCount}), and deleted
+   * rows that other rows refer to.
    */
-  held(): Promise<HeldRow[]>;
+  hiddenRows(): Promise<HiddenRow[]>;
   /**
-   * Shows such a row with another value in one column; `constraint_violated` if the value does not
-   * fit.
+   * Sets one column of a hidden row to a value with which the row fits, so that it is shown;
+   * `constraint_violated` if it still does not fit.
    */
-  give(heldId: string, column: string, value: string): Promise<void>;
+  resolveHiddenRow(hiddenRowId: string, column: string, value: string): Promise<void>;
   /**
-   * Joins such a row with the row that is shown in its place ({@link HeldRow.sameAs}): what refers
-   * to the first refers to the second from here on, and the first is deleted, on all devices.
-   * `constraint_violated`, and nothing changes, if two rows that differ would get one key thereby.
+   * Merges a hidden row into the row that is shown in its place ({@link HiddenRow.sameAs}):
+   * references to the first become references to the second, and the first is deleted, on all
+   * devices. If two rows that differ would get the same key, this fails with `constraint_violated`
+   * and changes nothing.
    */
-  join(heldId: string): Promise<void>;
-  /** Deletes such a row, on all devices; `referenced` if other rows refer to it. */
-  letGo(heldId: string): Promise<void>;
-  /** How the server and the other devices stand beside this one. */
-  receipt(): Promise<SyncStatus>;
+  mergeHiddenRow(hiddenRowId: string): Promise<void>;
+  /** Deletes a hidden row on all devices; `referenced` if other rows refer to it. */
+  deleteHiddenRow(hiddenRowId: string): Promise<void>;
+  /** Asks the server how far it and the account's devices are. */
+  syncStatus(): Promise<SyncStatus>;
 
   /** The database file, as SQLite knows it; encrypted if it is here. */
   export(): Promise<Uint8Array>;
@@ -223,21 +239,21 @@ export interface SignInOptions {
   readonly login: string;
   readonly password: string;
   /** What people call this device. */
-  readonly device?: string;
+  readonly deviceName?: string;
   /**
-   * For apps that do not encrypt from end to end: an account without data begins in plain, without
-   * {@link WarrenDatabase.beginAccount}. One that is encrypted stays so
+   * For apps without end-to-end encryption: an account without data starts unencrypted, without
+   * {@link WarrenDatabase.confirmNewAccount}. An encrypted account stays encrypted
    * (`recovery_phrase_required`).
    */
-  readonly plain?: boolean;
+  readonly allowPlaintext?: boolean;
 }
 
 export interface SignUpOptions extends SignInOptions {
   /**
-   * Encrypts from end to end: there is a {@link WarrenDatabase.phrase} before anything is sent, and
-   * only if the account was made.
+   * Turns end-to-end encryption on. The {@link WarrenDatabase.recoveryPhrase} is created once the
+   * server has accepted the account, and before anything else is sent.
    */
-  readonly sealed?: boolean;
+  readonly endToEndEncrypted?: boolean;
 }
 
 export interface ChangePasswordOptions {
@@ -252,47 +268,42 @@ export interface SyncOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Messages received or sent, of how many; or merged and shown, of an unknown number (0). */
-export interface SyncProgress {
-  readonly stage: "received" | "sent" | "applied";
-  readonly done: number;
-  readonly total: number;
-}
-
-/** How the database stands. */
+/** The state of the database and of its sync. */
 export interface DatabaseStatus {
   /** Where the file is. `memory`: lost when the tab that holds it closes; `warning` says why. */
   readonly storage: "opfs" | "memory";
   readonly warning?: string;
-  /** Whether this tab's worker owns the file. */
-  readonly isOwner: boolean;
+  /** Whether this tab's worker has the file open for all tabs. */
+  readonly isLeader: boolean;
   readonly account?: { readonly server: string; readonly login: string };
-  readonly sealed: boolean;
+  /** Whether this device has a recovery phrase, and what it sends is encrypted end to end. */
+  readonly endToEndEncrypted: boolean;
   /** Whether the file has a key. */
   readonly encrypted: boolean;
-  /** Changes that the server has yet to get. */
-  readonly unsent: number;
-  /** Edits that were found lost since the present leader opened the file: where this grows,
-   * {@link WarrenDatabase.conflicts} has more. */
-  readonly lost: number;
-  /** Rows that are live and not shown: {@link WarrenDatabase.held} lists them. */
-  readonly held: number;
+  /** Changes that have not been sent to the server. */
+  readonly unsentCount: number;
+  /** Conflicts that syncs found since the leader opened the file. When this grows,
+   * {@link WarrenDatabase.conflicts} lists more. */
+  readonly newConflictsCount: number;
+  /** Rows that exist but cannot be shown: {@link WarrenDatabase.hiddenRows} lists them. */
+  readonly hiddenRowsCount: number;
   readonly sync: SyncState;
-  /** When a sync last ended well, in milliseconds since 1970. */
-  readonly syncedMs?: number;
+  /** When a sync last succeeded, in milliseconds since 1970. */
+  readonly lastSyncedMs?: number;
   /** What the server had lost and still lacked then. */
   readonly serverLoss?: ServerLoss;
 }
 
 /**
  * - `local`: no account.
- * - `inStep`: both sides held the same set when they last spoke, and nothing changed here since.
+ * - `inSync`: this device and the server had the same changes at the last sync, and nothing has
+ *   changed here since.
  * - `pending`: changes wait for the next sync, which is about to begin.
  * - `offline`: the server cannot be reached; it is tried again by itself, after `retryMs`.
  * - `failed`: the server refuses, or the file does; somebody has to do something.
  */
 export type SyncState =
-  | { readonly phase: "local" | "inStep" | "pending" }
+  | { readonly phase: "local" | "inSync" | "pending" }
   | { readonly phase: "syncing"; readonly progress?: SyncProgress }
   | { readonly phase: "offline"; readonly retryMs: number; readonly error: ErrorInfo }
   | { readonly phase: "failed"; readonly error: ErrorInfo };
@@ -309,27 +320,6 @@ export interface ErrorInfo {
   readonly message: string;
 }
 
-/** As `GET /v1/devices` has it (Format 3). */
-export interface DeviceInfo {
-  readonly id: string;
-  readonly name: string;
-  readonly isCurrent: boolean;
-  /** 0 if never. */
-  readonly seenMs: number;
-  readonly createdMs: number;
-  readonly unsent: number;
-  readonly behind: number;
-}
-
-export interface SyncStatus {
-  readonly serverCount: number;
-  readonly knownCount: number;
-  readonly toSend: number;
-  readonly toFetch: number;
-  readonly equal: boolean;
-  readonly devices: readonly DeviceInfo[];
-}
-
 /**
  * - `written`: the cell has the new value.
  * - `unseen`: so it has, and what was there, which the author had not seen, is a lost edit.
@@ -337,25 +327,32 @@ export interface SyncStatus {
  */
 export type EditOutcome = "written" | "unseen" | "missing";
 
+/** One change of a row. */
 export interface HistoryEntry {
+  /** Identifies the change. */
   readonly timestamp: string;
-  readonly timeMs: number;
-  readonly device: string;
+  /** When it was made, in milliseconds since 1970. */
+  readonly changedMs: number;
+  /** The device that made it; until its name is known, 16 hex digits. */
+  readonly deviceName: string;
   readonly deleted: boolean;
+  /** The columns that were written, and their values. */
   readonly cells: SqlRow;
 }
 
-/** A row that was deleted, and is not there again. */
+/** A row that was deleted and has not been inserted again. */
 export interface DeletedRow {
   readonly key: readonly SqlValue[];
-  readonly device: string;
-  readonly timeMs: number;
+  /** The device that deleted it; until its name is known, 16 hex digits. */
+  readonly deviceName: string;
+  /** When it was deleted, in milliseconds since 1970. */
+  readonly changedMs: number;
   /** Its columns with their last values. */
-  readonly row: SqlRow;
+  readonly cells: SqlRow;
 }
 
 /** A row that collides with a newer one, or does not fit its table. */
-export interface HeldRow {
+export interface HiddenRow {
   readonly id: string;
   readonly table: string;
   readonly key: readonly SqlValue[];
@@ -366,30 +363,33 @@ export interface HeldRow {
   /** The same in words, often SQLite's. */
   readonly reason: string;
   /** Its columns, the key's left out, as far as their values are known. */
-  readonly row: SqlRow;
+  readonly cells: SqlRow;
   /**
    * The key of the row that is shown with the same UNIQUE value, for
-   * {@link WarrenDatabase.join}.
+   * {@link WarrenDatabase.mergeHiddenRow}.
    */
   readonly sameAs?: readonly SqlValue[];
 }
 
+/** Two edits of a cell or a row that were made without knowledge of each other. */
 export interface Conflict {
   readonly id: string;
   readonly table: string;
   readonly key: readonly SqlValue[];
-  /** Whose edit was lost, and when it was made. */
-  readonly device: string;
-  readonly timeMs: number;
-  /** Whose edit is there instead, and when that was made. */
-  readonly keptDevice: string;
-  readonly keptMs: number;
-  /** What was lost, and what is there instead. */
-  readonly lost: SqlRow;
-  readonly kept: SqlRow;
-  /** Of an edit of the row as a whole, `lost` and `kept` are empty: it was deleted, or not. */
-  readonly lostDeleted: boolean;
-  readonly keptDeleted: boolean;
+  readonly lost: ConflictEdit;
+  /** The edit that the table shows instead. */
+  readonly shown: ConflictEdit;
+}
+
+export interface ConflictEdit {
+  /** The device that made it; until its name is known, 16 hex digits. */
+  readonly deviceName: string;
+  /** When it was made, in milliseconds since 1970. */
+  readonly changedMs: number;
+  /** Whether it deleted the row. */
+  readonly deleted: boolean;
+  /** The column and its value; empty for an edit of the row as a whole. */
+  readonly cells: SqlRow;
 }
 
 /** What went wrong; programs go by the code. */

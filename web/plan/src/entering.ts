@@ -11,7 +11,7 @@ import { openBeside, placeOf, presentPlace, setPresentPlace } from "./databases.
 import { awaitConfirmation, confirmPhrase } from "./sync/confirmation.js";
 
 export interface AccountEntry {
-  /** With `sealed` a new account encrypts from end to end. */
+  /** With `endToEndEncrypted` a new account encrypts from end to end. */
   readonly account: SignUpOptions;
   readonly isNew: boolean;
   /** The account's recovery phrase, where it is known. */
@@ -49,10 +49,10 @@ async function register(
 ): Promise<void> {
   if (!isNew) {
     // First: what is sent from here on is encrypted, whatever the server says of the account.
-    if (words !== undefined) await target.usePhrase(words);
+    if (words !== undefined) await target.enterRecoveryPhrase(words);
     return target.signIn(account);
   }
-  if (account.sealed === true) awaitConfirmation(target);
+  if (account.endToEndEncrypted === true) awaitConfirmation(target);
   try {
     await target.signUp(account);
   } catch (error) {
@@ -76,6 +76,6 @@ async function copyItems(from: WarrenDatabase, to: WarrenDatabase): Promise<void
 
 /** Nothing is left of an attempt that failed, unless the account has been here before. */
 async function leave(target: WarrenDatabase): Promise<void> {
-  const isUsed = target.status.value.unsent > 0 || (await countLocal(target)) > 0;
+  const isUsed = target.status.value.unsentCount > 0 || (await countLocal(target)) > 0;
   await (isUsed ? target.close() : target.delete());
 }

@@ -37,7 +37,11 @@ ReadableStream.prototype.getReader = function (options) {
 const FAILING = `import "./worker.js";
 const { searchParams } = new URL(import.meta.url);
 const thrown = new DOMException(searchParams.get("message"), searchParams.get("name"));
-FileSystemFileHandle.prototype.createSyncAccessHandle = () => Promise.reject(thrown);`;
+const { createSyncAccessHandle } = FileSystemFileHandle.prototype;
+let left = Number(searchParams.get("count") ?? Infinity);
+FileSystemFileHandle.prototype.createSyncAccessHandle = function () {
+  return left-- > 0 ? Promise.reject(thrown) : createSyncAccessHandle.call(this);
+};`;
 /** Dies for the files amid a change of the key: after so many operations none reaches them. */
 const DYING = `import "./worker.js";
 const after = Number(new URL(import.meta.url).searchParams.get("after"));

@@ -19,7 +19,7 @@ export interface PlanScreen {
   addList(name: string): Promise<void>;
   goTo(name: string): Promise<void>;
   /** Makes an account; returns the phrase, if it was wanted. */
-  signUp(login: string, phrase: "sealed" | "plain"): Promise<string | undefined>;
+  signUp(login: string, encryption: "e2ee" | "plaintext"): Promise<string | undefined>;
   /** With a recovery phrase, if there is one. */
   signIn(login: string, password?: string, phrase?: string): Promise<void>;
   /** Answers the dialog that asks for it. */
@@ -39,9 +39,9 @@ export const REFUSED = /Failed to load resource|ERR_|net::/;
 export async function signedUp(device: BrowserDevice, login: string): Promise<PlanScreen> {
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);
-  await plan.signUp(login, "plain");
+  await plan.signUp(login, "plaintext");
   await plan.add(`Of ${login}`);
-  await expect(plan.pill).toHaveText("In step");
+  await expect(plan.pill).toHaveText("Synced");
   return plan;
 }
 
@@ -81,12 +81,12 @@ export async function planOn(page: Page): Promise<PlanScreen> {
       await page.getByRole("link", { name }).first().click();
       await expect(page.getByTestId("view-title")).toHaveText(name);
     },
-    signUp: async (login, phrase) => {
+    signUp: async (login, encryption) => {
       await fillAccount(plan, "Make an account", login, PASSWORD);
       const wants = page.getByRole("checkbox", { name: /Encrypt from end to end/ });
-      await wants.setChecked(phrase === "sealed");
+      await wants.setChecked(encryption === "e2ee");
       await page.locator("form").getByRole("button", { name: "Make an account" }).click();
-      if (phrase === "plain") {
+      if (encryption === "plaintext") {
         await page.getByTestId("account").waitFor({ state: "detached" });
         return undefined;
       }

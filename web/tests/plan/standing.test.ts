@@ -14,13 +14,13 @@ function told(
 ): ReturnType<typeof syncIndicator> {
   const status: DatabaseStatus = {
     storage: "opfs",
-    isOwner: true,
+    isLeader: true,
     account: { server: "https://example.org", login: "anna" },
-    sealed: false,
+    endToEndEncrypted: false,
     encrypted: false,
-    unsent: 0,
-    lost: 0,
-    held: 0,
+    unsentCount: 0,
+    newConflictsCount: 0,
+    hiddenRowsCount: 0,
     sync,
     ...rest,
   };
@@ -35,17 +35,17 @@ function alone(rest: Partial<DatabaseStatus> = {}): ReturnType<typeof syncIndica
 
 const base: DatabaseStatus = {
   storage: "opfs",
-  isOwner: true,
-  sealed: false,
+  isLeader: true,
+  endToEndEncrypted: false,
   encrypted: false,
-  unsent: 0,
-  lost: 0,
-  held: 0,
+  unsentCount: 0,
+  newConflictsCount: 0,
+  hiddenRowsCount: 0,
   sync: { phase: "local" },
 };
 
-const failed = (code: ErrorCode, unsent = 0): ReturnType<typeof syncIndicator> =>
-  told({ phase: "failed", error: { code, message: "the words of the code" } }, { unsent });
+const failed = (code: ErrorCode, unsentCount = 0): ReturnType<typeof syncIndicator> =>
+  told({ phase: "failed", error: { code, message: "the words of the code" } }, { unsentCount });
 
 test("without an account: on this device only, or not even there", () => {
   assert.equal(alone().label, "On this device only");
@@ -60,25 +60,25 @@ test("signed out: whose items these are", () => {
   assert.match(standing.detail, /items of anna/);
 });
 
-test("in step: since when", () => {
-  const standing = told({ phase: "inStep" }, { syncedMs: NOW - 5 * 60_000 });
-  assert.deepEqual([standing.tone, standing.label], ["ok", "In step"]);
+test("in sync: since when", () => {
+  const standing = told({ phase: "inSync" }, { lastSyncedMs: NOW - 5 * 60_000 });
+  assert.deepEqual([standing.tone, standing.label], ["ok", "Synced"]);
   assert.match(standing.detail, /as of 5 min ago/);
 });
 
-test("in step, but the server has lost changes: who may have them", () => {
+test("in sync, but the server has lost changes: who may have them", () => {
   const serverLoss = {
     repairedMs: NOW - 2 * 3_600_000,
     missingCount: 44,
     devicesAway: ["a", "b", "c", "d"],
   };
-  const standing = told({ phase: "inStep" }, { serverLoss });
+  const standing = told({ phase: "inSync" }, { serverLoss });
   assert.deepEqual([standing.tone, standing.label], ["warn", "Changes missing"]);
   assert.match(standing.detail, /44 changes \(2 h ago\).*: a, b, c, 1 more\. Open Plan there\./);
-  const nobody = told({ phase: "inStep" }, { serverLoss: { ...serverLoss, devicesAway: [] } });
+  const nobody = told({ phase: "inSync" }, { serverLoss: { ...serverLoss, devicesAway: [] } });
   assert.match(nobody.detail, /44 changes .* none of them had these/);
   const unknown = { repairedMs: NOW, devicesAway: [] };
-  const uncounted = told({ phase: "inStep" }, { serverLoss: unknown });
+  const uncounted = told({ phase: "inSync" }, { serverLoss: unknown });
   assert.match(uncounted.detail, /unknown number of changes .* Open Plan on each device/);
 });
 
@@ -96,7 +96,7 @@ test("offline: what waits is counted", () => {
   const error = { code: "unreachable", message: "y" } as const;
   const offline = { phase: "offline", retryMs: 1, error } as const;
   assert.equal(told(offline).label, "Offline");
-  const waiting = told(offline, { unsent: 1200 });
+  const waiting = told(offline, { unsentCount: 1200 });
   assert.equal(waiting.label, "Offline, 1,200 unsent");
   assert.match(waiting.detail, /1,200 changes will be sent/);
 });

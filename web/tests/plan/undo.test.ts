@@ -64,8 +64,8 @@ function openDatabase(): WarrenDatabase {
     }
   };
   // Only a replica has a history.
-  const record = (): Promise<void> => Promise.resolve();
-  return { ...queries, transaction, record } as unknown as WarrenDatabase;
+  const recordHistory = (): Promise<void> => Promise.resolve();
+  return { ...queries, transaction, recordHistory } as unknown as WarrenDatabase;
 }
 
 const list = (id: string, position: string): TodoList => ({

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toReport } from "../../client/src/shared/wire-json.js";
 
-test("what is equal and not shown, or not sent, is told to the page", () => {
+test("a page gets the whole report, also of what is in sync and not shown", () => {
   const report = toReport(
     JSON.stringify({
       sent_count: 1,
@@ -24,19 +24,19 @@ test("what is equal and not shown, or not sent, is told to the page", () => {
     }),
   );
   assert.deepEqual(report, {
-    sent: 1,
-    received: 2,
-    equal: true,
-    repaired: false,
-    erased: 3,
-    lost: 4,
-    held: 5,
-    renumbered: [{ table: "t", from: 1, to: 2 }],
-    joined: [],
-    setAside: 6,
-    unknown: ["t.stars"],
-    refused: 8,
-    refusedInAll: 9,
+    sentCount: 1,
+    receivedCount: 2,
+    inSync: true,
+    reconciled: false,
+    erasedCount: 3,
+    conflictsCount: 4,
+    hiddenRowsCount: 5,
+    renumberedRows: [{ table: "t", oldKey: 1, newKey: 2 }],
+    mergedRows: [],
+    setAsideCount: 6,
+    missingTables: ["t.stars"],
+    newRejectedCount: 8,
+    rejectedCount: 9,
     serverLoss: { repairedMs: 10, devicesAway: ["phone"] },
   });
 });

@@ -103,8 +103,8 @@ test("what fails leaves nothing, and the database usable", async () => {
 
 test("tabs share the file, and a change in one is told in the other", async () => {
   const [a, b] = [await tab(), await tab()];
-  assert.equal(a.status.value.isOwner, true);
-  assert.equal(b.status.value.isOwner, false);
+  assert.equal(a.status.value.isLeader, true);
+  assert.equal(b.status.value.isLeader, false);
   const seen = new Promise<void>((resolve) => {
     b.live`SELECT name FROM item`((rows) => {
       if (rows.length === 1) {
@@ -174,7 +174,7 @@ test("another tab takes over from a killed leader, and nothing is lost or done t
   assert.equal(row?.n, 80);
   assert.equal(acknowledged.size, 80);
   assert.equal(script.opened, 2);
-  assert.ok(tabs.slice(1).some((db) => db.status.value.isOwner));
+  assert.ok(tabs.slice(1).some((db) => db.status.value.isLeader));
 });
 
 test("a write that was done and not answered is not done again, its rows are told", async () => {
@@ -333,7 +333,7 @@ test("a leader that closes leaves the file to another tab", async () => {
     await tx.sql`INSERT INTO item (id) VALUES (2)`;
   });
   await assert.rejects(waiting, { code: /leader_lost|transaction_ended/ });
-  await until(b, () => b.status.value.isOwner);
+  await until(b, () => b.status.value.isLeader);
   assert.deepEqual(await b.sql`SELECT * FROM item`, []);
   opened = opened.filter(({ db }) => db !== a);
 });
@@ -358,7 +358,7 @@ test("another key: the other tabs follow, and whoever gives the old one is refus
   await assert.rejects(tab({ key: "not it" }), { code: "wrong_key" });
   await assert.rejects(tab(), { code: "wrong_key" });
   kill(a);
-  await until(b, () => b.status.value.isOwner);
+  await until(b, () => b.status.value.isLeader);
   assert.equal((await b.sql`SELECT * FROM item`).length, 1);
   await b.rekey({ from: "new", to: null });
   const c = await tab();

@@ -20,12 +20,23 @@ test("history and conflicts have this package's types", () => {
   const cells = [{ column: "name", value: "'a'" }, { column: "done", value: "1" }];
   const entry = { timestamp: "t", changed_ms: 5, device_name: "d", deleted: false, cells };
   assert.deepEqual(toHistory(JSON.stringify([entry])), [
-    { timestamp: "t", timeMs: 5, device: "d", deleted: false, cells: { name: "a", done: 1 } },
+    {
+      timestamp: "t",
+      changedMs: 5,
+      deviceName: "d",
+      deleted: false,
+      cells: { name: "a", done: 1 },
+    },
   ]);
   const lost = { changed_ms: 1, device_name: "d", deleted: false, value: "'a'" };
   const winner = { changed_ms: 2, device_name: "e", deleted: true, value: null };
   const conflict = { id: "i", table: "t", key: "1, 'k'", column: "name", lost, winner };
   const [found] = toConflicts(JSON.stringify([conflict]));
-  assert.deepEqual([found?.key, found?.lost, found?.kept], [[1, "k"], { name: "a" }, {}]);
-  assert.deepEqual([found?.lostDeleted, found?.keptDeleted], [false, true]);
+  assert.deepEqual(found, {
+    id: "i",
+    table: "t",
+    key: [1, "k"],
+    lost: { deviceName: "d", changedMs: 1, deleted: false, cells: { name: "a" } },
+    shown: { deviceName: "e", changedMs: 2, deleted: true, cells: {} },
+  });
 });

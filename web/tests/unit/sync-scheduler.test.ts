@@ -8,19 +8,19 @@ import type { LocalSyncState } from "../../client/src/worker/sync/sync-state.js"
 import { fakeClock, type FakeClock } from "./clock.js";
 
 const REPORT: SyncReport = {
-  sent: 0,
-  received: 0,
-  equal: true,
-  repaired: false,
-  refused: 0,
-  refusedInAll: 0,
-  setAside: 0,
-  unknown: [],
-  erased: 0,
-  lost: 0,
-  held: 0,
-  renumbered: [],
-  joined: [],
+  sentCount: 0,
+  receivedCount: 0,
+  inSync: true,
+  reconciled: false,
+  newRejectedCount: 0,
+  rejectedCount: 0,
+  setAsideCount: 0,
+  missingTables: [],
+  erasedCount: 0,
+  conflictsCount: 0,
+  hiddenRowsCount: 0,
+  renumberedRows: [],
+  mergedRows: [],
 };
 
 interface SyncScene {
@@ -43,7 +43,7 @@ function scene(): SyncScene {
   const clock = fakeClock();
   const it: SyncScene = {
     clock,
-    standing: { hasAccount: true, toSync: 0, equal: true },
+    standing: { hasAccount: true, unsyncedCount: 0, inSync: true },
     outcomes: [],
     syncs: 0,
     states: [],
@@ -91,8 +91,8 @@ test("changes that follow each other go together, when they pause", async () => 
   const it = scene();
   it.syncing.start(true);
   await it.clock.pass(0);
-  assert.deepEqual([it.syncs, phase(it)], [1, "inStep"]);
-  it.standing = { ...it.standing, toSync: 1 };
+  assert.deepEqual([it.syncs, phase(it)], [1, "inSync"]);
+  it.standing = { ...it.standing, unsyncedCount: 1 };
   for (let i = 0; i < 5; i += 1) {
     it.syncing.changed();
     assert.equal(phase(it), "pending");
@@ -102,9 +102,9 @@ test("changes that follow each other go together, when they pause", async () => 
   await it.clock.pass(1);
   assert.equal(it.syncs, 2);
   it.syncing.changed();
-  it.standing = { ...it.standing, toSync: 0 };
+  it.standing = { ...it.standing, unsyncedCount: 0 };
   it.syncing.changed();
-  assert.equal(phase(it), "inStep");
+  assert.equal(phase(it), "inSync");
 });
 
 test("a server that is away is asked again with growing pauses, at once when online", async () => {
@@ -123,7 +123,7 @@ test("a server that is away is asked again with growing pauses, at once when onl
   assert.deepEqual([it.syncs, phase(it)], [3, "offline"]);
   it.syncing.online();
   await it.clock.pass(0);
-  assert.deepEqual([it.syncs, phase(it)], [4, "inStep"]);
+  assert.deepEqual([it.syncs, phase(it)], [4, "inSync"]);
 });
 
 test("what only somebody can change is not tried again until somebody did", async () => {
@@ -132,16 +132,16 @@ test("what only somebody can change is not tried again until somebody did", asyn
   it.syncing.start(true);
   await it.clock.pass(0);
   assert.equal(phase(it), "failed");
-  it.standing = { ...it.standing, toSync: 1 };
+  it.standing = { ...it.standing, unsyncedCount: 1 };
   it.syncing.changed();
   it.syncing.online();
   it.heard?.();
   await it.clock.pass(600_000);
   assert.equal(it.syncs, 1);
-  it.standing = { ...it.standing, toSync: 0 };
+  it.standing = { ...it.standing, unsyncedCount: 0 };
   it.syncing.resume();
   await it.clock.pass(0);
-  assert.deepEqual([it.syncs, phase(it)], [2, "inStep"]);
+  assert.deepEqual([it.syncs, phase(it)], [2, "inSync"]);
 });
 
 test("the server's word begins a sync, one more if it came during one", async () => {
@@ -157,16 +157,16 @@ test("the server's word begins a sync, one more if it came during one", async ()
   it.isHeld = false;
   it.end?.();
   await it.clock.pass(0);
-  assert.deepEqual([it.syncs, phase(it)], [3, "inStep"]);
+  assert.deepEqual([it.syncs, phase(it)], [3, "inSync"]);
 });
 
 test("without an account, or when it is not wanted, nothing is done by itself", async () => {
   const none = scene();
-  none.standing = { hasAccount: false, toSync: 3, equal: false };
+  none.standing = { hasAccount: false, unsyncedCount: 3, inSync: false };
   none.syncing.start(true);
   none.syncing.changed();
   const unwanted = scene();
-  unwanted.standing = { ...unwanted.standing, toSync: 3 };
+  unwanted.standing = { ...unwanted.standing, unsyncedCount: 3 };
   unwanted.syncing.start(false);
   unwanted.syncing.changed();
   for (const it of [none, unwanted]) {
@@ -185,7 +185,7 @@ test("a sync is cancelled by its signal, and that is no trouble", async () => {
   await it.clock.pass(0);
   cancel.abort();
   await assert.rejects(cancelled, { code: "cancelled" });
-  assert.equal(phase(it), "inStep");
+  assert.equal(phase(it), "inSync");
 });
 
 test("what needs quiet interrupts a sync, which goes on after it", async () => {

@@ -22,7 +22,7 @@ fn a_token_speaks_for_its_device_and_opens_its_vault() {
 }
 
 #[test]
-fn a_revoked_device_goes_with_those_that_it_enrolled_and_others_stay() {
+fn a_revoked_device_goes_with_those_that_it_registered_and_others_stay() {
     let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let phone = fixture.register(&ada, None);
@@ -42,20 +42,20 @@ fn a_revoked_device_goes_with_those_that_it_enrolled_and_others_stay() {
     let again = fixture.accounts.revoke(ada.account, &laptop.device_id);
     assert!(matches!(again, Err(Error::NotFound)), "{again:?}");
     // What the revoked token opened while it was valid registers nothing any more.
-    let enrolled = fixture.accounts.register(&ada, Some(&laptop.device_id), NOW);
-    assert!(matches!(enrolled, Err(Error::NotFound)));
+    let registered = fixture.accounts.register(&ada, Some(&laptop.device_id), NOW);
+    assert!(matches!(registered, Err(Error::NotFound)));
 }
 
 #[test]
-fn another_accounts_device_cannot_be_revoked_nor_enrol() {
+fn another_accounts_device_cannot_be_revoked_nor_register() {
     let fixture = AccountsFixture::new();
     let (ada, bob) = (fixture.add("ada"), fixture.add("bob"));
     let device = fixture.register(&ada, None);
 
     let revoked = fixture.accounts.revoke(bob.account, &device.device_id);
     assert!(matches!(revoked, Err(Error::NotFound)), "{revoked:?}");
-    let enrolled = fixture.accounts.register(&bob, Some(&device.device_id), NOW);
-    assert!(matches!(enrolled, Err(Error::NotFound)));
+    let registered = fixture.accounts.register(&bob, Some(&device.device_id), NOW);
+    assert!(matches!(registered, Err(Error::NotFound)));
     assert!(!is_unknown(&fixture, &device.token));
     assert_eq!(fixture.accounts.devices(bob.account).unwrap(), []);
 }

@@ -105,7 +105,7 @@ fn a_password_keeps_the_cost_at_which_it_was_hashed_again() {
 }
 
 #[test]
-fn the_device_that_set_a_new_password_stays_although_another_enrolled_it() {
+fn the_device_that_set_a_new_password_stays_although_another_registered_it() {
     let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     let first = fixture.register(&ada, None);

@@ -49,7 +49,7 @@ pub(crate) async fn bootstrap(connection: &mut BenchConnection) -> anyhow::Resul
     Ok(serde_json::from_slice::<LoginResponse>(&answer)?.data.token)
 }
 
-pub(crate) async fn enroll(
+pub(crate) async fn register(
     connection: &mut BenchConnection,
     token: &str,
     user: usize,

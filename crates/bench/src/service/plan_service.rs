@@ -40,12 +40,12 @@ struct PlanDownloadResponse {
     cursor: u64,
 }
 
-pub(crate) async fn enroll(
+pub(crate) async fn register(
     connection: &mut BenchConnection,
     user: usize,
     devices: usize,
 ) -> anyhow::Result<Vec<LoadDevice>> {
-    let mut enrolled = Vec::with_capacity(devices);
+    let mut registered = Vec::with_capacity(devices);
     for node in device::nodes(devices) {
         let body = json!({"user": format!("user{user}"), "name": "bench"}).to_string();
         let headers = device::headers(&[("content-type", "application/json")])?;
@@ -56,9 +56,9 @@ pub(crate) async fn enroll(
         let headers = [("authorization", &*bearer), ("content-type", "application/json")];
         let headers = device::headers(&headers)?;
         let place = (String::new(), String::new());
-        enrolled.push(LoadDevice { headers, place, node, base: 0, cursor: 0 });
+        registered.push(LoadDevice { headers, place, node, base: 0, cursor: 0 });
     }
-    Ok(enrolled)
+    Ok(registered)
 }
 
 /// Each change makes a todo of its own, as an insert in Warren's table does.

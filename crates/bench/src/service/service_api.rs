@@ -22,7 +22,7 @@ pub(crate) enum ServiceApi {
 impl ServiceApi {
     /// Makes the devices of user number `user`; `secret` is what the service gave or was given for
     /// all, or for this user.
-    pub(crate) async fn enroll(
+    pub(crate) async fn register(
         self,
         connection: &mut BenchConnection,
         secret: &str,
@@ -30,9 +30,9 @@ impl ServiceApi {
         devices: usize,
     ) -> anyhow::Result<Vec<LoadDevice>> {
         match self {
-            Self::Warren => warren::enroll(connection, secret, devices).await,
-            Self::PlanService => plan_service::enroll(connection, user, devices).await,
-            Self::Actual => actual::enroll(connection, secret, user, devices).await,
+            Self::Warren => warren::register(connection, secret, devices).await,
+            Self::PlanService => plan_service::register(connection, user, devices).await,
+            Self::Actual => actual::register(connection, secret, user, devices).await,
         }
     }
 

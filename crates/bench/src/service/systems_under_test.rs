@@ -202,7 +202,7 @@ impl<'a> ServiceFixture<'a> {
         let devices = self.runtime.block_on(async {
             let started = peer.start(self.program, &folder)?;
             let changes = Arc::new(MessageGenerator::of(self.content, seeded, pace));
-            let devices = peer.enroll(started.address, pool, seeded, &changes).await?;
+            let devices = peer.register(started.address, pool, seeded, &changes).await?;
             started.stop()?;
             anyhow::Ok(devices)
         })?;
@@ -275,7 +275,7 @@ impl SystemUnderTest<'_> {
     }
 
     /// Makes the devices of a fresh service, each knowing the seeded messages of its user.
-    pub(crate) async fn enroll(
+    pub(crate) async fn register(
         self,
         address: SocketAddr,
         pool: ClientPool,
@@ -293,26 +293,26 @@ impl SystemUnderTest<'_> {
         let secrets = Arc::new(secrets);
         // One for competitors: a long push would make others fail, whose lock waits five seconds.
         let count = if api == ServiceApi::Warren { ENROLLING_COUNT } else { 1 };
-        let mut enrolling = JoinSet::new();
+        let mut registering = JoinSet::new();
         for first in 0..count {
             let (secrets, changes) = (Arc::clone(&secrets), Arc::clone(changes));
-            enrolling.spawn(async move {
+            registering.spawn(async move {
                 let mut connection = BenchConnection::open(address).await?;
-                let mut enrolled = Vec::new();
+                let mut registered = Vec::new();
                 for user in (first..pool.users).step_by(count) {
                     let secret = &secrets[user.min(secrets.len() - 1)];
                     let connection = &mut connection;
-                    let enroll = api.enroll(connection, secret, user, pool.devices);
-                    let mut devices = enroll.await?;
+                    let register = api.register(connection, secret, user, pool.devices);
+                    let mut devices = register.await?;
                     seed(connection, api, &mut devices, seeded, &changes).await?;
-                    enrolled.extend(devices);
+                    registered.extend(devices);
                 }
-                anyhow::Ok(enrolled)
+                anyhow::Ok(registered)
             });
         }
         let mut devices = Vec::new();
-        while let Some(enrolled) = enrolling.join_next().await {
-            devices.extend(enrolled??);
+        while let Some(registered) = registering.join_next().await {
+            devices.extend(registered??);
         }
         Ok(devices)
     }

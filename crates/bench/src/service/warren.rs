@@ -14,12 +14,12 @@ use crate::http::BenchConnection;
 use crate::service::device;
 
 /// The first device was made with the account; it registers the others.
-pub(crate) async fn enroll(
+pub(crate) async fn register(
     connection: &mut BenchConnection,
     token: &str,
     devices: usize,
 ) -> anyhow::Result<Vec<LoadDevice>> {
-    let mut enrolled = Vec::with_capacity(devices);
+    let mut registered = Vec::with_capacity(devices);
     for node in device::nodes(devices) {
         let client =
             RegisterDeviceRequest { name: "bench".to_owned(), ..RegisterDeviceRequest::default() };
@@ -27,9 +27,9 @@ pub(crate) async fn enroll(
         let answer = connection.send(post).await?.success()?;
         let headers = headers(&RegisterDeviceResponse::decode(answer)?.token)?;
         let place = (String::new(), String::new());
-        enrolled.push(LoadDevice { headers, place, node, base: 0, cursor: 0 });
+        registered.push(LoadDevice { headers, place, node, base: 0, cursor: 0 });
     }
-    Ok(enrolled)
+    Ok(registered)
 }
 
 fn headers(token: &str) -> anyhow::Result<hyper::HeaderMap> {

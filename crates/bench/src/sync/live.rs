@@ -62,7 +62,7 @@ fn measure(
         let changes =
             Arc::new(MessageGenerator::of(run.fixture.content, 0, MessageSchedule::even(1)));
         let pool = ClientPool { users: 1, devices: DEVICES };
-        let devices = peer.enroll(started.address, pool, 0, &changes).await?;
+        let devices = peer.register(started.address, pool, 0, &changes).await?;
         let tokens = &prepared.tokens[1..];
         // What the first subscriber of an account costs, its vault's pages, is not a subscriber's.
         for token in tokens {

@@ -72,7 +72,7 @@ fn flood_with(
         let content_bytes = protocol::BODY_BYTES_MAX / FLOOD_MESSAGES - MESSAGE_OVERHEAD_BYTES;
         let changes = Arc::new(MessageGenerator::new(content_bytes, 0));
         let pool = ClientPool { users: 1, devices: FLOODING_COUNT };
-        let devices = peer.enroll(started.address, pool, 0, &changes).await?;
+        let devices = peer.register(started.address, pool, 0, &changes).await?;
         let messages = changes.next(FLOOD_MESSAGES, NodeId(1))?;
         let body = ServiceApi::Warren.push(&devices[0], messages)?.into_body();
         let body = body.collect().await?.to_bytes();

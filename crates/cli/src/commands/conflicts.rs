@@ -4,7 +4,7 @@
 use clap::Args;
 use engine::clock::now_ms;
 use replica::{
-    Conflict, ConflictEdit, Error, HiddenRow, JoinedRow, Replica, VisibilityOverrideKind,
+    Conflict, ConflictEdit, Error, HiddenRow, MergedRow, Replica, VisibilityOverrideKind,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -58,7 +58,7 @@ pub(crate) enum ConflictsOutput {
     /// With `--merge`.
     Merged {
         /// The hidden row, and where it is now.
-        merged: JoinedRow,
+        merged: MergedRow,
     },
     /// With `--dismiss`.
     Dismissed {
@@ -97,8 +97,8 @@ fn apply(
         return Ok(ConflictsOutput::Restored { restored });
     }
     if let Some(id) = &arguments.merge {
-        let merged = replica.join(id, now_ms())?;
-        describe_joined(&merged, output);
+        let merged = replica.merge_hidden_row(id, now_ms())?;
+        describe_merged(&merged, output);
         return Ok(ConflictsOutput::Merged { merged });
     }
     if let Some(id) = &arguments.dismiss {
@@ -149,7 +149,7 @@ fn describe_hidden_row(row: &HiddenRow, output: Printer) {
     let HiddenRow { id, table, key, kind, reason, cells, same_as } = row;
     let what = match kind {
         VisibilityOverrideKind::DanglingReference => "is deleted, and other rows refer to it",
-        _ => "is held back",
+        _ => "is hidden",
     };
     output.line(format_args!("{id}  {table} ({key}) {what}: {reason}"));
     for (column, value) in cells {
@@ -162,8 +162,8 @@ fn describe_hidden_row(row: &HiddenRow, output: Printer) {
     }
 }
 
-fn describe_joined(joined: &JoinedRow, output: Printer) {
-    let JoinedRow { row, into_key, moved_references_count, hidden_rows_count } = joined;
+fn describe_merged(merged: &MergedRow, output: Printer) {
+    let MergedRow { row, into_key, moved_references_count, hidden_rows_count } = merged;
     let HiddenRow { table, key, .. } = row;
     output.line(format_args!(
         "{table} ({key}) is {table} ({into_key}) now: {moved_references_count} rows that referred to \
@@ -171,7 +171,7 @@ fn describe_joined(joined: &JoinedRow, output: Printer) {
     ));
     if *hidden_rows_count > 0 {
         output.line(format_args!(
-            "{hidden_rows_count} rows are held back now, since one that followed has the same value: \
+            "{hidden_rows_count} rows are hidden now, since one that followed has the same value: \
              `warren conflicts` lists them"
         ));
     }

@@ -258,13 +258,13 @@ fn is_not_found(error: &anyhow::Error) -> bool {
 mod tests {
     use super::*;
 
-    fn device(id: &str, registered_by: &str, seen_ms: u64, created_ms: u64) -> DeviceInfo {
+    fn device(id: &str, registered_by: &str, last_seen_ms: u64, created_ms: u64) -> DeviceInfo {
         let (device_id, registered_by) = (id.to_owned(), registered_by.to_owned());
         let current = id == "me";
         DeviceInfo {
             device_id,
             registered_by,
-            last_seen_ms: seen_ms,
+            last_seen_ms,
             created_ms,
             current,
             ..DeviceInfo::default()

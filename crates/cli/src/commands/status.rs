@@ -149,7 +149,7 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
         let what = match exception.kind {
             VisibilityOverrideKind::Resurrected => "kept though deleted",
             VisibilityOverrideKind::DanglingReference => "deleted, though another row refers to it",
-            _ => "held back",
+            _ => "hidden",
         };
         let (table, key, reason) = (&exception.table, &exception.key, &exception.reason);
         output.line(format_args!("{what}: {table} ({key}): {reason}"));
@@ -167,7 +167,7 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
         let (table, constraint) = (&missing.table, missing.description());
         output.line(format_args!(
             "{table}: another device has {constraint}, this file has not: rows that are shown here may \
-             be held back there"
+             be hidden there"
         ));
     }
 }

@@ -70,7 +70,7 @@ fn check_devices(a: &str, b: &str) {
     assert_eq!((&a["messages_count"], &a["digest"]), (&b["messages_count"], &b["digest"]));
 }
 
-/// Revoking the original revokes what it enrolled; the copy's file stays as it is.
+/// Revoking the original revokes what it registered; the copy's file stays as it is.
 fn check_revoked(a: &str, b: &str) {
     let id = devices(a)[1]["device_id"].as_str().unwrap().to_owned();
     json(&["device", "revoke", &id, a]);

@@ -47,7 +47,7 @@ fn three_devices(app: &FrameworkApp, address: &str, place: &SyncFixture) -> [Str
 /// Edits on all devices, syncs in several orders, and everything that must then be there.
 fn check_edits(app: &FrameworkApp, files: &[String; 3]) {
     let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());
-    let (mut renumbered, mut joined) = (0, 0);
+    let (mut renumbered, mut merged) = (0, 0);
     for (round, (count, order)) in ROUNDS.into_iter().enumerate() {
         for (device, file) in files.iter().enumerate() {
             let (name, seed) = (format!("{device}.{round}"), format!("{}", round * 3 + device));
@@ -58,7 +58,7 @@ fn check_edits(app: &FrameworkApp, files: &[String; 3]) {
         for device in order {
             let report = sync(&files[device]);
             renumbered += report["renumbered_rows"].as_array().unwrap().len();
-            joined += report["merged_rows"].as_array().unwrap().len();
+            merged += report["merged_rows"].as_array().unwrap().len();
             let faults = app.run(&files[device], &["faults"]);
             assert_eq!(faults, json!([]), "of other rows, after round {round}");
         }
@@ -69,7 +69,7 @@ fn check_edits(app: &FrameworkApp, files: &[String; 3]) {
     }
     let expected: BTreeSet<_> = added.difference(&removed).cloned().collect();
     assert!(expected.len() > 500 && renumbered > 100, "{} {renumbered}", expected.len());
-    assert!(joined > 5, "genres that two devices added: {joined}");
+    assert!(merged > 5, "genres that two devices added: {merged}");
     for file in files {
         let facts = strings(&app.run(file, &["facts"]));
         let missing: Vec<_> = expected.difference(&facts).collect();

@@ -10,7 +10,7 @@ use serde_json::{Value, json as value};
 use crate::fixture::{PASSWORD, SyncFixture, check_equal, check_report, track_all};
 use crate::processes::{ServeProcess, json, sql, warren};
 
-/// The account's vault, and two files in step with it.
+/// The account's vault, and two files in sync with it.
 struct SyncedPair {
     place: SyncFixture,
     a: String,

@@ -114,7 +114,7 @@ fn rows_that_are_held_back_are_listed_given_another_value_or_deleted() {
     let report = json(&["sync", &files[0]]);
     assert_eq!(report["hidden_rows_count"], 2, "{report}");
     let said = warren(&["conflicts", &files[0]]).succeeded().stdout;
-    assert!(said.contains("user ('a1') is held back: a row with a newer write"), "{said}");
+    assert!(said.contains("user ('a1') is hidden: a row with a newer write"), "{said}");
     let held = json(&["conflicts", &files[0]])["hidden_rows"].clone();
     let ids = [0, 1].map(|place| held[place]["id"].as_str().unwrap());
     let give = |given| ["conflicts", &files[0], "--json", "--resolve", ids[0], given];
@@ -190,7 +190,7 @@ fn two_people_who_add_the_same_tag_have_one() {
 }
 
 #[test]
-fn a_row_that_is_held_back_is_joined_with_the_one_that_is_shown() {
+fn a_hidden_row_is_merged_into_the_one_that_is_shown() {
     let place = SyncFixture::new();
     let (server, files, _) = two_tags(&place, ["ada", "bob"]);
     let [a, b] = &files;
@@ -198,15 +198,15 @@ fn a_row_that_is_held_back_is_joined_with_the_one_that_is_shown() {
     let held = json(&["conflicts", a])["hidden_rows"][0].clone();
     let id = held["id"].as_str().unwrap();
     let said = warren(&["sync", a]).succeeded().stdout;
-    let hidden = "both sides are equal (not shown: 1 row held back)";
+    let hidden = "both sides are equal (not shown: 1 hidden row)";
     assert!(said.contains(hidden), "{said}");
     let listed = warren(&["conflicts", a]).succeeded().stdout;
     assert!(listed.contains(&format!("--merge {id}")), "{listed}");
     let refused = warren(&["conflicts", a, "--dismiss", id, "--json"]);
     refused.refused("referenced");
-    let joined = json(&["conflicts", a, "--merge", id]);
+    let merged = json(&["conflicts", a, "--merge", id]);
     assert_eq!(
-        (&joined["merged"]["into_key"], &joined["merged"]["moved_references_count"]),
+        (&merged["merged"]["into_key"], &merged["merged"]["moved_references_count"]),
         (&held["same_as"], &json!(1))
     );
     for file in [a, b] {

@@ -47,7 +47,6 @@ mod processes;
 mod python;
 mod queries;
 mod random;
-mod receipts;
 mod recover;
 mod scratch;
 mod settings;
@@ -55,6 +54,7 @@ mod settings;
 #[expect(dead_code, reason = "these tests do not use all of it")]
 mod shim;
 mod story;
+mod sync_status;
 mod terminal;
 mod tls;
 mod tune;

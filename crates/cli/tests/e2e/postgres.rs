@@ -19,7 +19,7 @@ fn lab() -> &'static postgres_lab::PostgresServer {
     LAB.get_or_init(|| postgres_lab::PostgresServer::start_temporary(&[]).unwrap())
 }
 
-/// A place whose vaults are in PostgreSQL, and two devices in step.
+/// A place whose vaults are in PostgreSQL, and two devices in sync.
 struct PostgresPair {
     place: SyncFixture,
     /// The file with the database's URL.

@@ -12,7 +12,7 @@ use crate::processes::{ServeProcess, json, python, sql, warren, with_input};
 /// Chinook's rows, and a declaration of each table.
 const CHINOOK_MESSAGES: usize = CHINOOK_ROWS + CHINOOK_TABLES;
 
-/// Two devices with Chinook, in step.
+/// Two devices with Chinook, in sync.
 struct ChinookPair {
     place: SyncFixture,
     server: ServeProcess,
@@ -138,7 +138,7 @@ fn rows_that_another_program_replaces_are_gone_on_both_devices() {
     sql(&pair.b, replace);
     assert_eq!(pair.sync(), ["person|2|'ada@A.org'", "tag|'red'|2"]);
     sql(&pair.a, "DELETE FROM tag; DELETE FROM person");
-    assert_eq!(pair.sync(), Vec::<String>::new(), "nothing was held back behind them");
+    assert_eq!(pair.sync(), Vec::<String>::new(), "nothing was hidden behind them");
 }
 
 /// What people's Python programs do, with the `sqlite3` that their system has.

@@ -20,7 +20,7 @@ const ROWS: i64 = 3_000;
 const ATTEMPTS_MAX: usize = 1_200;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A server that reads all pages of an idle vault each time, with a device `a.db` that is in step.
+/// A server that reads all pages of an idle vault each time, with a device `a.db` that is in sync.
 struct DamageFixture {
     folder: tempfile::TempDir,
     server: Option<FaultedServer>,

@@ -56,7 +56,7 @@ struct KeyMove {
     /// messages of that key are about another row.
     since: Timestamp,
     /// Whether the new key is that of an equal row.
-    joins: bool,
+    is_merge: bool,
 }
 
 /// Gives other keys to this device's new rows whose keys received messages name.
@@ -77,7 +77,7 @@ pub(crate) fn renumber_conflicting_rows(
 }
 
 /// Makes new rows of this device one with those of other devices that are equal.
-pub(crate) fn join(
+pub(crate) fn merge(
     db: &Connection,
     tables: &[TrackedTable],
     equal: &[EqualRows],
@@ -89,7 +89,7 @@ pub(crate) fn join(
         if let (Some(since), [Value::Integer(old)], [Value::Integer(new)]) =
             (since, &own.key_values()?[..], &other.key_values()?[..])
         {
-            let to = KeyMove { new: *new, since, joins: true };
+            let to = KeyMove { new: *new, since, is_merge: true };
             moves.entry(own.table).or_default().insert(*old, to);
         }
     }
@@ -245,7 +245,7 @@ fn assign_new_keys(
                 moves
                     .entry(table.id)
                     .or_default()
-                    .insert(old, KeyMove { new, since, joins: false });
+                    .insert(old, KeyMove { new, since, is_merge: false });
             }
         }
         let taken = received.used_keys.range(of_table());
@@ -258,7 +258,10 @@ fn assign_new_keys(
             };
             // After the last number there is none, as for SQLite: the newest write is shown.
             let Some(new) = free.draw() else { break };
-            moves.entry(table.id).or_default().insert(name.1, KeyMove { new, since, joins: false });
+            moves
+                .entry(table.id)
+                .or_default()
+                .insert(name.1, KeyMove { new, since, is_merge: false });
         }
     }
     Ok(moves)
@@ -318,7 +321,7 @@ fn rewrite_messages(
         let after = row_of(names, change)?.expect("it stays what it is");
         if let Change::Write { cells, .. } = change
             && after != before
-            && joins(moves, &before)?
+            && is_merged(moves, &before)?
         {
             // The other row has them; what is left says that the row is there.
             cells.clear();
@@ -335,10 +338,10 @@ fn rewrite_messages(
 }
 
 /// Whether the row becomes one with another device's.
-fn joins(moves: &KeyMoves, id: &RowId) -> Result<bool> {
+fn is_merged(moves: &KeyMoves, id: &RowId) -> Result<bool> {
     let [Value::Integer(old)] = id.key_values()?[..] else { return Ok(false) };
     let to = moves.get(&id.table).and_then(|moves| moves.get(&old));
-    Ok(to.is_some_and(|to| to.joins))
+    Ok(to.is_some_and(|to| to.is_merge))
 }
 
 /// Takes messages out of the state of rows that they are no longer about.

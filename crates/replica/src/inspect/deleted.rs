@@ -36,12 +36,12 @@ pub struct DeletedRow {
 }
 
 impl Replica {
-    /// Makes history of what was written since the last sync, without a server: what [`Self::history`]
-    /// and [`Self::deleted_rows`] tell, they tell until now.
+    /// Records what was written since the last sync in the history, without a server:
+    /// [`Self::history`] and [`Self::deleted_rows`] then know it.
     ///
-    /// Where a row is to be found again after it is deleted, this comes before: what nobody has
-    /// recorded leaves nothing behind.
-    pub fn record(&self, now_ms: u64) -> Result<()> {
+    /// Call this before deleting rows that somebody may want back: a row that was written and
+    /// deleted between two syncs is in no history.
+    pub fn record_history(&self, now_ms: u64) -> Result<()> {
         self.transaction(|db| record(db, now_ms))
     }
 

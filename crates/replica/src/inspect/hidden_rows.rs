@@ -1,17 +1,17 @@
-//! Hidden rows: live, and not shown, since they collide with newer ones or do not fit
-//! their table. Somebody gives one another value, and it is shown; or joins it with the row that has
-//! its place; or lets it go. Deleted rows that others refer to and that cannot be shown are listed
-//! with them, so that what refers to them can be made to refer to another row.
+//! Hidden rows exist in the messages but not in their table: they collide with newer rows, or do
+//! not fit the table. A person can give one another value, so that it is shown, merge it into the
+//! row that has its place, or delete it. Deleted rows that others refer to, and that cannot be
+//! shown, are listed with them: merging one moves the references.
 
 mod dropped_references;
-mod join;
+mod merge;
 
 use crdt::{Change, RowState, Value};
 use rusqlite::Connection;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-pub use self::join::JoinedRow;
+pub use self::merge::MergedRow;
 use super::{json, short_id};
 use crate::apply::row_state::{self, NameResolver};
 use crate::apply::row_writer::{self, InsertOutcome, RowValues};

@@ -1,4 +1,4 @@
-//! The receipt: how the server stands beside this file.
+//! The server's state, compared with this file's.
 
 use protocol::{DeviceInfo, DeviceList};
 use serde::Serialize;

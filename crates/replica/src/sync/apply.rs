@@ -59,7 +59,7 @@ impl SyncDriver<'_, '_> {
             };
             let mut outcome = materialize_once()?;
             while !outcome.equal.is_empty() {
-                report.add_joined(renumber::join(db, &tables, &outcome.equal)?);
+                report.add_merged(renumber::merge(db, &tables, &outcome.equal)?);
                 outcome = materialize_once()?;
             }
             report.schema_conflicts.extend(outcome.unwritable);

@@ -96,9 +96,9 @@ impl SyncReport {
         }
     }
 
-    /// A row that had moved before it was joined is reported once, with its first key.
-    pub(crate) fn add_joined(&mut self, joined: Vec<RenumberedRow>) {
-        for mut row in joined {
+    /// A row that had moved before it was merged is reported once, with its first key.
+    pub(crate) fn add_merged(&mut self, merged: Vec<RenumberedRow>) {
+        for mut row in merged {
             let is_it =
                 |before: &RenumberedRow| before.table == row.table && before.new_key == row.old_key;
             if let Some(place) = self.renumbered_rows.iter().position(is_it) {

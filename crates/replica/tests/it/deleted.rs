@@ -54,7 +54,7 @@ fn what_was_recorded_is_found_without_a_server() {
     let mut device = TestDevice::new(SCHEMA);
     Replica::prepare(&device.path).unwrap().track_all().unwrap();
     device.write("INSERT INTO t VALUES (1, 'x', 'y'), (2, 'p', 'q')").unwrap();
-    device.replica().record(device.clock_ms).unwrap();
+    device.replica().record_history(device.clock_ms).unwrap();
     assert_eq!(device.replica().history("t", &["1".into()]).unwrap().len(), 1);
     device.write("DELETE FROM t WHERE id = 1").unwrap();
     assert_eq!(texts(&deleted(&device)), [("1", vec!["'x'", "'y'"])]);

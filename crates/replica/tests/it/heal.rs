@@ -43,7 +43,7 @@ fn what_the_server_has_lost_is_known_until_it_has_it_again() {
     assert_eq!(known(&devices[0]), None);
 }
 
-/// Two devices in step, with a hundred rows.
+/// Two devices in sync, with a hundred rows.
 fn in_step() -> (MemoryServer, [TestDevice; 2]) {
     let mut server = MemoryServer::default();
     let mut devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));

@@ -92,7 +92,7 @@ fn sqlite_counts_from_rows_that_it_never_saw() {
     for device in &mut three {
         device.write("INSERT INTO tag (name) VALUES ('blue')").unwrap();
         let keys = device.texts("SELECT CAST(id AS TEXT) FROM tag WHERE name = 'blue'");
-        assert_eq!(keys, ["3"], "2 is held back");
+        assert_eq!(keys, ["3"], "2 is hidden");
     }
     assert_eq!(three[2].sync(&mut server).renumbered_rows, [], "so it rarely has to move");
 }
@@ -366,7 +366,7 @@ fn a_row_in_two_copies_of_a_file_stays_one_whoever_renumbers_it() {
         original.write("INSERT INTO t (v) VALUES ('a'); INSERT INTO t (v) VALUES ('b')").unwrap();
         original.write("INSERT INTO child VALUES (2, 'left', 'of b')").unwrap();
         if is_stamped {
-            original.replica().record(original.clock_ms).unwrap();
+            original.replica().record_history(original.clock_ms).unwrap();
         }
         let mut similar = copy(&original);
         original.write("INSERT INTO t (v) VALUES ('of the original')").unwrap();

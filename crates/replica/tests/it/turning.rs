@@ -18,7 +18,7 @@ fn rows(device: &TestDevice) -> Vec<String> {
     device.texts("SELECT id || text FROM note ORDER BY id")
 }
 
-/// Two devices in step, each of which has then made an edit that it has not sent.
+/// Two devices in sync, each of which has then made an edit that it has not sent.
 fn two() -> (TestDevice, TestDevice, MemoryServer) {
     let mut server = MemoryServer::default();
     let mut a = TestDevice::tracked(SCHEMA, &mut server);
@@ -261,7 +261,7 @@ impl RestoredServerWorld {
         }
     }
 
-    /// Until all are in step in the e2ee set, their users do what their devices say.
+    /// Until all are in sync in the e2ee set, their users do what their devices say.
     fn meet(&mut self) {
         self.server.lose_answer = None;
         self.turn(0);

@@ -68,7 +68,7 @@ pub(crate) use error_responses;
 #[openapi(
     info(
         title = "Warren",
-        description = "Keeps each user's data in an encrypted vault, and all of their devices in step. \
+        description = "Keeps each user's data in an encrypted vault, and all of their devices in sync. \
             Bodies are JSON or, by Content-Type and Accept, protobuf (proto/warren.proto). \
             Clients decide on an error's code; its message is for people.",
     ),

@@ -13,7 +13,7 @@ import type {
   DeviceInfo,
   EditOutcome,
   FileKey,
-  HeldRow,
+  HiddenRow,
   HistoryEntry,
   KeyChange,
   SignUpOptions,
@@ -75,23 +75,23 @@ export interface RpcMethods {
   signOut: [void, void];
   changePassword: [ChangePasswordOptions, void];
   devices: [void, DeviceInfo[]];
-  revoke: [{ deviceId: string }, void];
-  phrase: [void, string | undefined];
-  createPhrase: [void, string];
-  beginAccount: [void, void];
-  usePhrase: [{ words: string }, void];
+  revokeDevice: [{ deviceId: string }, void];
+  recoveryPhrase: [void, string | undefined];
+  createRecoveryPhrase: [void, string];
+  confirmNewAccount: [void, void];
+  enterRecoveryPhrase: [{ words: string }, void];
   edit: [CellEdit, EditOutcome];
   history: [{ table: string; key: readonly SqlValue[] }, HistoryEntry[]];
-  record: [void, void];
-  deleted: [{ table: string; countMax: number }, DeletedRow[]];
-  held: [void, HeldRow[]];
-  give: [{ heldId: string; column: string; value: string }, void];
-  join: [{ heldId: string }, void];
-  letGo: [{ heldId: string }, void];
+  recordHistory: [void, void];
+  deletedRows: [{ table: string; limit: number }, DeletedRow[]];
+  hiddenRows: [void, HiddenRow[]];
+  resolveHiddenRow: [{ id: string; column: string; value: string }, void];
+  mergeHiddenRow: [{ id: string }, void];
+  deleteHiddenRow: [{ id: string }, void];
   conflicts: [void, Conflict[]];
-  restore: [{ conflictId: string }, void];
-  dismiss: [{ conflictId: string }, void];
-  receipt: [void, SyncStatus];
+  restoreLostEdit: [{ conflictId: string }, void];
+  dismissLostEdit: [{ conflictId: string }, void];
+  syncStatus: [void, SyncStatus];
   export: [void, Uint8Array];
   import: [{ file: Uint8Array }, void];
   rekey: [KeyChange, void];
@@ -138,24 +138,24 @@ export const RPC_POLICIES: { readonly [K in RpcMethodName]: RpcPolicy } = {
   signOut: REQUEST,
   changePassword: ONCE,
   devices: REQUEST,
-  revoke: REQUEST,
-  phrase: STATEMENT,
-  createPhrase: ONCE,
-  beginAccount: STATEMENT,
-  usePhrase: STATEMENT,
+  revokeDevice: REQUEST,
+  recoveryPhrase: STATEMENT,
+  createRecoveryPhrase: ONCE,
+  confirmNewAccount: STATEMENT,
+  enterRecoveryPhrase: STATEMENT,
   // Done twice, the second finds what the first wrote.
   edit: STATEMENT,
   history: STATEMENT,
-  record: STATEMENT,
-  deleted: STATEMENT,
-  held: STATEMENT,
-  give: STATEMENT,
-  join: STATEMENT,
-  letGo: STATEMENT,
+  recordHistory: STATEMENT,
+  deletedRows: STATEMENT,
+  hiddenRows: STATEMENT,
+  resolveHiddenRow: STATEMENT,
+  mergeHiddenRow: STATEMENT,
+  deleteHiddenRow: STATEMENT,
   conflicts: STATEMENT,
-  restore: STATEMENT,
-  dismiss: STATEMENT,
-  receipt: REQUEST,
+  restoreLostEdit: STATEMENT,
+  dismissLostEdit: STATEMENT,
+  syncStatus: REQUEST,
   export: STATEMENT,
   import: ONCE,
   rekey: ONCE,

@@ -1,50 +1,64 @@
-/** What a sync reports; the types are a part of `api.ts`, which passes them on. */
+/**
+ * What syncing reports: a sync itself, and the server about the account. These types are a part of
+ * `api.ts`, which exports them.
+ */
 
+/** Messages received or sent, of how many; or merged and shown, of an unknown number (0). */
+export interface SyncProgress {
+  readonly stage: "received" | "sent" | "applied";
+  readonly done: number;
+  readonly total: number;
+}
+
+/** What a sync did. */
 export interface SyncReport {
-  readonly sent: number;
-  readonly received: number;
+  /** Changes that the server did not have. */
+  readonly sentCount: number;
+  /** Changes that this device did not have. */
+  readonly receivedCount: number;
   /**
-   * Whether both sides hold the same set. What the tables do not show of it is counted in `held`,
-   * `refusedInAll`, `setAside` and `unknown`.
+   * Whether this device and the server have the same changes. Some of them may not be visible in
+   * the tables: see `hiddenRowsCount`, `rejectedCount`, `setAsideCount` and `missingTables`.
    */
-  readonly equal: boolean;
-  readonly repaired: boolean;
-  /** Messages that were received, are kept, and are not shown. */
-  readonly refused: number;
-  /** So it is with this many that the file keeps, of this sync and earlier ones. */
-  readonly refusedInAll: number;
-  /** Messages that are not sent, since the server calls their timestamps invalid. */
-  readonly setAside: number;
+  readonly inSync: boolean;
+  /** Whether the two had to compare their sets of changes to find out what differs. */
+  readonly reconciled: boolean;
+  /** Changes that this sync received and cannot apply. The file keeps them and shows nothing. */
+  readonly newRejectedCount: number;
+  /** All such changes in the file, from this sync and earlier ones. */
+  readonly rejectedCount: number;
+  /** Changes that are not sent, since the server calls their timestamps invalid. */
+  readonly setAsideCount: number;
   /** Tables, and columns as `table.column`, that other devices have and this file has not. */
-  readonly unknown: readonly string[];
-  /** Messages of which something was erased for good (`warren erase`), on any device. */
-  readonly erased: number;
+  readonly missingTables: readonly string[];
+  /** Changes of which something was erased for good (`warren erase`), on any device. */
+  readonly erasedCount: number;
   /** Why pages of the file may hold what was erased, if that is so; the next sync tries again. */
   readonly unscrubbed?: string;
+  /** Conflicts that this sync found: `WarrenDatabase.conflicts` lists them. */
+  readonly conflictsCount: number;
+  /** Rows that exist but cannot be shown: `WarrenDatabase.hiddenRows` lists them. */
+  readonly hiddenRowsCount: number;
   /**
-   * Edits that lost to others made without knowing of them, in rows where such edits met in this
-   * sync: `WarrenDatabase.conflicts` lists them.
+   * New rows of this device with a key that SQLite had chosen and another device's row has. They
+   * got another key, and references by foreign keys followed.
    */
-  readonly lost: number;
-  /** Rows that are live and not shown: they collide with newer ones, or do not fit their table. */
-  readonly held: number;
+  readonly renumberedRows: readonly RenumberedRow[];
   /**
-   * New rows of this device whose key SQLite had chosen and another row has: they
-   * got another key, and what refers to them by foreign keys followed.
+   * New rows of this device that differed from another device's row in nothing but a key that
+   * SQLite had chosen, where a UNIQUE constraint allows one of the two. They became one row, and
+   * references followed.
    */
-  readonly renumbered: readonly {
-    readonly table: string;
-    readonly from: number;
-    readonly to: number;
-  }[];
-  /**
-   * New rows of this device that were equal to another device's but for a key that SQLite had
-   * chosen, and of which only one could be shown: they became one row, and what refers to them
-   * followed.
-   */
-  readonly joined: SyncReport["renumbered"];
+  readonly mergedRows: readonly RenumberedRow[];
   /** What the server has lost and still lacks after this sync. */
   readonly serverLoss?: ServerLoss;
+}
+
+/** A row that got another key. */
+export interface RenumberedRow {
+  readonly table: string;
+  readonly oldKey: number;
+  readonly newKey: number;
 }
 
 /** Changes that the server cannot read any more, because its disk was damaged. Devices that have
@@ -56,4 +70,33 @@ export interface ServerLoss {
   readonly missingCount?: number;
   /** Names of other devices that have not synced since, and may have them: twenty at most. */
   readonly devicesAway: readonly string[];
+}
+
+/** A device of the account, as `GET /v1/devices` has it (Format 3). */
+export interface DeviceInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly isCurrent: boolean;
+  /** When it last synced, in milliseconds since 1970; 0 if never. */
+  readonly lastSeenMs: number;
+  /** When it was registered, in milliseconds since 1970. */
+  readonly createdMs: number;
+  /** Changes that it had not sent when it last synced. */
+  readonly unsentCount: number;
+  /** Changes that the server has and this device has not downloaded. */
+  readonly pendingDownloadCount: number;
+}
+
+/** This device, the server, and the account's devices compared. */
+export interface SyncStatus {
+  /** Changes that the server has. */
+  readonly serverMessagesCount: number;
+  /** All changes: those on the server, and those that this device has yet to send. */
+  readonly totalMessagesCount: number;
+  readonly pendingUploadCount: number;
+  readonly pendingDownloadCount: number;
+  /** Whether server and device have the same changes, and none is waiting. */
+  readonly inSync: boolean;
+  /** All devices of the account, including this one. */
+  readonly devices: readonly DeviceInfo[];
 }

@@ -9,7 +9,7 @@ import type { ErrorInfo, FileKey, SyncProgress, DatabaseStatus } from "../api.js
 import type { RpcResult, RpcMethodName, RpcParams } from "./rpc-methods.js";
 
 /** Goes up when a message changes its meaning. */
-export const VERSION = 4;
+export const VERSION = 5;
 
 /** On the channel for all. */
 export type BroadcastMessage =
@@ -25,7 +25,7 @@ export type BroadcastMessage =
   | { readonly kind: "deleted" }
   | { readonly kind: "status"; readonly leader: string; readonly status: LeaderStatus };
 
-export type LeaderStatus = Omit<DatabaseStatus, "isOwner">;
+export type LeaderStatus = Omit<DatabaseStatus, "isLeader">;
 
 /** From a tab to the leader. */
 export type LeaderMessage = RpcCall | RpcCancel;

@@ -33,7 +33,7 @@ export interface EngineModule {
     server: string,
     login: string,
     password: string,
-    name: string,
+    deviceName: string,
     isNew: boolean,
   ) => SignInRequest;
 }
@@ -88,19 +88,19 @@ export interface ReplicaHandle {
   ): EditOutcome;
   /** The parts of the key as SQL literals, or texts as they are. */
   history(table: string, key: readonly string[]): string;
-  record(): void;
-  deleted(table: string, countMax: number): string;
-  held(): string;
-  give(id: string, column: string, value: string): void;
-  join(id: string): void;
-  letGo(id: string): void;
+  recordHistory(): void;
+  deletedRows(table: string, limit: number): string;
+  hiddenRows(): string;
+  resolveHiddenRow(id: string, column: string, value: string): void;
+  mergeHiddenRow(id: string): void;
+  deleteHiddenRow(id: string): void;
   conflicts(): string;
-  restore(id: string): void;
-  dismiss(id: string): void;
-  phrase(): string | undefined;
-  createPhrase(): string;
-  beginAccount(): void;
-  usePhrase(words: string): void;
+  restoreLostEdit(id: string): void;
+  dismissLostEdit(id: string): void;
+  recoveryPhrase(): string | undefined;
+  createRecoveryPhrase(): string;
+  confirmNewAccount(): void;
+  enterRecoveryPhrase(words: string): void;
 
   /** Closes and opens the file: nothing may wait for the network meanwhile. */
   export(): Uint8Array;

@@ -1,6 +1,7 @@
 /** From the JSON of the engine and the server (`json-types.ts`) to this package's types. */
 import type * as api from "../api.js";
 import type {
+  ConflictEditJson,
   ConflictJson,
   DeletedRowJson,
   DeviceJson,
@@ -33,26 +34,26 @@ export function toReport(text: string): api.SyncReport {
   const report = JSON.parse(text) as SyncReportJson;
   const counts = Object.values(report.rejected.by_reason) as number[];
   return {
-    sent: report.sent_count,
-    received: report.received_count,
-    equal: report.in_sync,
-    repaired: report.reconciled,
-    refused: counts.reduce((sum, count) => sum + count, 0),
-    refusedInAll: report.rejected_count,
-    setAside: report.set_aside_count,
-    erased: report.erased_count,
-    lost: report.conflicts_count,
-    held: report.hidden_rows_count,
-    renumbered: report.renumbered_rows.map(toRenumbered),
-    joined: report.merged_rows.map(toRenumbered),
-    unknown: report.missing_tables,
+    sentCount: report.sent_count,
+    receivedCount: report.received_count,
+    inSync: report.in_sync,
+    reconciled: report.reconciled,
+    newRejectedCount: counts.reduce((sum, count) => sum + count, 0),
+    rejectedCount: report.rejected_count,
+    setAsideCount: report.set_aside_count,
+    erasedCount: report.erased_count,
+    conflictsCount: report.conflicts_count,
+    hiddenRowsCount: report.hidden_rows_count,
+    renumberedRows: report.renumbered_rows.map(toRenumbered),
+    mergedRows: report.merged_rows.map(toRenumbered),
+    missingTables: report.missing_tables,
     ...toServerLoss(report.server_loss),
     ...(report.unscrubbed === null ? {} : { unscrubbed: report.unscrubbed }),
   };
 }
 
-function toRenumbered(row: RenumberedRowJson): api.SyncReport["renumbered"][number] {
-  return { table: row.table, from: row.old_key, to: row.new_key };
+function toRenumbered(row: RenumberedRowJson): api.RenumberedRow {
+  return { table: row.table, oldKey: row.old_key, newKey: row.new_key };
 }
 
 export function toDevice(device: DeviceJson): api.DeviceInfo {
@@ -60,21 +61,21 @@ export function toDevice(device: DeviceJson): api.DeviceInfo {
     id: device.device_id,
     name: device.name,
     isCurrent: device.current,
-    seenMs: device.last_seen_ms,
+    lastSeenMs: device.last_seen_ms,
     createdMs: device.created_ms,
-    unsent: device.unsent_count,
-    behind: device.pending_download_count,
+    unsentCount: device.unsent_count,
+    pendingDownloadCount: device.pending_download_count,
   };
 }
 
 export function toSyncStatus(text: string): api.SyncStatus {
   const status = JSON.parse(text) as SyncStatusJson;
   return {
-    serverCount: status.server_messages_count,
-    knownCount: status.total_messages_count,
-    toSend: status.pending_upload_count,
-    toFetch: status.pending_download_count,
-    equal: status.in_sync,
+    serverMessagesCount: status.server_messages_count,
+    totalMessagesCount: status.total_messages_count,
+    pendingUploadCount: status.pending_upload_count,
+    pendingDownloadCount: status.pending_download_count,
+    inSync: status.in_sync,
     devices: status.devices.map(toDevice),
   };
 }
@@ -82,49 +83,52 @@ export function toSyncStatus(text: string): api.SyncStatus {
 export function toHistory(text: string): api.HistoryEntry[] {
   return (JSON.parse(text) as HistoryEntryJson[]).map((entry) => ({
     timestamp: entry.timestamp,
-    timeMs: entry.changed_ms,
-    device: entry.device_name,
+    changedMs: entry.changed_ms,
+    deviceName: entry.device_name,
     deleted: entry.deleted,
     cells: toRow(Object.fromEntries(entry.cells.map(({ column, value }) => [column, value]))),
   }));
 }
 
-export function toDeleted(text: string): api.DeletedRow[] {
+export function toDeletedRows(text: string): api.DeletedRow[] {
   return (JSON.parse(text) as DeletedRowJson[]).map((deleted) => ({
     key: fromLiterals(deleted.key),
-    device: deleted.device_name,
-    timeMs: deleted.changed_ms,
-    row: toRow(deleted.cells),
+    deviceName: deleted.device_name,
+    changedMs: deleted.changed_ms,
+    cells: toRow(deleted.cells),
   }));
 }
 
-export function toHeld(text: string): api.HeldRow[] {
+export function toHiddenRows(text: string): api.HiddenRow[] {
   return (JSON.parse(text) as HiddenRowJson[]).map((hidden) => ({
     id: hidden.id,
     table: hidden.table,
     key: fromLiterals(hidden.key),
     // A row that is shown is not hidden.
-    kind: hidden.kind as api.HeldRow["kind"],
+    kind: hidden.kind as api.HiddenRow["kind"],
     reason: hidden.reason,
-    row: toRow(hidden.cells),
+    cells: toRow(hidden.cells),
     ...(hidden.same_as === null ? {} : { sameAs: fromLiterals(hidden.same_as) }),
   }));
 }
 
 export function toConflicts(text: string): api.Conflict[] {
-  return (JSON.parse(text) as ConflictJson[]).map(({ lost, winner, ...conflict }) => ({
-    id: conflict.id,
-    table: conflict.table,
-    key: fromLiterals(conflict.key),
-    device: lost.device_name,
-    timeMs: lost.changed_ms,
-    keptDevice: winner.device_name,
-    keptMs: winner.changed_ms,
-    lost: toCell(conflict.column, lost.value),
-    kept: toCell(conflict.column, winner.value),
-    lostDeleted: lost.deleted,
-    keptDeleted: winner.deleted,
+  return (JSON.parse(text) as ConflictJson[]).map(({ id, table, key, column, lost, winner }) => ({
+    id,
+    table,
+    key: fromLiterals(key),
+    lost: toConflictEdit(column, lost),
+    shown: toConflictEdit(column, winner),
   }));
+}
+
+function toConflictEdit(column: string | null, edit: ConflictEditJson): api.ConflictEdit {
+  return {
+    deviceName: edit.device_name,
+    changedMs: edit.changed_ms,
+    deleted: edit.deleted,
+    cells: toCell(column, edit.value),
+  };
 }
 
 /** Columns and their values as SQL literals. */

@@ -33,17 +33,17 @@ import { here, workerSource } from "./worker-source.js";
 import { validateStatement, fromTemplate } from "./statement.js";
 import { TabConnection } from "./tab-connection.js";
 
-/** What {@link WarrenDatabase.deleted} lists, unless it is told otherwise. */
-const DELETED_COUNT = 100;
+/** How many rows {@link WarrenDatabase.deletedRows} lists if the call sets no limit. */
+const DELETED_ROWS_LIMIT = 100;
 
 const INITIAL_STATUS: DatabaseStatus = {
   storage: "opfs",
-  isOwner: false,
-  sealed: false,
+  isLeader: false,
+  endToEndEncrypted: false,
   encrypted: false,
-  unsent: 0,
-  lost: 0,
-  held: 0,
+  unsentCount: 0,
+  newConflictsCount: 0,
+  hiddenRowsCount: 0,
   sync: { phase: "local" },
 };
 
@@ -85,7 +85,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
     asks.rejectAll(error);
     status.set({ ...status.value, sync: { phase: "failed", error } });
   };
-  let isOwner = false;
+  let isLeader = false;
   let key = options.key ?? null;
   const link = await TabConnection.open({
     name: options.name,
@@ -96,7 +96,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
     clock: systemTimeSource,
     locks: (navigator as { locks?: LockManager }).locks,
     onLeader: (id, post, isOwn) => {
-      isOwner = isOwn;
+      isLeader = isOwn;
       asks.setLeader(id, post, () => {
         const { answer } = asks.invoke("prepare", { ...preparation, key });
         answer.then(ready, (thrown: unknown) => failed(toWarrenError(thrown)));
@@ -109,7 +109,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
     },
     onStatus: (own) => {
       if (!isOver) {
-        status.set({ ...own, isOwner });
+        status.set({ ...own, isLeader });
       }
       stood();
     },
@@ -193,26 +193,27 @@ function database({ options, server, asks, status, live, link }: DatabaseDeps): 
     signOut: () => ask("signOut", undefined),
     changePassword: (change) => ask("changePassword", change),
     devices: () => ask("devices", undefined),
-    revoke: (deviceId) => ask("revoke", { deviceId }),
-    phrase: () => ask("phrase", undefined),
-    createPhrase: () => ask("createPhrase", undefined),
-    beginAccount: () => ask("beginAccount", undefined),
-    usePhrase: (words) => ask("usePhrase", { words }),
+    revokeDevice: (deviceId) => ask("revokeDevice", { deviceId }),
+    recoveryPhrase: () => ask("recoveryPhrase", undefined),
+    createRecoveryPhrase: () => ask("createRecoveryPhrase", undefined),
+    confirmNewAccount: () => ask("confirmNewAccount", undefined),
+    enterRecoveryPhrase: (words) => ask("enterRecoveryPhrase", { words }),
     edit: (table, key, column, value, { seen }) => {
       validateStatement(`an edit of ${table}.${column}`, [...key, value, seen]);
       return ask("edit", { table, key, column, value, seen });
     },
     history: (table, ...key) => ask("history", { table, key }),
-    record: () => ask("record", undefined),
-    deleted: (table, { countMax = DELETED_COUNT } = {}) => ask("deleted", { table, countMax }),
-    held: () => ask("held", undefined),
-    give: (heldId, column, value) => ask("give", { heldId, column, value }),
-    join: (heldId) => ask("join", { heldId }),
-    letGo: (heldId) => ask("letGo", { heldId }),
+    recordHistory: () => ask("recordHistory", undefined),
+    deletedRows: (table, { limit = DELETED_ROWS_LIMIT } = {}) =>
+      ask("deletedRows", { table, limit }),
+    hiddenRows: () => ask("hiddenRows", undefined),
+    resolveHiddenRow: (id, column, value) => ask("resolveHiddenRow", { id, column, value }),
+    mergeHiddenRow: (id) => ask("mergeHiddenRow", { id }),
+    deleteHiddenRow: (id) => ask("deleteHiddenRow", { id }),
     conflicts: () => ask("conflicts", undefined),
-    restore: (conflictId) => ask("restore", { conflictId }),
-    dismiss: (conflictId) => ask("dismiss", { conflictId }),
-    receipt: () => ask("receipt", undefined),
+    restoreLostEdit: (conflictId) => ask("restoreLostEdit", { conflictId }),
+    dismissLostEdit: (conflictId) => ask("dismissLostEdit", { conflictId }),
+    syncStatus: () => ask("syncStatus", undefined),
     export: () => ask("export", undefined),
     import: (file) => ask("import", { file }),
     async rekey({ from, to }) {

@@ -164,7 +164,7 @@ export class Leader {
     try {
       const synced = withLock(turns, (mine) => this.#deps.file.sync(tell, signal, mine));
       const report = await reaching(this.#status.fileStatus.published.account?.server, synced);
-      this.#status.addLost(report.lost);
+      this.#status.addConflicts(report.conflictsCount);
       return report;
     } catch (thrown) {
       this.#noticeTrap(thrown);

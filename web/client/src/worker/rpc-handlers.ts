@@ -47,7 +47,7 @@ export function createRpcHandlers(parts: RpcHandlersDeps): RpcHandlers {
   return {
     ...sqlHandlers(parts),
     ...accountHandlers(parts),
-    ...changeAnswers(parts),
+    ...changeHandlers(parts),
     ...fileHandlers(parts),
   };
 }
@@ -92,7 +92,14 @@ function sqlHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, SqlMethodName> {
 }
 
 type AccountMethodName =
-  "sync" | "signUp" | "signIn" | "signOut" | "changePassword" | "devices" | "revoke" | "receipt";
+  | "sync"
+  | "signUp"
+  | "signIn"
+  | "signOut"
+  | "changePassword"
+  | "devices"
+  | "revokeDevice"
+  | "syncStatus";
 
 function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMethodName> {
   const { file, turns, syncing, refreshStatus: stands } = parts;
@@ -100,13 +107,13 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
     { params, retry }: RpcCallOf<"signIn"> | RpcCallOf<"signUp">,
     isNew: boolean,
   ): Promise<void> => {
-    const { server, plain = false, ...credentials } = params;
+    const { server, allowPlaintext = false, ...credentials } = params;
     await syncing.exclusively(async () => {
       const { account } = readStatus(file).published;
       if (retry && account?.server === server && account.login === credentials.login) {
         return;
       }
-      const registration = { ...credentials, isNew: isNew || plain };
+      const registration = { ...credentials, isNew: isNew || allowPlaintext };
       const signedIn = withLock(turns, (mine) => file.signIn(registration, server, mine));
       await reaching(server, signedIn);
       stands();
@@ -117,11 +124,12 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
     sync: ({ tab, number }, signal) =>
       syncing.sync((now) => parts.progress(tab, number, now), signal),
     async signUp(call) {
-      const { server, login, password, sealed } = call.params;
+      const { server, login, password, endToEndEncrypted } = call.params;
       await createAccount(server, login, password);
-      if (sealed === true) {
+      if (endToEndEncrypted === true) {
         // Before the first sync, which signing in begins.
-        await parts.statements.exclusive(() => file.phrase() ?? file.createPhrase());
+        const createPhrase = (): string => file.recoveryPhrase() ?? file.createRecoveryPhrase();
+        await parts.statements.exclusive(createPhrase);
       }
       await signIn(call, true);
     },
@@ -138,13 +146,19 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
       await changePassword(remote, { login, ...params });
     },
     devices: () => listDevices(requireAccount(file)),
-    revoke: ({ params }) => revokeDevice(requireAccount(file), params.deviceId),
-    receipt: () => withLock(turns, (mine) => file.receipt(mine)),
+    revokeDevice: ({ params }) => revokeDevice(requireAccount(file), params.deviceId),
+    syncStatus: () => withLock(turns, (mine) => file.syncStatus(mine)),
   };
 }
 
 type FileMethodName =
-  "phrase" | "createPhrase" | "beginAccount" | "usePhrase" | "export" | "import" | "rekey";
+  | "recoveryPhrase"
+  | "createRecoveryPhrase"
+  | "enterRecoveryPhrase"
+  | "confirmNewAccount"
+  | "export"
+  | "import"
+  | "rekey";
 
 function fileHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, FileMethodName> {
   const { file, statements, syncing } = parts;
@@ -155,10 +169,10 @@ function fileHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, FileMethodName>
     return result;
   };
   return {
-    phrase: () => statements.exclusive(() => file.phrase()),
-    createPhrase: () => withPhrase(() => file.createPhrase()),
-    beginAccount: () => withPhrase(() => file.beginAccount()),
-    usePhrase: ({ params }) => withPhrase(() => file.usePhrase(params.words)),
+    recoveryPhrase: () => statements.exclusive(() => file.recoveryPhrase()),
+    createRecoveryPhrase: () => withPhrase(() => file.createRecoveryPhrase()),
+    confirmNewAccount: () => withPhrase(() => file.confirmNewAccount()),
+    enterRecoveryPhrase: ({ params }) => withPhrase(() => file.enterRecoveryPhrase(params.words)),
     export: () => syncing.preemptSync(() => statements.exclusive(() => file.export())),
     async import({ params }) {
       await syncing.preemptSync(() =>
@@ -187,17 +201,17 @@ function fileHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, FileMethodName>
 type ChangeMethod =
   | "edit"
   | "history"
-  | "record"
-  | "deleted"
+  | "recordHistory"
+  | "deletedRows"
   | "conflicts"
-  | "restore"
-  | "dismiss"
-  | "held"
-  | "give"
-  | "join"
-  | "letGo";
+  | "restoreLostEdit"
+  | "dismissLostEdit"
+  | "hiddenRows"
+  | "resolveHiddenRow"
+  | "mergeHiddenRow"
+  | "deleteHiddenRow";
 
-function changeAnswers(parts: RpcHandlersDeps): Pick<RpcHandlers, ChangeMethod> {
+function changeHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, ChangeMethod> {
   const { file, statements } = parts;
   /** Another leader may have done it. */
   const once = (retry: boolean, settle: () => void): Promise<void> =>
@@ -220,17 +234,19 @@ function changeAnswers(parts: RpcHandlersDeps): Pick<RpcHandlers, ChangeMethod> 
         return outcome;
       }),
     history: ({ params }) => statements.exclusive(() => file.history(params.table, params.key)),
-    record: () => statements.exclusive(() => file.record()),
-    deleted: ({ params }) =>
-      statements.exclusive(() => file.deleted(params.table, params.countMax)),
+    recordHistory: () => statements.exclusive(() => file.recordHistory()),
+    deletedRows: ({ params }) =>
+      statements.exclusive(() => file.deletedRows(params.table, params.limit)),
     conflicts: () => statements.exclusive(() => file.conflicts()),
-    restore: ({ params, retry }) => once(retry, () => file.restore(params.conflictId)),
-    dismiss: ({ params, retry }) => once(retry, () => file.dismiss(params.conflictId)),
-    held: () => statements.exclusive(() => file.held()),
-    give: ({ params, retry }) =>
-      once(retry, () => file.give(params.heldId, params.column, params.value)),
-    join: ({ params, retry }) => once(retry, () => file.join(params.heldId)),
-    letGo: ({ params, retry }) => once(retry, () => file.letGo(params.heldId)),
+    restoreLostEdit: ({ params: { conflictId }, retry }) =>
+      once(retry, () => file.restoreLostEdit(conflictId)),
+    dismissLostEdit: ({ params: { conflictId }, retry }) =>
+      once(retry, () => file.dismissLostEdit(conflictId)),
+    hiddenRows: () => statements.exclusive(() => file.hiddenRows()),
+    resolveHiddenRow: ({ params: { id, column, value }, retry }) =>
+      once(retry, () => file.resolveHiddenRow(id, column, value)),
+    mergeHiddenRow: ({ params, retry }) => once(retry, () => file.mergeHiddenRow(params.id)),
+    deleteHiddenRow: ({ params, retry }) => once(retry, () => file.deleteHiddenRow(params.id)),
   };
 }
 

@@ -30,7 +30,7 @@ export class StatusPublisher {
   readonly #deps: StatusPublisherDeps;
   #fileStatus: ReplicaFileStatus;
   #sync: SyncState = { phase: "local" };
-  #lostCount = 0;
+  #newConflictsCount = 0;
   /** What the tabs were told last, as JSON, and when. */
   #told = "";
   #toldMs = 0;
@@ -71,8 +71,8 @@ export class StatusPublisher {
     }
   }
 
-  addLost(count: number): void {
-    this.#lostCount += count;
+  addConflicts(count: number): void {
+    this.#newConflictsCount += count;
   }
 
   /** Tells all tabs how it stands, whether that changed or not. */
@@ -96,7 +96,7 @@ export class StatusPublisher {
       storage,
       ...(warning === undefined ? {} : { warning }),
       ...this.#fileStatus.published,
-      lost: this.#lostCount,
+      newConflictsCount: this.#newConflictsCount,
       sync: this.#sync,
     };
   }

@@ -1,22 +1,23 @@
 /**
  * Rows that were deleted, written again as they were last: a {@link UndoableStep} like any other.
  */
-import type { DeletedRow, SqlRow, SqlValue } from "@warren/client";
+import type { SqlRow, SqlValue } from "@warren/client";
 import { deleteItems, insertItems, quote } from "./items.js";
 import { deleteLists, insertLists } from "./lists.js";
 import type { TodoItem, TodoList } from "./schema.js";
 import type { UndoableStep } from "./undo.js";
 
-export function restoreDeleted(table: "item" | "list", { row }: DeletedRow): UndoableStep {
+/** `cells`: the columns with their last values. */
+export function restoreDeleted(table: "item" | "list", cells: SqlRow): UndoableStep {
   if (table === "list") {
-    const list = toList(row);
+    const list = toList(cells);
     return {
       label: `Put back the list ${quote(list.name)}`,
       apply: [insertLists([list])],
       revert: [deleteLists([list.id])],
     };
   }
-  const item = toItem(row);
+  const item = toItem(cells);
   return {
     label: `Put back ${quote(item.title)}`,
     apply: [insertItems([item])],

@@ -53,9 +53,10 @@ export async function writeDraft(
 ): Promise<"written" | "unseen" | "revived"> {
   const outcome = await db.edit("item", [id], field, text, { seen });
   if (outcome !== "missing") return outcome;
-  const deleted = (await db.deleted("item", { countMax: 1_000 })).find(({ key }) => key[0] === id);
-  const was = deleted ?? { key: [id], device: "", timeMs: 0, row: { id, created_ms: Date.now() } };
-  const step = restoreDeleted("item", { ...was, row: { ...was.row, [field]: text } });
+  const deletedRows = await db.deletedRows("item", { limit: 1_000 });
+  const deleted = deletedRows.find(({ key }) => key[0] === id);
+  const cells = deleted?.cells ?? { id, created_ms: Date.now() };
+  const step = restoreDeleted("item", { ...cells, [field]: text });
   await runStatements(db, step.apply);
   return "revived";
 }

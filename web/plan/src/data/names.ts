@@ -25,7 +25,7 @@ export async function namesOf(db: WarrenDatabase, rows: readonly RowId[]): Promi
   for (const [table, column] of Object.entries(NAME_OF)) {
     const ids = rows.filter((row) => row.table === table).map(({ key }) => key[0] ?? null);
     if (ids.length === 0) continue;
-    for (const { key, row } of await db.deleted(table)) put(table, key[0], row);
+    for (const { key, cells } of await db.deletedRows(table)) put(table, key[0], cells);
     const sql = `SELECT id, ${column} FROM ${table} WHERE id IN (${ids.map(() => "?").join()})`;
     for (const row of (await db.query(sql, ids)).rows) put(table, row["id"], row);
   }

@@ -11,7 +11,7 @@ export async function runStatements(
   const wanted = statements.filter((statement) => statement.rows.length > 0);
   if (wanted.length === 0) return;
   // So that what is deleted is found under "Recently deleted", also if it was never synced.
-  if (wanted.some(({ sql }) => sql.startsWith("DELETE"))) await db.record();
+  if (wanted.some(({ sql }) => sql.startsWith("DELETE"))) await db.recordHistory();
   await db.transaction(async (tx) => {
     for (const statement of wanted) await tx.executeMany(statement.sql, statement.rows);
   });

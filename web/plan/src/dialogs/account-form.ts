@@ -41,7 +41,7 @@ export interface AccountForm {
 /** The values of the form, and what submits them. */
 export function useAccountForm(mode: AccountDialogMode, onClose: () => void): AccountForm {
   const app = useApp();
-  const { account, sealed: knowsPhrase } = useStatus(app.db);
+  const { account, endToEndEncrypted: knowsPhrase } = useStatus(app.db);
   const [typed, setTyped] = useState<AccountFormValues>(() => ({
     login: account?.login ?? presentPlace().login ?? "",
     password: "",
@@ -61,11 +61,11 @@ export function useAccountForm(mode: AccountDialogMode, onClose: () => void): Ac
 
   const enter = async (): Promise<void> => {
     const isNew = mode === "signUp";
-    const sealed = isNew && values.isE2ee;
+    const isE2ee = isNew && values.isE2ee;
     const login = values.login.trim();
     const device = values.device.trim() || deviceName();
     const db = await enterAccount(app.db, {
-      account: { login, password: values.password, device, sealed },
+      account: { login, password: values.password, deviceName: device, endToEndEncrypted: isE2ee },
       isNew,
       words: !isNew && values.hasPhrase ? normalWords(values.words) : undefined,
       takesAlong: values.takesAlong,
@@ -73,7 +73,7 @@ export function useAccountForm(mode: AccountDialogMode, onClose: () => void): Ac
     const text = isNew ? `Your account ${login} is ready` : `Signed in as ${login}`;
     if (db !== app.db) return app.use(db, { text });
     app.toast({ text });
-    return sealed ? app.openDialog({ kind: "phrase" }) : onClose();
+    return isE2ee ? app.openDialog({ kind: "phrase" }) : onClose();
   };
   const unlock = async (): Promise<void> => {
     setPresentPlace(await placeOf(values.login));

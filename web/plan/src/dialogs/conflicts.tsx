@@ -2,7 +2,7 @@
  * Edits that lost to others made without knowing of them, and rows that cannot be shown: what
  * happened to which item, and what can be done about it.
  */
-import type { Conflict, HeldRow, SqlRow } from "@warren/client";
+import type { Conflict, ConflictEdit, HiddenRow } from "@warren/client";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
@@ -16,7 +16,7 @@ import { Cells, NAMES } from "./cells.js";
 
 interface ConflictList {
   readonly conflicts: readonly Conflict[];
-  readonly held: readonly HeldRow[];
+  readonly hiddenRows: readonly HiddenRow[];
   readonly names: RowNames;
 }
 
@@ -27,10 +27,10 @@ export function ConflictsDialog({ onClose }: DialogCloseProps): JSX.Element {
   const [found, setFound] = useState<ConflictList>();
   const task = useTask();
   const load = async (): Promise<readonly string[]> => {
-    const [conflicts, held] = [await db.conflicts(), await db.held()];
-    setFound({ conflicts, held, names: await namesOf(db, conflicts) });
+    const [conflicts, hiddenRows] = [await db.conflicts(), await db.hiddenRows()];
+    setFound({ conflicts, hiddenRows, names: await namesOf(db, conflicts) });
     recount();
-    return conflicts.flatMap(({ device, keptDevice }) => [device, keptDevice]);
+    return conflicts.flatMap(({ lost, shown }) => [lost.deviceName, shown.deviceName]);
   };
   useEffect(() => task.run(() => loadNamed(db, load)), []);
   const settle: ConflictResolver = (work, done) =>
@@ -58,13 +58,13 @@ export function ConflictsDialog({ onClose }: DialogCloseProps): JSX.Element {
           />
         ))}
       </ul>
-      {found !== undefined && found.held.length > 0 && (
+      {found !== undefined && found.hiddenRows.length > 0 && (
         <section>
-          <h3>Held back</h3>
+          <h3>Hidden items</h3>
           <p class="muted">These were made on another device, and cannot be shown as they are.</p>
           <ul class="entries">
-            {found.held.map((held) => (
-              <HeldCard key={held.id} held={held} isBusy={task.isBusy} settle={settle} />
+            {found.hiddenRows.map((row) => (
+              <HiddenRowCard key={row.id} row={row} isBusy={task.isBusy} settle={settle} />
             ))}
           </ul>
         </section>
@@ -82,7 +82,7 @@ interface ConflictProps {
 
 function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.Element {
   const { db } = useApp();
-  const { id, lost, kept, lostDeleted, keptDeleted } = conflict;
+  const { id, lost, shown } = conflict;
   const [restore, dismiss] = choices(conflict);
   return (
     <li data-testid="conflict">
@@ -92,17 +92,14 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
       </p>
       <div class="versus">
         <div>
-          <h3>
-            Lost: {deviceName(conflict.device)}, {describeAgo(conflict.timeMs, Date.now())}
-          </h3>
-          <Outcome cells={lost} isDeleted={lostDeleted} />
+          <h3>Lost: {authorOf(lost)}</h3>
+          <Outcome edit={lost} />
         </div>
         <div>
           <h3>
-            {keptDeleted ? "Instead" : "Shown instead"}: {deviceName(conflict.keptDevice)},{" "}
-            {describeAgo(conflict.keptMs, Date.now())}
+            {shown.deleted ? "Instead" : "Shown instead"}: {authorOf(shown)}
           </h3>
-          <Outcome cells={kept} isDeleted={keptDeleted} />
+          <Outcome edit={shown} />
         </div>
       </div>
       <div class="button-row">
@@ -110,7 +107,9 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
           type="button"
           class="button button-small"
           disabled={isBusy}
-          onClick={() => settle(() => db.restore(id), lostDeleted ? "It is deleted" : "It is back")}
+          onClick={() =>
+            settle(() => db.restoreLostEdit(id), lost.deleted ? "It is deleted" : "It is back")
+          }
         >
           {restore}
         </button>
@@ -118,7 +117,7 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
           type="button"
           class="button button-small"
           disabled={isBusy}
-          onClick={() => settle(() => db.dismiss(id), "It stays as it is")}
+          onClick={() => settle(() => db.dismissLostEdit(id), "It stays as it is")}
         >
           {dismiss}
         </button>
@@ -128,56 +127,55 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
 }
 
 /** What can be done: to take the lost edit, or to leave things as they are. */
-function choices({ lostDeleted, keptDeleted }: Conflict): readonly [string, string] {
-  if (keptDeleted) return ["Bring it back with this edit", "Leave it deleted"];
-  if (lostDeleted) return ["Delete it after all", "Keep it"];
+function choices({ lost, shown }: Conflict): readonly [string, string] {
+  if (shown.deleted) return ["Bring it back with this edit", "Leave it deleted"];
+  if (lost.deleted) return ["Delete it after all", "Keep it"];
   return ["Put the lost one back", "Keep what is shown"];
 }
 
-interface OutcomeProps {
-  readonly cells: SqlRow;
-  readonly isDeleted: boolean;
+function authorOf({ deviceName: name, changedMs }: ConflictEdit): string {
+  return `${deviceName(name)}, ${describeAgo(changedMs, Date.now())}`;
 }
 
-function Outcome({ cells, isDeleted }: OutcomeProps): JSX.Element {
-  if (isDeleted) return <p>Deleted</p>;
+function Outcome({ edit: { deleted, cells } }: { readonly edit: ConflictEdit }): JSX.Element {
+  if (deleted) return <p>Deleted</p>;
   // An edit of the row as a whole: it was made, or made again.
   if (Object.keys(cells).length === 0) return <p>Kept</p>;
   return <Cells cells={cells} />;
 }
 
-interface HeldCardProps {
-  readonly held: HeldRow;
+interface HiddenRowProps {
+  readonly row: HiddenRow;
   readonly isBusy: boolean;
   readonly settle: ConflictResolver;
 }
 
-function HeldCard({ held, isBusy, settle }: HeldCardProps): JSX.Element {
+function HiddenRowCard({ row, isBusy, settle }: HiddenRowProps): JSX.Element {
   const { db } = useApp();
   const [value, setValue] = useState("");
-  const name = held.row[held.table === "list" ? "name" : "title"];
+  const name = row.cells[row.table === "list" ? "name" : "title"];
   // "NOT NULL constraint failed: item.title"
-  const column = /\b(?:item|list)\.(\w+)/.exec(held.reason)?.[1];
+  const column = /\b(?:item|list)\.(\w+)/.exec(row.reason)?.[1];
   const label = column === undefined ? undefined : NAMES[column];
   const show = (event: Event): void => {
     event.preventDefault();
     if (column === undefined) return;
-    settle(() => db.give(held.id, column, value), "It is shown now");
+    settle(() => db.resolveHiddenRow(row.id, column, value), "It is shown now");
   };
   return (
-    <li data-testid="held">
+    <li data-testid="hidden-row">
       <p class="entry-head">
         <strong>{typeof name === "string" && name !== "" ? name : "Without a name"}</strong>
-        {held.table === "list" && " (list)"}
+        {row.table === "list" && " (list)"}
       </p>
-      <p class="muted">{held.reason}</p>
+      <p class="muted">{row.reason}</p>
       <form class="button-row" onSubmit={show}>
-        {held.sameAs !== undefined && (
+        {row.sameAs !== undefined && (
           <button
             type="button"
             class="button button-small"
             disabled={isBusy}
-            onClick={() => settle(() => db.join(held.id), "They are one now")}
+            onClick={() => settle(() => db.mergeHiddenRow(row.id), "They are one now")}
           >
             It is the same as the one that is shown
           </button>
@@ -200,7 +198,7 @@ function HeldCard({ held, isBusy, settle }: HeldCardProps): JSX.Element {
           type="button"
           class="button button-small"
           disabled={isBusy}
-          onClick={() => settle(() => db.letGo(held.id), "It is deleted, on all devices")}
+          onClick={() => settle(() => db.deleteHiddenRow(row.id), "It is deleted, on all devices")}
         >
           Delete it
         </button>

@@ -25,15 +25,15 @@ export function DeletedDialog({ onClose }: DialogCloseProps): JSX.Element {
   const task = useTask();
   const load = async (): Promise<readonly string[]> => {
     const of = async (table: DeletedEntry["table"]): Promise<DeletedEntry[]> =>
-      (await db.deleted(table)).map((deleted) => ({ table, deleted }));
+      (await db.deletedRows(table)).map((deleted) => ({ table, deleted }));
     const all = [...(await of("list")), ...(await of("item"))];
-    setFound(all.sort((a, b) => b.deleted.timeMs - a.deleted.timeMs));
-    return all.map(({ deleted }) => deleted.device);
+    setFound(all.sort((a, b) => b.deleted.changedMs - a.deleted.changedMs));
+    return all.map(({ deleted }) => deleted.deviceName);
   };
   useEffect(() => task.run(() => loadNamed(db, load)), []);
   const restore = ({ table, deleted }: DeletedEntry): void =>
     task.run(async () => {
-      await act(restoreDeleted(table, deleted));
+      await act(restoreDeleted(table, deleted.cells));
       await load();
     });
   return (
@@ -49,8 +49,8 @@ export function DeletedDialog({ onClose }: DialogCloseProps): JSX.Element {
               {one.table === "list" && " (list)"}
             </p>
             <p class="muted">
-              Deleted {describeAgo(one.deleted.timeMs, Date.now())}
-              {account !== undefined && ` on ${deviceName(one.deleted.device)}`}
+              Deleted {describeAgo(one.deleted.changedMs, Date.now())}
+              {account !== undefined && ` on ${deviceName(one.deleted.deviceName)}`}
             </p>
             <button
               type="button"
@@ -68,6 +68,6 @@ export function DeletedDialog({ onClose }: DialogCloseProps): JSX.Element {
 }
 
 function nameOf({ table, deleted }: DeletedEntry): string {
-  const name = deleted.row[table === "item" ? "title" : "name"];
+  const name = deleted.cells[table === "item" ? "title" : "name"];
   return typeof name === "string" && name !== "" ? name : "Without a name";
 }

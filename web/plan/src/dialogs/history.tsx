@@ -24,7 +24,7 @@ export function HistoryDialog({
   const load = async (): Promise<readonly string[]> => {
     const found = await app.db.history("item", item.id);
     setEntries(found);
-    return found.map(({ device }) => device);
+    return found.map((entry) => entry.deviceName);
   };
   useEffect(() => task.run(() => loadNamed(app.db, load)), []);
   const restore = (cells: SqlRow): void =>
@@ -46,8 +46,8 @@ export function HistoryDialog({
           <li key={entry.timestamp}>
             <p class="entry-head">
               <strong>{entry.deleted ? "Deleted" : "Changed"}</strong>{" "}
-              {describeAgo(entry.timeMs, Date.now())}
-              {entry.device !== "" && ` on ${deviceName(entry.device)}`}
+              {describeAgo(entry.changedMs, Date.now())}
+              {entry.deviceName !== "" && ` on ${deviceName(entry.deviceName)}`}
             </p>
             <Cells cells={entry.cells} />
             {hasEdit(entry.cells) && (

@@ -15,12 +15,12 @@ export function NewAccountDialog({ onClose }: DialogCloseProps): JSX.Element {
   const encrypt = (): void =>
     task.run(async () => {
       awaitConfirmation(db);
-      await db.createPhrase();
+      await db.createRecoveryPhrase();
       show({ kind: "phrase" });
     });
   const keepPlain = (): void =>
     task.run(async () => {
-      await db.beginAccount();
+      await db.confirmNewAccount();
       toast({ text: "Your items sync from now on" });
       onClose();
     });

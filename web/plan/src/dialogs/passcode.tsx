@@ -33,8 +33,8 @@ interface PasscodeDialogProps extends DialogCloseProps {
 
 export function PasscodeDialog({ change, onClose }: PasscodeDialogProps): JSX.Element {
   const { db, openDialog: show } = useApp();
-  const { sealed } = useStatus(db);
-  const [isAsked, setAsked] = useState(sealed && change === "set");
+  const { endToEndEncrypted: isE2ee } = useStatus(db);
+  const [isAsked, setAsked] = useState(isE2ee && change === "set");
   const [isBusy, setBusy] = useState(false);
   return (
     <Dialog

@@ -53,7 +53,7 @@ function Words(): JSX.Element {
   const { db, toast } = useApp();
   const [words, setWords] = useState<string>();
   const task = useTask();
-  useEffect(() => task.run(async () => setWords(await db.phrase())), []);
+  useEffect(() => task.run(async () => setWords(await db.recoveryPhrase())), []);
   const copy = (): void =>
     task.run(async () => {
       await navigator.clipboard.writeText(words ?? "");
@@ -99,7 +99,7 @@ export function EnterPhraseDialog({ onClose }: DialogCloseProps): JSX.Element {
   const submit = (event: Event): void => {
     event.preventDefault();
     task.run(async () => {
-      await db.usePhrase(normalWords(words));
+      await db.enterRecoveryPhrase(normalWords(words));
       // Only what the server has says whether they are the right ones.
       await db.sync();
       toast({ text: "Your items are here" });

@@ -37,10 +37,10 @@ interface SettingsSectionProps {
 
 function AccountSection({ task }: SettingsSectionProps): JSX.Element {
   const { db, openDialog } = useApp();
-  const { account, sealed, encrypted } = useStatus(db);
+  const { account, endToEndEncrypted: isE2ee, encrypted } = useStatus(db);
   const encrypt = async (): Promise<void> => {
     awaitConfirmation(db);
-    await db.createPhrase();
+    await db.createRecoveryPhrase();
     openDialog({ kind: "phrase" });
   };
   return (
@@ -66,8 +66,8 @@ function AccountSection({ task }: SettingsSectionProps): JSX.Element {
             <DialogEntry icon="lock" label="Change password" opens={{ kind: "password" }} />
           </>
         )}
-        {sealed && <DialogEntry icon="note" label="Recovery phrase" opens={{ kind: "phrase" }} />}
-        {!sealed && account !== undefined && (
+        {isE2ee && <DialogEntry icon="note" label="Recovery phrase" opens={{ kind: "phrase" }} />}
+        {!isE2ee && account !== undefined && (
           <Entry
             icon="lock"
             label="Encrypt your items from end to end"

@@ -15,7 +15,7 @@ type SignOutChoice = "keep" | "remove";
 
 export function SignOutDialog({ onClose }: DialogCloseProps): JSX.Element {
   const { db, toast, openDialog: show, reopen } = useApp();
-  const { sealed } = useStatus(db);
+  const { endToEndEncrypted: isE2ee } = useStatus(db);
   const [choice, setChoice] = useState<SignOutChoice>("keep");
   const [isAsked, setAsked] = useState(false);
   const task = useTask();
@@ -31,7 +31,7 @@ export function SignOutDialog({ onClose }: DialogCloseProps): JSX.Element {
     });
   const submit = (event: Event): void => {
     event.preventDefault();
-    if (choice === "remove" && sealed) setAsked(true);
+    if (choice === "remove" && isE2ee) setAsked(true);
     else signOut();
   };
   return (
@@ -81,20 +81,20 @@ interface ChoicesProps {
 
 function Choices({ choice, onChoose }: ChoicesProps): JSX.Element {
   const { db } = useApp();
-  const { unsent, sealed } = useStatus(db);
-  const waiting = unsent === 1 ? "1 change has" : `${count(unsent)} changes have`;
-  const phrase = sealed ? " You need your recovery phrase to get them back." : "";
+  const { unsentCount, endToEndEncrypted: isE2ee } = useStatus(db);
+  const waiting = unsentCount === 1 ? "1 change has" : `${count(unsentCount)} changes have`;
+  const phrase = isE2ee ? " You need your recovery phrase to get them back." : "";
   const options: readonly (readonly [SignOutChoice, string, string])[] = [
     [
       "keep",
       "Keep on this device",
       "Your items stay and can be seen here, by anybody who uses this browser." +
-        (unsent > 0 ? ` ${waiting} not been sent yet; they wait here.` : ""),
+        (unsentCount > 0 ? ` ${waiting} not been sent yet; they wait here.` : ""),
     ],
     [
       "remove",
       "Remove from this device",
-      unsent > 0
+      unsentCount > 0
         ? `${waiting} not been sent yet and will be lost. The rest is on the server.${phrase}`
         : `The server has all of them.${phrase}`,
     ],

@@ -20,15 +20,15 @@ export function SyncDialog({ onClose }: DialogCloseProps): JSX.Element {
   const { db } = app;
   const status = useStatus(db);
   const standing = useSyncIndicator();
-  const [receipt, setReceipt] = useState<SyncStatus>();
+  const [syncStatus, setSyncStatus] = useState<SyncStatus>();
   const load = useTask();
   const task = useTask();
   const account = status.account;
-  const reload = (): void => load.run(async () => setReceipt(await db.receipt()));
-  const isAnswered = status.sync.phase === "inStep";
+  const reload = (): void => load.run(async () => setSyncStatus(await db.syncStatus()));
+  const isAnswered = status.sync.phase === "inSync";
   useEffect(() => {
     if (account !== undefined && isAnswered) reload();
-  }, [account?.login, isAnswered, status.syncedMs]);
+  }, [account?.login, isAnswered, status.lastSyncedMs]);
   return (
     <Dialog title="Sync" onClose={onClose} testId="sync">
       <section class={`standing standing-${standing.tone}`} aria-live="polite">
@@ -43,13 +43,13 @@ export function SyncDialog({ onClose }: DialogCloseProps): JSX.Element {
       <Problem text={errorText(task.error)} />
       {account !== undefined && (
         <>
-          <SyncStatusTable status={status} receipt={receipt} />
+          <SyncStatusTable status={status} syncStatus={syncStatus} />
           <Devices
-            devices={receipt?.devices ?? []}
-            isLoading={load.isBusy && receipt === undefined}
+            devices={syncStatus?.devices ?? []}
+            isLoading={load.isBusy && syncStatus === undefined}
             onRevoke={(device) =>
               task.run(async () => {
-                await db.revoke(device.id);
+                await db.revokeDevice(device.id);
                 app.toast({ text: `${device.name || "The device"} can no longer sync` });
                 reload();
               })
@@ -189,25 +189,26 @@ function Action({ label, onClick, isBusy, isQuiet }: ActionProps): JSX.Element {
 
 interface SyncStatusTableProps {
   readonly status: DatabaseStatus;
-  readonly receipt: SyncStatus | undefined;
+  readonly syncStatus: SyncStatus | undefined;
 }
 
-function SyncStatusTable({ status, receipt }: SyncStatusTableProps): JSX.Element {
+function SyncStatusTable({ status, syncStatus }: SyncStatusTableProps): JSX.Element {
   const facts: [string, string][] = [
     ["Account", status.account?.login ?? ""],
     ["Server", new URL(status.account?.server ?? location.origin, location.href).host],
-    ["Encryption", status.sealed ? "End to end" : "On the way, and on the server’s disk"],
+    ["Encryption", encryptionText(status)],
   ];
-  if (receipt !== undefined) {
+  if (syncStatus !== undefined) {
     facts.push(
-      ["Server holds", `${count(receipt.serverCount)} changes`],
-      ["This device holds", `${count(receipt.knownCount)} changes`],
+      ["Server holds", `${count(syncStatus.serverMessagesCount)} changes`],
+      ["This device holds", `${count(syncStatus.totalMessagesCount)} changes`],
     );
-    if (receipt.toFetch > 0) facts.push(["To fetch", count(receipt.toFetch)]);
+    const { pendingDownloadCount } = syncStatus;
+    if (pendingDownloadCount > 0) facts.push(["To fetch", count(pendingDownloadCount)]);
   }
-  facts.push(["To send", count(receipt?.toSend ?? status.unsent)]);
+  facts.push(["To send", count(syncStatus?.pendingUploadCount ?? status.unsentCount)]);
   return (
-    <dl class="facts" data-testid="receipt">
+    <dl class="facts" data-testid="sync-status">
       {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
@@ -216,6 +217,10 @@ function SyncStatusTable({ status, receipt }: SyncStatusTableProps): JSX.Element
       ))}
     </dl>
   );
+}
+
+function encryptionText({ endToEndEncrypted }: DatabaseStatus): string {
+  return endToEndEncrypted ? "End to end" : "On the way, and on the server’s disk";
 }
 
 interface DevicesProps {
@@ -266,9 +271,9 @@ function Devices({ devices, isLoading, onRevoke }: DevicesProps): JSX.Element | 
 
 function deviceFacts(device: DeviceInfo): string {
   const facts = [
-    device.seenMs === 0 ? "never synced" : `seen ${describeAgo(device.seenMs, Date.now())}`,
+    device.lastSeenMs === 0 ? "never synced" : `seen ${describeAgo(device.lastSeenMs, Date.now())}`,
   ];
-  if (device.unsent > 0) facts.push(`${count(device.unsent)} unsent`);
-  if (device.behind > 0) facts.push(`${count(device.behind)} behind`);
+  if (device.unsentCount > 0) facts.push(`${count(device.unsentCount)} unsent`);
+  if (device.pendingDownloadCount > 0) facts.push(`${count(device.pendingDownloadCount)} behind`);
   return facts.join(" · ");
 }

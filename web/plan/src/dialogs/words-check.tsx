@@ -27,7 +27,7 @@ export function WordsCheck({ why, action, onPassed, onBack }: WordsCheckProps): 
   const [typed, setTyped] = useState<readonly string[]>(() => asked.map(() => ""));
   const [wrong, setWrong] = useState<string>();
   const task = useTask();
-  useEffect(() => task.run(async () => setWords((await db.phrase())?.split(" "))), []);
+  useEffect(() => task.run(async () => setWords((await db.recoveryPhrase())?.split(" "))), []);
   const submit = (event: Event): void => {
     event.preventDefault();
     const at = asked.findIndex((place, i) => typed[i]?.trim().toLowerCase() !== words?.[place - 1]);

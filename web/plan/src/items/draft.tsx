@@ -205,8 +205,8 @@ function Contest({ item, field, mine, onText, onTheirs }: ContestProps): JSX.Ele
       const last = entries.findLast(({ cells }) => cells[field] !== undefined);
       // What another tab has written is not in the history yet.
       if (isOver || last?.cells[field] !== theirs) return [];
-      setDevice(last.device);
-      return [last.device];
+      setDevice(last.deviceName);
+      return [last.deviceName];
     };
     // Without the device's name the question is the same.
     loadNamed(db, find).catch(() => undefined);

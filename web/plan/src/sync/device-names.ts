@@ -21,7 +21,7 @@ export async function loadNamed(
   const devices = await load();
   if (db.status.value.account === undefined || !devices.some((one) => DIGITS.test(one))) return;
   try {
-    await db.receipt();
+    await db.syncStatus();
   } catch {
     // Without the server they stay "another device".
     return;

@@ -7,8 +7,8 @@ import { useEffect, useState } from "preact/hooks";
 import { useStatus } from "../ui/hooks.js";
 
 export interface LossCounts {
-  readonly lost: number;
-  readonly held: number;
+  readonly lostEdits: number;
+  readonly hiddenRows: number;
 }
 
 /** The list is made from the whole history: first the screen, then this. */
@@ -16,8 +16,8 @@ const LATER_MS = 1_000;
 
 /** Returns the numbers, and what counts them again. */
 export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void] {
-  const { account, lost: found, held } = useStatus(db);
-  const [lost, setLost] = useState(0);
+  const { account, newConflictsCount, hiddenRowsCount } = useStatus(db);
+  const [lostEdits, setLostEdits] = useState(0);
   const [round, setRound] = useState(0);
   const hasAccount = account !== undefined;
   useEffect(() => {
@@ -26,7 +26,7 @@ export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void]
     let isOver = false;
     const count = (): void =>
       void db.conflicts().then(
-        (conflicts) => isOver || setLost(conflicts.length),
+        (conflicts) => isOver || setLostEdits(conflicts.length),
         // The dialog that lists them says what is wrong.
         () => undefined,
       );
@@ -35,15 +35,16 @@ export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void]
       isOver = true;
       clearTimeout(timer);
     };
-  }, [db, hasAccount, found, round]);
-  return [{ lost, held }, () => setRound((before) => before + 1)];
+  }, [db, hasAccount, newConflictsCount, round]);
+  return [{ lostEdits, hiddenRows: hiddenRowsCount }, () => setRound((before) => before + 1)];
 }
 
 /** What the mark means, in words. */
-export function lossesText({ lost, held }: LossCounts): string | undefined {
-  const parts = [
-    ...(lost > 0 ? [lost === 1 ? "1 edit was lost" : `${lost} edits were lost`] : []),
-    ...(held > 0 ? [held === 1 ? "1 item is held back" : `${held} items are held back`] : []),
-  ];
+export function lossesText({ lostEdits, hiddenRows }: LossCounts): string | undefined {
+  const parts: string[] = [];
+  if (lostEdits === 1) parts.push("1 edit was lost");
+  if (lostEdits > 1) parts.push(`${lostEdits} edits were lost`);
+  if (hiddenRows === 1) parts.push("1 item is hidden");
+  if (hiddenRows > 1) parts.push(`${hiddenRows} items are hidden`);
   return parts.length === 0 ? undefined : parts.join(", ");
 }

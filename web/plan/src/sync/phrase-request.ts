@@ -15,7 +15,7 @@ export function usePhraseRequest(
   open: OpenDialog | undefined,
   show: (dialogue: OpenDialog) => void,
 ): void {
-  const { sync, sealed } = useStatus(db);
+  const { sync, endToEndEncrypted: isE2ee } = useStatus(db);
   const code = sync.phase === "failed" ? sync.error.code : undefined;
   const isFree = open === undefined;
   useEffect(() => {
@@ -25,6 +25,6 @@ export function usePhraseRequest(
     // Not when a dialog closes: the user may have said "later".
   }, [code]);
   useEffect(() => {
-    if (sealed && isUnconfirmed(db)) show({ kind: "phrase" });
-  }, [db, sealed]);
+    if (isE2ee && isUnconfirmed(db)) show({ kind: "phrase" });
+  }, [db, isE2ee]);
 }

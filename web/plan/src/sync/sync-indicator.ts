@@ -29,15 +29,15 @@ export function syncIndicator(
   nowMs: number,
   login?: string,
 ): SyncIndicator {
-  const sync = status.sync;
+  const { sync, unsentCount } = status;
   switch (sync.phase) {
     case "local":
       return localStanding(status, login);
-    case "inStep":
+    case "inSync":
       if (status.serverLoss !== undefined) return lossStanding(status.serverLoss, nowMs);
       return {
         tone: "ok",
-        label: "In step",
+        label: "Synced",
         detail: `The server has everything${ago(status, nowMs)}.`,
       };
     case "pending":
@@ -47,9 +47,9 @@ export function syncIndicator(
     case "offline":
       return {
         tone: "warn",
-        label: status.unsent === 0 ? "Offline" : `Offline, ${count(status.unsent)} unsent`,
+        label: unsentCount === 0 ? "Offline" : `Offline, ${count(unsentCount)} unsent`,
         detail: `The server cannot be reached. You can go on: ${
-          status.unsent === 0 ? "what you change" : `${changes(status.unsent)}`
+          unsentCount === 0 ? "what you change" : changes(unsentCount)
         } will be sent when it is back.`,
         remedy: "retry",
       };
@@ -207,12 +207,13 @@ function failureText({ code, message }: ErrorInfo): SyncFailureText {
 
 function failed(error: ErrorInfo, status: DatabaseStatus): SyncIndicator {
   const { label, detail, remedy } = failureText(error);
-  const unsent = status.unsent === 0 ? "" : ` ${changes(status.unsent)} wait here, none is lost.`;
-  return { tone: "bad", label, detail: detail + unsent, remedy };
+  const { unsentCount } = status;
+  const waiting = unsentCount === 0 ? "" : ` ${changes(unsentCount)} wait here, none is lost.`;
+  return { tone: "bad", label, detail: detail + waiting, remedy };
 }
 
-function ago(status: DatabaseStatus, nowMs: number): string {
-  return status.syncedMs === undefined ? "" : `, as of ${describeAgo(status.syncedMs, nowMs)}`;
+function ago({ lastSyncedMs }: DatabaseStatus, nowMs: number): string {
+  return lastSyncedMs === undefined ? "" : `, as of ${describeAgo(lastSyncedMs, nowMs)}`;
 }
 
 export function count(value: number): string {

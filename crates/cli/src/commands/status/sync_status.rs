@@ -26,7 +26,7 @@ pub(crate) fn fetch_device_list(replica: &Replica) -> replica::Result<Option<Dev
 }
 
 /// One sentence: `server holds 169,000 of 169,000 changes, sets equal; phone 2 minutes ago, 0
-/// unsent, in step; …`.
+/// unsent, in sync; …`.
 pub(crate) fn describe(status: &ReplicaStatus, sync_status: &SyncStatus) -> String {
     let mut others: Vec<_> = sync_status.devices.iter().filter(|device| !device.current).collect();
     others.sort_by_key(|device| std::cmp::Reverse(device.last_seen_ms));
@@ -48,7 +48,7 @@ fn describe_device(device: &DeviceInfo, now_ms: u64) -> String {
     }
     let (seen, unsent_count) = (ago(device.last_seen_ms, now_ms), HumanCount(device.unsent_count));
     let fetch = match device.pending_download_count {
-        0 => "in step".to_owned(),
+        0 => "in sync".to_owned(),
         behind => format!("{} to fetch", HumanCount(behind)),
     };
     format!("{name} {seen}, {unsent_count} unsent, {fetch}")
@@ -119,10 +119,10 @@ mod tests {
         }
     }
 
-    fn device(name: &str, seen_ms: u64, unsent_count: u64, behind: u64) -> DeviceInfo {
+    fn device(name: &str, last_seen_ms: u64, unsent_count: u64, behind: u64) -> DeviceInfo {
         DeviceInfo {
             name: name.into(),
-            last_seen_ms: seen_ms,
+            last_seen_ms,
             unsent_count,
             pending_download_count: behind,
             ..DeviceInfo::default()
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(
             described(&status(169_000, 0, 0, 169_000), &list(169_000, devices)),
             "server holds 169,000 of 169,000 changes, sets equal; \
-             phone 3 minutes ago, 0 unsent, in step; \
+             phone 3 minutes ago, 0 unsent, in sync; \
              laptop 3 days ago, 14 unsent, 120 to fetch; tablet never synced"
         );
     }

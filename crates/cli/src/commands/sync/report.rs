@@ -130,9 +130,9 @@ fn describe_moved(report: &SyncReport, output: Printer) {
 fn exceptions(report: &SyncReport) -> String {
     let dangling = VisibilityOverrideKind::DanglingReference;
     let missing = report.visibility_override_counts.get(&dangling).copied().unwrap_or(0);
-    let mut hidden = Vec::from_iter(counted(report.hidden_rows_count, "row", "held back"));
-    hidden.extend(counted(missing, "row", "deleted and still referred to"));
-    hidden.extend(counted(report.rejected_count, "change", "that cannot be applied"));
+    let mut hidden = Vec::from_iter(counted(report.hidden_rows_count, "hidden row", ""));
+    hidden.extend(counted(missing, "row", " deleted and still referred to"));
+    hidden.extend(counted(report.rejected_count, "change", " that cannot be applied"));
     if !report.missing_tables.is_empty() {
         let more = report.missing_tables.len().saturating_sub(UNKNOWN_COUNT_MAX);
         let mut names: Vec<_> =
@@ -141,7 +141,7 @@ fn exceptions(report: &SyncReport) -> String {
         hidden.push(format!("{}, which this file lacks", names.join(", ")));
     }
     let hidden = (!hidden.is_empty()).then(|| format!("not shown: {}", hidden.join("; ")));
-    let unsent = counted(report.set_aside_count, "change", "set aside");
+    let unsent = counted(report.set_aside_count, "change", " set aside");
     let unsent = unsent.map(|unsent| format!("not sent: {unsent}"));
     let parts: Vec<_> = hidden.into_iter().chain(unsent).collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
@@ -150,7 +150,7 @@ fn exceptions(report: &SyncReport) -> String {
 /// Nothing if there are none.
 fn counted(count: u64, noun: &str, rest: &str) -> Option<String> {
     let plural = if count == 1 { "" } else { "s" };
-    (count > 0).then(|| format!("{count} {noun}{plural} {rest}"))
+    (count > 0).then(|| format!("{count} {noun}{plural}{rest}"))
 }
 
 /// Tables and columns that are named in one line.
@@ -263,7 +263,7 @@ mod tests {
         };
         assert_eq!(
             exceptions(&report),
-            " (not shown: 2 rows held back; 1 row deleted and still referred to; t.stars, u, which \
+            " (not shown: 2 hidden rows; 1 row deleted and still referred to; t.stars, u, which \
              this file lacks; not sent: 1 change set aside)"
         );
         let missing_tables = (1..8).map(|number| format!("t{number}")).collect();

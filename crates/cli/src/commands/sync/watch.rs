@@ -1,4 +1,4 @@
-//! `warren sync --watch`: keeps a file in step until it is told to stop.
+//! `warren sync --watch`: keeps a file in sync until it is told to stop.
 //!
 //! ```text
 //! server ══ events ══► listener (thread) ─┐

@@ -8,7 +8,13 @@ import type { LocalSyncState } from "../sync/sync-state.js";
 export interface ReplicaFileStatus {
   readonly published: Pick<
     LeaderStatus,
-    "account" | "sealed" | "encrypted" | "unsent" | "held" | "syncedMs" | "serverLoss"
+    | "account"
+    | "endToEndEncrypted"
+    | "encrypted"
+    | "unsentCount"
+    | "hiddenRowsCount"
+    | "lastSyncedMs"
+    | "serverLoss"
   >;
   readonly syncState: LocalSyncState;
 }
@@ -20,18 +26,23 @@ const DELETED_KINDS: ReadonlySet<VisibilityOverrideKindJson> = new Set([
 ] as const);
 
 export function readStatus(file: ReplicaFile): ReplicaFileStatus {
-  const { e2ee: sealed, remote, visibility_overrides: overrides, ...status } = file.status();
-  const unsent = status.unsent_count + status.pending_count;
+  const { e2ee: endToEndEncrypted, remote, ...status } = file.status();
+  const unsentCount = status.unsent_count + status.pending_count;
   // What was written to a table since its schema changed is only found by a sync.
-  const toSync = unsent + status.uncaptured_tables.length;
-  const held = overrides.filter(({ kind }) => !DELETED_KINDS.has(kind)).length;
-  const always = { sealed, encrypted: file.isEncrypted(), unsent, held };
+  const unsyncedCount = unsentCount + status.uncaptured_tables.length;
+  const hidden = status.visibility_overrides.filter(({ kind }) => !DELETED_KINDS.has(kind));
+  const hiddenRowsCount = hidden.length;
+  const encrypted = file.isEncrypted();
+  const always = { endToEndEncrypted, encrypted, unsentCount, hiddenRowsCount };
   if (remote === null || file.token() === undefined) {
-    return { published: always, syncState: { hasAccount: false, toSync, equal: false } };
+    return { published: always, syncState: { hasAccount: false, unsyncedCount, inSync: false } };
   }
-  const { server, login, last_synced_ms: syncedMs, in_sync: equal } = remote;
+  const { server, login, last_synced_ms: lastSyncedMs, in_sync: inSync } = remote;
   const account = { server, login };
-  const synced = { ...(syncedMs > 0 ? { syncedMs } : {}), ...toServerLoss(remote.server_loss) };
-  const told = { ...always, account, ...synced };
-  return { published: told, syncState: { hasAccount: true, toSync, equal } };
+  const synced = {
+    ...(lastSyncedMs > 0 ? { lastSyncedMs } : {}),
+    ...toServerLoss(remote.server_loss),
+  };
+  const published = { ...always, account, ...synced };
+  return { published, syncState: { hasAccount: true, unsyncedCount, inSync } };
 }

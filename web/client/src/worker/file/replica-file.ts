@@ -8,7 +8,7 @@ import type {
   EditOutcome,
   DeletedRow,
   FileKey,
-  HeldRow,
+  HiddenRow,
   HistoryEntry,
   SyncProgress,
   SyncStatus,
@@ -24,8 +24,8 @@ import type {
 } from "../../shared/wasm-engine.js";
 import {
   toConflicts,
-  toDeleted,
-  toHeld,
+  toDeletedRows,
+  toHiddenRows,
   toHistory,
   toSyncStatus,
   toReport,
@@ -38,8 +38,9 @@ import { copyOutOfWasm } from "../../shared/packed-rows.js";
 type ForwardedMethods = Pick<
   ReplicaHandle,
   | "runMany" | "inTransaction" | "tablesRead" | "takeChangedTables" | "track" | "signOut" | "token"
-  | "listen" | "record" | "give" | "join" | "letGo" | "restore" | "dismiss"
-  | "phrase" | "createPhrase" | "beginAccount" | "usePhrase"
+  | "listen" | "recordHistory" | "restoreLostEdit" | "dismissLostEdit"
+  | "resolveHiddenRow" | "mergeHiddenRow" | "deleteHiddenRow"
+  | "recoveryPhrase" | "createRecoveryPhrase" | "confirmNewAccount" | "enterRecoveryPhrase"
   | "export" | "import" | "isEncrypted" | "hasKey" | "rekey" | "close"
 >;
 
@@ -58,11 +59,11 @@ export interface ReplicaFile extends ForwardedMethods {
     turns: ConnectionLock,
   ): Promise<SyncReport>;
   status(): ReplicaStatusJson;
-  receipt(turns: ConnectionLock): Promise<SyncStatus>;
+  syncStatus(turns: ConnectionLock): Promise<SyncStatus>;
   edit(edit: CellEdit): EditOutcome;
   history(table: string, key: readonly SqlValue[]): HistoryEntry[];
-  deleted(table: string, countMax: number): DeletedRow[];
-  held(): HeldRow[];
+  deletedRows(table: string, limit: number): DeletedRow[];
+  hiddenRows(): HiddenRow[];
   conflicts(): Conflict[];
 }
 
@@ -83,8 +84,8 @@ export async function openReplicaFile(
     tablesRead: (sql) => replica.tablesRead(sql),
     takeChangedTables: () => replica.takeChangedTables(),
     track: (tables) => replica.track(tables),
-    signIn({ login, password, device, isNew }, server, turns) {
-      const request = new engine.SignInRequest(server, login, password, device ?? "", isNew);
+    signIn({ login, password, deviceName = "", isNew }, server, turns) {
+      const request = new engine.SignInRequest(server, login, password, deviceName, isNew);
       return replica.signIn(request, never, turns);
     },
     signOut: () => replica.signOut(),
@@ -96,22 +97,22 @@ export async function openReplicaFile(
     },
     listen: (onState, signal, turns) => replica.listen(onState, signal, turns),
     status: () => toStatus(replica.status()),
-    receipt: async (turns) => toSyncStatus(await replica.syncStatus(never, turns)),
+    syncStatus: async (turns) => toSyncStatus(await replica.syncStatus(never, turns)),
     edit: ({ table, key, column, value, seen }) => replica.edit(table, key, column, value, seen),
     history: (table, rowKey) => toHistory(replica.history(table, rowKey.map(toLiteral))),
-    record: () => replica.record(),
-    deleted: (table, countMax) => toDeleted(replica.deleted(table, countMax)),
-    held: () => toHeld(replica.held()),
-    give: (id, column, value) => replica.give(id, column, value),
-    join: (id) => replica.join(id),
-    letGo: (id) => replica.letGo(id),
+    recordHistory: () => replica.recordHistory(),
+    deletedRows: (table, limit) => toDeletedRows(replica.deletedRows(table, limit)),
+    hiddenRows: () => toHiddenRows(replica.hiddenRows()),
+    resolveHiddenRow: (id, column, value) => replica.resolveHiddenRow(id, column, value),
+    mergeHiddenRow: (id) => replica.mergeHiddenRow(id),
+    deleteHiddenRow: (id) => replica.deleteHiddenRow(id),
     conflicts: () => toConflicts(replica.conflicts()),
-    restore: (id) => replica.restore(id),
-    dismiss: (id) => replica.dismiss(id),
-    phrase: () => replica.phrase(),
-    createPhrase: () => replica.createPhrase(),
-    beginAccount: () => replica.beginAccount(),
-    usePhrase: (words) => replica.usePhrase(words),
+    restoreLostEdit: (id) => replica.restoreLostEdit(id),
+    dismissLostEdit: (id) => replica.dismissLostEdit(id),
+    recoveryPhrase: () => replica.recoveryPhrase(),
+    createRecoveryPhrase: () => replica.createRecoveryPhrase(),
+    confirmNewAccount: () => replica.confirmNewAccount(),
+    enterRecoveryPhrase: (words) => replica.enterRecoveryPhrase(words),
     export: () => replica.export(),
     import: (file) => replica.import(file),
     isEncrypted: () => replica.isEncrypted(),

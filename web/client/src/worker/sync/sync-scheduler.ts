@@ -128,8 +128,8 @@ export class SyncScheduler {
   /** Something changed here. */
   changed(): void {
     this.#tell();
-    const { hasAccount, toSync } = this.#deps.standing();
-    if (hasAccount && toSync > 0 && this.#failure === undefined) {
+    const { hasAccount, unsyncedCount } = this.#deps.standing();
+    if (hasAccount && unsyncedCount > 0 && this.#failure === undefined) {
       this.#autoSync.schedule(DEBOUNCE_MS);
     }
   }

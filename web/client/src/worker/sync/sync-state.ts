@@ -8,9 +8,9 @@ import type { ErrorCode, ErrorInfo, SyncProgress, SyncState } from "../../api.js
 export interface LocalSyncState {
   readonly hasAccount: boolean;
   /** Changes that are to be sent, and tables whose changes only a sync finds. */
-  readonly toSync: number;
+  readonly unsyncedCount: number;
   /** Whether both sides held the same set when they last spoke. */
-  readonly equal: boolean;
+  readonly inSync: boolean;
 }
 
 /** Why the last sync failed. */
@@ -66,5 +66,5 @@ export function syncState(
     const { error, retryMs } = failure;
     return failure.isTransient ? { phase: "offline", retryMs, error } : { phase: "failed", error };
   }
-  return { phase: local.toSync === 0 && local.equal ? "inStep" : "pending" };
+  return { phase: local.unsyncedCount === 0 && local.inSync ? "inSync" : "pending" };
 }

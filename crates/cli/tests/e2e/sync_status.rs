@@ -15,7 +15,7 @@ const STEP_BYTES: u64 = 60;
 #[track_caller]
 fn listed(file: &str) -> (Value, Value) {
     let (mine, other): (Vec<Value>, Vec<Value>) =
-        devices(file).into_iter().partition(|client| client["current"] == true);
+        devices(file).into_iter().partition(|device| device["current"] == true);
     assert_eq!((mine.len(), other.len()), (1, 1));
     (mine[0].clone(), other[0].clone())
 }
@@ -62,18 +62,21 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
     let status = json(&["status", &a]);
     assert_eq!(status["sync_status"]["in_sync"], true, "nothing of it has come through: {status}");
     let text = warren(&["status", &a]).succeeded().stdout;
-    let receipt = text.lines().find(|line| line.starts_with("server holds ")).unwrap();
-    assert!(receipt.starts_with("server holds 2 of 2 changes, sets equal; phone "), "{receipt}");
-    assert!(receipt.ends_with(", 1 unsent, in step"), "{receipt}");
+    let sync_status = text.lines().find(|line| line.starts_with("server holds ")).unwrap();
+    assert!(
+        sync_status.starts_with("server holds 2 of 2 changes, sets equal; phone "),
+        "{sync_status}"
+    );
+    assert!(sync_status.ends_with(", 1 unsent, in sync"), "{sync_status}");
 
     // The same from the other side, and then it has sent it.
     sql(&a, "INSERT INTO t VALUES (3, 'three')");
     assert_eq!(sync(&a)["sent_count"], 1);
-    let receipt = json(&["status", &b])["sync_status"].clone();
+    let sync_status = json(&["status", &b])["sync_status"].clone();
     assert_eq!(
-        (&receipt["pending_upload_count"], &receipt["pending_download_count"]),
+        (&sync_status["pending_upload_count"], &sync_status["pending_download_count"]),
         (&json!(1), &json!(1)),
-        "{receipt}"
+        "{sync_status}"
     );
     assert_eq!(listed(&a).1["pending_download_count"], 1);
     sync(&b);

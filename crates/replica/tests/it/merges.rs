@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use protocol::ErrorCode;
-use replica::{Error, JoinedRow, VisibilityOverrideKind};
+use replica::{Error, MergedRow, VisibilityOverrideKind};
 
 use crate::support::{MemoryServer, TestDevice, meet};
 
@@ -72,9 +72,9 @@ fn new_rows_that_are_equal_but_for_a_counted_key_become_one() {
     three[2].write("UPDATE product SET name = 'of c' WHERE name = 'pc'").unwrap();
     three[0].sync(&mut server);
     let report = three[1].sync(&mut server);
-    let joined: Vec<_> =
+    let merged: Vec<_> =
         report.merged_rows.iter().map(|j| (&*j.table, j.old_key, j.new_key)).collect();
-    assert_eq!(joined, [("tag", 2, 1)]);
+    assert_eq!(merged, [("tag", 2, 1)]);
     meet_and_agree(&three, &mut server);
     let rows = ["before is later", "of c is urgent", "pa is urgent", "pb is urgent"];
     assert_eq!(meaning(&three), rows);
@@ -147,7 +147,7 @@ fn two_tags(server: &mut MemoryServer) -> [TestDevice; 2] {
 }
 
 #[test]
-fn a_held_row_is_joined_with_the_one_that_is_shown() {
+fn a_hidden_row_is_merged_into_the_one_that_is_shown() {
     for by in [0, 1] {
         let mut server = MemoryServer::default();
         let mut pair = two_tags(&mut server);
@@ -159,9 +159,9 @@ fn a_held_row_is_joined_with_the_one_that_is_shown() {
         let refused = replica.delete_hidden_row(&row.id, now_ms).unwrap_err();
         let Error::Referenced { same, .. } = refused else { panic!("{refused}") };
         assert_eq!(same.as_ref(), Some(&row.id));
-        let joined = replica.join(&row.id[..6], now_ms).unwrap();
+        let merged = replica.merge_hidden_row(&row.id[..6], now_ms).unwrap();
         assert_eq!(
-            (Some(&joined.into_key), joined.moved_references_count, joined.hidden_rows_count),
+            (Some(&merged.into_key), merged.moved_references_count, merged.hidden_rows_count),
             (row.same_as.as_ref(), 3, 0)
         );
         let rows = [
@@ -177,7 +177,10 @@ fn a_held_row_is_joined_with_the_one_that_is_shown() {
         meet_and_agree(&pair, &mut server);
         assert_eq!(meaning(&pair), rows);
         let replica = pair[by].replica();
-        assert_eq!(replica.join(&row.id, now_ms).unwrap_err().code(), ErrorCode::ConflictNotFound);
+        assert_eq!(
+            replica.merge_hidden_row(&row.id, now_ms).unwrap_err().code(),
+            ErrorCode::ConflictNotFound
+        );
     }
 }
 
@@ -201,11 +204,11 @@ fn a_held_row_that_nothing_needs_is_let_go() {
 }
 
 #[test]
-fn what_refers_to_a_joined_row_later_can_follow() {
+fn what_refers_to_a_merged_row_later_can_follow() {
     let mut server = MemoryServer::default();
     let mut pair = two_tags(&mut server);
     let held = pair[0].replica().hidden_rows().unwrap().remove(0);
-    pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap();
+    pair[0].replica().merge_hidden_row(&held.id, pair[0].clock_ms + 5_000).unwrap();
     pair[0].clock_ms += 10_000;
     pair[1]
         .write(&format!(
@@ -225,14 +228,17 @@ fn what_refers_to_a_joined_row_later_can_follow() {
         pair[1].replica().delete_hidden_row(&missing.id, now_ms).unwrap_err().code(),
         ErrorCode::Referenced
     );
-    assert_eq!(pair[1].replica().join(&missing.id, now_ms).unwrap().moved_references_count, 1);
+    assert_eq!(
+        pair[1].replica().merge_hidden_row(&missing.id, now_ms).unwrap().moved_references_count,
+        1
+    );
     pair[1].clock_ms += 30_000;
     meet_and_agree(&pair, &mut server);
     assert!(meaning(&pair).contains(&"late is urgent".to_owned()));
 }
 
 #[test]
-fn rows_that_would_get_one_key_and_differ_are_not_joined() {
+fn rows_that_would_get_one_key_and_differ_are_not_merged() {
     let mut server = MemoryServer::default();
     let mut pair = devices::<2>(&mut server);
     for (device, color) in pair.iter_mut().zip(["red", "blue"]) {
@@ -246,13 +252,13 @@ fn rows_that_would_get_one_key_and_differ_are_not_joined() {
     meet_and_agree_but_held(&pair, &mut server);
     let (before, held) = (pair[0].dump(), pair[0].replica().hidden_rows().unwrap().remove(0));
     let now_ms = pair[0].clock_ms + 5_000;
-    let refused = pair[0].replica().join(&held.id, now_ms).unwrap_err();
+    let refused = pair[0].replica().merge_hidden_row(&held.id, now_ms).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::ConstraintViolated);
     assert!(refused.to_string().contains("shelf"), "{refused}");
     assert_eq!(pair[0].dump(), before, "nothing changed");
     pair[0].write("UPDATE shelf SET note = 'one'").unwrap();
-    let joined = pair[0].replica().join(&held.id, now_ms).unwrap();
-    assert_eq!((joined.moved_references_count, joined.hidden_rows_count), (1, 0));
+    let merged = pair[0].replica().merge_hidden_row(&held.id, now_ms).unwrap();
+    assert_eq!((merged.moved_references_count, merged.hidden_rows_count), (1, 0));
     pair[0].clock_ms += 10_000;
     meet_and_agree(&pair, &mut server);
     assert_eq!(meaning(&pair), ["urgent on left one"]);
@@ -280,8 +286,8 @@ fn a_row_that_follows_and_collides_is_held_back_and_said() {
     }
     meet_and_agree_but_held(&pair, &mut server);
     let held = pair[0].replica().hidden_rows().unwrap().remove(0);
-    let joined = pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap();
-    assert_eq!((joined.moved_references_count, joined.hidden_rows_count), (1, 1));
+    let merged = pair[0].replica().merge_hidden_row(&held.id, pair[0].clock_ms + 5_000).unwrap();
+    assert_eq!((merged.moved_references_count, merged.hidden_rows_count), (1, 1));
     pair[0].clock_ms += 10_000;
     meet_and_agree_but_held(&pair, &mut server);
     assert_eq!(pair[1].violations(), 0);
@@ -307,16 +313,16 @@ fn two_tags_and(schema: &str, statements: &str, server: &mut MemoryServer) -> [T
     pair
 }
 
-fn join_the_tag(device: &mut TestDevice) -> JoinedRow {
+fn merge_the_tag(device: &mut TestDevice) -> MergedRow {
     let held = device.replica().hidden_rows().unwrap();
     let tag = held.iter().find(|row| row.table == "tag").unwrap();
-    let joined = device.replica().join(&tag.id, device.clock_ms + 5_000).unwrap();
+    let merged = device.replica().merge_hidden_row(&tag.id, device.clock_ms + 5_000).unwrap();
     device.clock_ms += 10_000;
-    joined
+    merged
 }
 
 #[test]
-fn a_row_whose_key_refers_to_the_joined_row_twice_follows_as_a_whole() {
+fn a_row_whose_key_refers_to_the_merged_row_twice_follows_as_a_whole() {
     let mut server = MemoryServer::default();
     let schema = "CREATE TABLE pair (a INTEGER REFERENCES tag, b INTEGER REFERENCES tag, note TEXT,
                       PRIMARY KEY (a, b))";
@@ -325,10 +331,11 @@ fn a_row_whose_key_refers_to_the_joined_row_twice_follows_as_a_whole() {
     let held = pair[0].replica().hidden_rows().unwrap().remove(0);
     let same_as = held.same_as.clone().unwrap();
     // The rows of both would get one key.
-    let refused = pair[0].replica().join(&held.id, pair[0].clock_ms + 5_000).unwrap_err();
+    let refused =
+        pair[0].replica().merge_hidden_row(&held.id, pair[0].clock_ms + 5_000).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::ConstraintViolated);
     pair[0].write(&format!("DELETE FROM pair WHERE a = {same_as}")).unwrap();
-    assert_eq!(join_the_tag(&mut pair[0]).into_key, same_as);
+    assert_eq!(merge_the_tag(&mut pair[0]).into_key, same_as);
     meet_and_agree(&pair, &mut server);
     assert_eq!(pair[1].violations(), 0);
     assert_eq!(pair[1].texts("SELECT a || b FROM pair"), [format!("{same_as}{same_as}")]);
@@ -343,7 +350,7 @@ fn a_row_that_is_held_back_itself_follows_too() {
                       SELECT 'x', 'of COLOR', id FROM tag WHERE color = 'COLOR'";
     let mut pair = two_tags_and(schema, statements, &mut server);
     assert_eq!(pair[0].replica().hidden_rows().unwrap().len(), 2);
-    assert_eq!(join_the_tag(&mut pair[0]).moved_references_count, 1);
+    assert_eq!(merge_the_tag(&mut pair[0]).moved_references_count, 1);
     meet_and_agree(&pair, &mut server);
     let [price] = &pair[1].replica().hidden_rows().unwrap()[..] else { panic!("one is held") };
     pair[1]
@@ -360,7 +367,7 @@ fn a_row_that_is_held_back_itself_follows_too() {
 }
 
 #[test]
-fn a_table_that_does_not_sync_follows_a_join() {
+fn a_table_that_does_not_sync_follows_a_merge() {
     let mut server = MemoryServer::default();
     let mut pair = two_tags_and("SELECT 1", "SELECT 1", &mut server);
     let held = pair[0].replica().hidden_rows().unwrap().remove(0);
@@ -371,7 +378,7 @@ fn a_table_that_does_not_sync_follows_a_join() {
     );
     pair[0].app.execute_batch(&own).unwrap();
     assert_eq!(pair[0].violations(), 1);
-    join_the_tag(&mut pair[0]);
+    merge_the_tag(&mut pair[0]);
     assert_eq!(pair[0].violations(), 0);
     assert_eq!(Some(pair[0].texts("SELECT tag_id || '' FROM own").remove(0)), held.same_as);
 }

@@ -2,7 +2,7 @@
 //! and the hidden one is deleted, on all devices.
 //!
 //! All of it is messages, so hidden rows themselves follow, too, and the tables are settled
-//! as after a sync. Rows that come to be equal thereby, but for an auto key, are joined
+//! as after a sync. Rows that come to be equal thereby, but for an auto key, are merged
 //! in their turn.
 
 use std::collections::BTreeSet;
@@ -24,9 +24,9 @@ use crate::schema::references::{NewKeys, update_untracked_tables};
 use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value::key_to_literals;
 
-/// A hidden row that was joined with a visible one.
+/// A hidden row that was merged into a visible one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct JoinedRow {
+pub struct MergedRow {
     /// The row that is gone.
     pub row: HiddenRow,
     /// The key of the row that stays, as SQL literals.
@@ -38,23 +38,23 @@ pub struct JoinedRow {
 }
 
 impl Replica {
-    /// Joins a hidden row with the visible row that has its place. `id` may be shortened.
+    /// Merges a hidden row into the visible row that has its place. `id` may be shortened.
     ///
     /// [`Error::ConstraintViolated`], and nothing changes: no visible row has its place, or two
     /// rows would get one key that are not equal.
-    pub fn join(&self, id: &str, now_ms: u64) -> Result<JoinedRow> {
+    pub fn merge_hidden_row(&self, id: &str, now_ms: u64) -> Result<MergedRow> {
         self.transaction(|db| {
             let SelectedHiddenRow { found, tables, now } = select_after_changes(db, id, now_ms)?;
             let none = || refused("no row that is shown is in its place".into());
             let shown = found.rival.clone().ok_or_else(none)?;
             let before = hidden_rows(db)?;
-            let mut joiner = RowJoiner { db, now, tables: &tables, followed: BTreeSet::new() };
-            joiner.join(&found.id, &shown)?;
+            let mut merger = RowMerger { db, now, tables: &tables, followed: BTreeSet::new() };
+            merger.merge(&found.id, &shown)?;
             let hidden_rows_count = hidden_rows(db)?.difference(&before).count() as u64;
-            let moved_references_count = joiner.followed.len() as u64;
+            let moved_references_count = merger.followed.len() as u64;
             let into_key = key_to_literals(&shown.key_values()?);
             let HiddenRowMatch { row, .. } = found;
-            Ok(JoinedRow { row, into_key, moved_references_count, hidden_rows_count })
+            Ok(MergedRow { row, into_key, moved_references_count, hidden_rows_count })
         })
     }
 }
@@ -67,7 +67,7 @@ fn hidden_rows(db: &Connection) -> Result<BTreeSet<RowId>> {
 /// How often a row may refer to the same one by different columns of its own key.
 const ROUNDS_COUNT_MAX: u32 = 16;
 
-struct RowJoiner<'a> {
+struct RowMerger<'a> {
     db: &'a Connection,
     now: CorrectedClock,
     tables: &'a [TrackedTable],
@@ -75,14 +75,14 @@ struct RowJoiner<'a> {
     followed: BTreeSet<RowId>,
 }
 
-impl<'a> RowJoiner<'a> {
+impl<'a> RowMerger<'a> {
     fn table(&self, id: &RowId) -> &'a TrackedTable {
         let table = self.tables.iter().find(|table| table.id == id.table);
         table.expect("its rows were found in one of them")
     }
 
     /// Points what refers to `gone` to `stays`, and deletes it.
-    fn join(&mut self, gone: &RowId, stays: &RowId) -> Result<()> {
+    fn merge(&mut self, gone: &RowId, stays: &RowId) -> Result<()> {
         let table = self.table(gone);
         for round in 0.. {
             let endings = dropped_references(self.db, self.tables, gone, Some(stays))?;
@@ -96,7 +96,7 @@ impl<'a> RowJoiner<'a> {
                 self.repoint(ending)?;
             }
             self.materialize()?;
-            self.join_equal()?;
+            self.merge_equal()?;
         }
         if let ([Value::Integer(from)], [Value::Integer(to)], true) =
             (&gone.key_values()?[..], &stays.key_values()?[..], table.has_auto_key)
@@ -171,11 +171,11 @@ impl<'a> RowJoiner<'a> {
             })?;
             self.materialize()?;
         }
-        self.join(id, target)
+        self.merge(id, target)
     }
 
     /// Joins rows that followed with those that say the same.
-    fn join_equal(&mut self) -> Result<()> {
+    fn merge_equal(&mut self) -> Result<()> {
         for id in hidden_rows(self.db)? {
             let Some(table) = self.tables.iter().find(|table| table.id == id.table) else {
                 continue;
@@ -186,7 +186,7 @@ impl<'a> RowJoiner<'a> {
             let Some(rival) = row_writer::rival(self.db, table, &values)? else { continue };
             let follows = |row: &RowId| self.followed.contains(row);
             if (follows(&id) || follows(&rival)) && row_state::are_equal(self.db, &id, &rival)? {
-                self.join(&id, &rival)?;
+                self.merge(&id, &rival)?;
             }
         }
         Ok(())
