@@ -178,7 +178,7 @@ export interface WarrenDatabase extends SqlExecutor {
   history(table: string, ...key: SqlValue[]): Promise<HistoryEntry[]>;
   /**
    * Records what was written since the last sync in the history. Call it before deleting rows that
-   * somebody may want back: {@link deletedRows} cannot know a row that was written and deleted
+   * somebody may want back: {@link deletedRows} does not list a row that was written and deleted
    * between two syncs.
    */
   recordHistory(): Promise<void>;
@@ -188,7 +188,7 @@ export interface WarrenDatabase extends SqlExecutor {
   conflicts(): Promise<Conflict[]>;
   /** Writes a lost edit into its table again. */
   restoreLostEdit(conflictId: string): Promise<void>;
-  /** Removes a lost edit from {@link conflicts}; from other devices' with the next sync. */
+  /** Removes a lost edit from {@link conflicts}, on the other devices with the next sync. */
   dismissLostEdit(conflictId: string): Promise<void>;
   /**
    * Lists rows that exist but cannot be shown ({@link DatabaseStatus.hiddenRowsCount}), and deleted
@@ -209,7 +209,7 @@ export interface WarrenDatabase extends SqlExecutor {
   mergeHiddenRow(hiddenRowId: string): Promise<void>;
   /** Deletes a hidden row on all devices; `referenced` if other rows refer to it. */
   deleteHiddenRow(hiddenRowId: string): Promise<void>;
-  /** Asks the server how far it and the account's devices are. */
+  /** Asks the server which changes it and each of the account's devices still lack. */
   syncStatus(): Promise<SyncStatus>;
 
   /** The database file, as SQLite knows it; encrypted if it is here. */

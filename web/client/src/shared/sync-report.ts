@@ -3,10 +3,12 @@
  * `api.ts`, which exports them.
  */
 
-/** Messages received or sent, of how many; or merged and shown, of an unknown number (0). */
+/** How far a sync is. */
 export interface SyncProgress {
   readonly stage: "received" | "sent" | "applied";
+  /** Changes that are through this stage. */
   readonly done: number;
+  /** All changes of this stage; 0 for `applied`, where nobody knows how many there will be. */
   readonly total: number;
 }
 
@@ -17,15 +19,16 @@ export interface SyncReport {
   /** Changes that this device did not have. */
   readonly receivedCount: number;
   /**
-   * Whether this device and the server have the same changes. Some of them may not be visible in
-   * the tables: see `hiddenRowsCount`, `rejectedCount`, `setAsideCount` and `missingTables`.
+   * Whether this device and the server have the same changes. The tables may not show all of them
+   * (`hiddenRowsCount`, `rejectedCount`, `missingTables`), and some may not be sent
+   * (`setAsideCount`).
    */
   readonly inSync: boolean;
   /** Whether the two had to compare their sets of changes to find out what differs. */
   readonly reconciled: boolean;
-  /** Changes that this sync received and cannot apply. The file keeps them and shows nothing. */
+  /** Changes that this sync received and could not apply, such as undecryptable ones. */
   readonly newRejectedCount: number;
-  /** All such changes in the file, from this sync and earlier ones. */
+  /** All such changes that the file keeps, from this sync and earlier ones. */
   readonly rejectedCount: number;
   /** Changes that are not sent, since the server calls their timestamps invalid. */
   readonly setAsideCount: number;
@@ -40,8 +43,8 @@ export interface SyncReport {
   /** Rows that exist but cannot be shown: `WarrenDatabase.hiddenRows` lists them. */
   readonly hiddenRowsCount: number;
   /**
-   * New rows of this device with a key that SQLite had chosen and another device's row has. They
-   * got another key, and references by foreign keys followed.
+   * New rows of this device whose key SQLite had chosen and another row already had. They got
+   * another key, and references by foreign keys followed.
    */
   readonly renumberedRows: readonly RenumberedRow[];
   /**

@@ -128,8 +128,9 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
       await createAccount(server, login, password);
       if (endToEndEncrypted === true) {
         // Before the first sync, which signing in begins.
-        const createPhrase = (): string => file.recoveryPhrase() ?? file.createRecoveryPhrase();
-        await parts.statements.exclusive(createPhrase);
+        await parts.statements.exclusive(() => {
+          if (file.recoveryPhrase() === undefined) file.createRecoveryPhrase();
+        });
       }
       await signIn(call, true);
     },

@@ -92,12 +92,12 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
       </p>
       <div class="versus">
         <div>
-          <h3>Lost: {authorOf(lost)}</h3>
+          <h3>Lost: {originText(lost)}</h3>
           <Outcome edit={lost} />
         </div>
         <div>
           <h3>
-            {shown.deleted ? "Instead" : "Shown instead"}: {authorOf(shown)}
+            {shown.deleted ? "Instead" : "Shown instead"}: {originText(shown)}
           </h3>
           <Outcome edit={shown} />
         </div>
@@ -133,7 +133,7 @@ function choices({ lost, shown }: Conflict): readonly [string, string] {
   return ["Put the lost one back", "Keep what is shown"];
 }
 
-function authorOf({ deviceName: name, changedMs }: ConflictEdit): string {
+function originText({ deviceName: name, changedMs }: ConflictEdit): string {
   return `${deviceName(name)}, ${describeAgo(changedMs, Date.now())}`;
 }
 

@@ -7,8 +7,8 @@ import { useEffect, useState } from "preact/hooks";
 import { useStatus } from "../ui/hooks.js";
 
 export interface LossCounts {
-  readonly lostEdits: number;
-  readonly hiddenRows: number;
+  readonly lostEditsCount: number;
+  readonly hiddenRowsCount: number;
 }
 
 /** The list is made from the whole history: first the screen, then this. */
@@ -17,7 +17,7 @@ const LATER_MS = 1_000;
 /** Returns the numbers, and what counts them again. */
 export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void] {
   const { account, newConflictsCount, hiddenRowsCount } = useStatus(db);
-  const [lostEdits, setLostEdits] = useState(0);
+  const [lostEditsCount, setLostEditsCount] = useState(0);
   const [round, setRound] = useState(0);
   const hasAccount = account !== undefined;
   useEffect(() => {
@@ -26,7 +26,7 @@ export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void]
     let isOver = false;
     const count = (): void =>
       void db.conflicts().then(
-        (conflicts) => isOver || setLostEdits(conflicts.length),
+        (conflicts) => isOver || setLostEditsCount(conflicts.length),
         // The dialog that lists them says what is wrong.
         () => undefined,
       );
@@ -36,15 +36,15 @@ export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void]
       clearTimeout(timer);
     };
   }, [db, hasAccount, newConflictsCount, round]);
-  return [{ lostEdits, hiddenRows: hiddenRowsCount }, () => setRound((before) => before + 1)];
+  return [{ lostEditsCount, hiddenRowsCount }, () => setRound((before) => before + 1)];
 }
 
 /** What the mark means, in words. */
-export function lossesText({ lostEdits, hiddenRows }: LossCounts): string | undefined {
+export function lossesText({ lostEditsCount, hiddenRowsCount }: LossCounts): string | undefined {
   const parts: string[] = [];
-  if (lostEdits === 1) parts.push("1 edit was lost");
-  if (lostEdits > 1) parts.push(`${lostEdits} edits were lost`);
-  if (hiddenRows === 1) parts.push("1 item is hidden");
-  if (hiddenRows > 1) parts.push(`${hiddenRows} items are hidden`);
+  if (lostEditsCount === 1) parts.push("1 edit was lost");
+  if (lostEditsCount > 1) parts.push(`${lostEditsCount} edits were lost`);
+  if (hiddenRowsCount === 1) parts.push("1 item is hidden");
+  if (hiddenRowsCount > 1) parts.push(`${hiddenRowsCount} items are hidden`);
   return parts.length === 0 ? undefined : parts.join(", ");
 }
