@@ -1,6 +1,6 @@
-// Starts Actual Budget's sync server as docs/formats/7-competitor-drivers.md says: a plan comes on
-// standard input, the address goes to standard output, and the server ends when standard input
-// does.
+// Starts Actual Budget's sync server as docs/reference/formats/7-competitor-drivers.md says: a plan
+// comes on standard input, the address goes to standard output, and the server ends when standard
+// input does.
 'use strict';
 
 const { spawn } = require('node:child_process');

@@ -1,5 +1,8 @@
-"""Starts the plan service as docs/formats/7-competitor-drivers.md says: a plan comes on standard input,
-the address goes to standard output, and the service ends when standard input does."""
+"""Starts the plan service as docs/reference/formats/7-competitor-drivers.md says.
+
+A plan comes on standard input, the address goes to standard output, and the service ends when
+standard input does.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-//! What the gateway keeps in a vault's record (`docs/formats/15-actual.md`).
+//! What the gateway keeps in a vault's record (`docs/reference/formats/15-actual.md`).
 //!
 //! ```text
 //! budget's record = 01 length header trie       length: LEB128, of the header

@@ -13,7 +13,7 @@
 //! # Invariants
 //! - What an app compares is byte for byte what the published server answers: the trie's JSON, the
 //!   protobuf messages. `vectors/actual/published.json` was made by the published packages.
-//! - A decoder answers damaged bytes with an error (`docs/formats/15-actual.md`).
+//! - A decoder answers damaged bytes with an error (`docs/reference/formats/15-actual.md`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,5 +1,6 @@
 //! What others would pick instead: programs in `bench/competitors`, built or installed when they
-//! are first wanted (`docs/formats/7-competitor-drivers.md`, `docs/formats/12-lab-plan.md`).
+//! are first wanted (`docs/reference/formats/7-competitor-drivers.md`,
+//! `docs/reference/formats/12-lab-plan.md`).
 //!
 //! # Invariants
 //! - A competitor that cannot be had on this machine is absent, with the reason; it has no figures.

@@ -16,7 +16,7 @@ use crate::sqlite_bench::EffectiveConfiguration;
 use crate::suite::ResultTable;
 use crate::text_report;
 
-/// The number of the format (`docs/formats/11-benchmark-report.md`).
+/// The number of the format (`docs/reference/formats/11-benchmark-report.md`).
 pub(crate) const REPORT_FORMAT: u32 = 11;
 
 /// What a benchmark has measured.

@@ -1,8 +1,8 @@
 //! The lab: what settings, ciphers and libraries do to the speed of one SQLite file.
 //!
-//! Everything that is measured is a plan (`docs/formats/12-lab-plan.md`), carried out on a file that
-//! was prepared for it: by SQLite called from here, or by a driver of another library. Rounds,
-//! intervals and verdicts are the suite's.
+//! Everything that is measured is a plan (`docs/reference/formats/12-lab-plan.md`), carried out on
+//! a file that was prepared for it: by SQLite called from here, or by a driver of another library.
+//! Rounds, intervals and verdicts are the suite's.
 
 pub mod browser;
 pub mod checkpoint;

@@ -1,8 +1,8 @@
 //! `warren bench tps`: transactions a second, ours beside the bare cost of the work.
 //!
 //! The published experiment (100,000 transactions a second over a billion rows), run again on one
-//! machine in one run: the bare loop, the engine, and whoever else is asked for. `docs/engine.md`
-//! explains the tables.
+//! machine in one run: the bare loop, the engine, and whoever else is asked for.
+//! `docs/internals/engine.md` explains the tables.
 //!
 //! # Not here
 //! - Checkpoints → `sqlite_bench/checkpoint.rs`, which does the same work.

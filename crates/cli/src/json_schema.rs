@@ -1,5 +1,5 @@
 //! The JSON Schema of what each command prints with `--json`, made from the types that it prints
-//! (`docs/formats/21-cli-json.md`).
+//! (`docs/reference/formats/21-cli-json.md`).
 //!
 //! # Invariants
 //! - Schemas are strict: each key of an object is required, and no other is allowed.

@@ -116,7 +116,7 @@ pub(crate) fn format_time(ms: u64) -> String {
 }
 
 /// When a change was made, for people. Rows that were there before are stamped with the first day
-/// of 1970 (`docs/formats/1-timestamp.md`).
+/// of 1970 (`docs/reference/formats/1-timestamp.md`).
 pub(crate) fn format_change_time(ms: u64) -> String {
     const BASELINE_MS_END: u64 = 86_400_000;
     if ms < BASELINE_MS_END { "before it was tracked".to_owned() } else { format_time(ms) }

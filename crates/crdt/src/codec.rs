@@ -1,4 +1,5 @@
-//! The bytes of contents: numbers, texts and lists, written and read (`docs/formats/2-message.md`).
+//! The bytes of contents: numbers, texts and lists, written and read
+//! (`docs/reference/formats/2-message.md`).
 //!
 //! # Invariants
 //! - A reader takes only what a writer writes: a number has one form.

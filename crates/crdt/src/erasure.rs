@@ -1,4 +1,5 @@
-//! Erasures: a message whose content was replaced by one that says less (`docs/formats/2-message.md`).
+//! Erasures: a message whose content was replaced by one that says less
+//! (`docs/reference/formats/2-message.md`).
 //!
 //! ```text
 //!   01 write note 5 {text 'secret'}  →  01 write note 5 {text erased}     one value is gone

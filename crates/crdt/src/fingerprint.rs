@@ -2,7 +2,7 @@
 //!
 //! Addition commutes and has an inverse, so messages enter in any order, two halves of a set can be
 //! added up, and equal sets have equal fingerprints. A sum instead of XOR because two copies of one
-//! item must not cancel (`docs/formats/2-message.md`).
+//! item must not cancel (`docs/reference/formats/2-message.md`).
 
 use std::fmt;
 use std::ops::{AddAssign, SubAssign};
@@ -28,8 +28,8 @@ impl Fingerprint {
         Self { count: 1, digest: u128::from_be_bytes(*half) }
     }
 
-    /// The last 64 bits of the digest: what two sides compare while they look for a difference. Of a
-    /// sum they are the sum of those of its parts.
+    /// The last 64 bits of the digest: what two sides compare while they look for a difference. Of
+    /// a sum they are the sum of those of its parts.
     #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
     pub fn short_digest(&self) -> u64 {
         self.digest as u64

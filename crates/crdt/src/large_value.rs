@@ -1,5 +1,5 @@
 //! Values that are too large for one message: each part of their bytes is a message of its own, and
-//! the value names its parts by their digests (`docs/formats/2-message.md`).
+//! the value names its parts by their digests (`docs/reference/formats/2-message.md`).
 
 use crate::codec::{ByteReader, DecodeError, put_varint};
 

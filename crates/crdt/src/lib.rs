@@ -4,8 +4,8 @@
 //!
 //! # Invariants
 //! - Nothing here does I/O, reads a clock or draws random numbers: time and node ids are arguments.
-//! - A codec accepts exactly what it produces (`docs/formats/1-timestamp.md`, `2-message.md`,
-//!   `9-sealed-content.md`).
+//! - A codec accepts exactly what it produces (`docs/reference/formats/1-timestamp.md`,
+//!   `2-message.md`, `9-sealed-content.md`).
 //!
 //! # Not here
 //! - SQL → `replica` (devices) and `sync-store` (server). Wire types → `protocol`.

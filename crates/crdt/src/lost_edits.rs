@@ -3,7 +3,7 @@
 //! Every change says which changes its author saw in its place (`CellWrite::replaced`, and what a
 //! delete saw). Start at the change that won, and follow: what is on the way was replaced
 //! knowingly. Any other end of a chain was lost. No device has to have been there: the answer is a
-//! function of the row's messages (`docs/decisions/7-replaced-timestamps.md`).
+//! function of the row's messages (`docs/internals/decisions/7-replaced-timestamps.md`).
 //!
 //! ```text
 //!    1 ── 2 ── 5     5 won; it saw 2, which saw 1

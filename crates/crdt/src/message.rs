@@ -1,4 +1,5 @@
-//! The message and its content: one change of one row, as bytes (`docs/formats/2-message.md`).
+//! The message and its content: one change of one row, as bytes
+//! (`docs/reference/formats/2-message.md`).
 //!
 //! # Invariants
 //! - `decode` accepts exactly what `encode` writes: equal changes have equal bytes.

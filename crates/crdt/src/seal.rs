@@ -1,4 +1,5 @@
-//! Sealed contents: end-to-end encryption of a message (`docs/formats/9-sealed-content.md`).
+//! Sealed contents: end-to-end encryption of a message
+//! (`docs/reference/formats/9-sealed-content.md`).
 //!
 //! ```text
 //! sealed    = 02 key-id(8) nonce(24) length ciphertext     length: of the ciphertext, LEB128

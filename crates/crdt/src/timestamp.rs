@@ -5,7 +5,7 @@
 //!        millis       counter     node
 //! ```
 //! One `u128`, so that comparing integers, comparing bytes and comparing text all order by time
-//! (`docs/formats/1-timestamp.md`).
+//! (`docs/reference/formats/1-timestamp.md`).
 //!
 //! # Invariants
 //! - `millis` never exceeds [`Timestamp::MILLIS_MAX`]: every timestamp has a text form.

@@ -1,5 +1,5 @@
 //! Moments and windows: how time is cut where two sets of messages are compared
-//! (`docs/formats/8-reconcile.md`).
+//! (`docs/reference/formats/8-reconcile.md`).
 //!
 //! A *moment* is a timestamp without its node: milliseconds and counter as one number, so that
 //! moments sort as time and any two messages of different moments can be told apart by a bound

@@ -5,16 +5,16 @@
 //! [`DoctorFinding`] has a code of the [`catalogue()`], the evidence, the impact and the fix.
 //!
 //! # Invariants
-//! - [`examine`] writes, creates and deletes nothing: no WAL, no journal, no time stamp but the last
-//!   access. [`fix()`] changes what it was asked to change, after a copy of it.
-//!   Files that nobody uses are opened on an overlay, others with the WAL's index read-only.
+//! - [`examine`] writes, creates and deletes nothing: no WAL, no journal, no time stamp but the
+//!   last access. [`fix()`] changes what it was asked to change, after a copy of it. Files that
+//!   nobody uses are opened on an overlay, others with the WAL's index read-only.
 //! - No statement runs past the budget, and none keeps other processes waiting for long: see
 //!   `file/opened_file.rs`.
 //! - What was not looked at is said ([`DoctorReport::skipped`]).
 //! - The same file gives the same findings: samples are drawn from a fixed seed.
 //!
 //! # Not here
-//! - Flags, keys, text → `cli`. The JSON → `docs/formats/13-doctor.md`.
+//! - Flags, keys, text → `cli`. The JSON → `docs/reference/formats/13-doctor.md`.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 

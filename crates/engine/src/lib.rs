@@ -45,7 +45,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `docs/engine.md` explains the design and the choices that were measured.
+//! `docs/internals/engine.md` explains the design and the choices that were measured.
 #![warn(missing_docs)]
 
 mod backup;

@@ -1,8 +1,9 @@
-//! The closed list of error codes: what each means, over HTTP, on the command line and in a browser.
+//! The closed list of error codes: what each means, over HTTP, on the command line and in a
+//! browser.
 //!
 //! # Invariants
 //! - A code is for ever: its text, its status and whether to retry do not change.
-//! - `docs/formats/4-errors.md` lists the same codes; a test compares them.
+//! - `docs/reference/formats/4-errors.md` lists the same codes; a test compares them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -245,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_document_lists_exactly_these_codes() {
-        let document = include_str!("../../../docs/formats/4-errors.md");
+        let document = include_str!("../../../docs/reference/formats/4-errors.md");
         let rows: Vec<_> = document.lines().filter(|line| line.starts_with("| `")).collect();
         let expected: Vec<_> = ErrorCode::ALL
             .iter()

@@ -1,4 +1,5 @@
-//! Comparing the device's set with the server's, as a state machine (`docs/formats/8-reconcile.md`).
+//! Comparing the device's set with the server's, as a state machine
+//! (`docs/reference/formats/8-reconcile.md`).
 //!
 //! ```text
 //!  claims: windows' sums, newest ids ─► findings: equal, parts, messages and wanted ids
@@ -36,8 +37,8 @@ const PIECE_MESSAGES_MIN: usize = 16;
 const REQUEST_BYTES_MAX: usize = 2 << 20;
 /// Of a claim without its ids on the wire.
 const CLAIM_BYTES: usize = 30;
-/// Requests of one comparison. Each moves up to [`REQUEST_BYTES_MAX`] of ids, a quarter of a million
-/// messages.
+/// Requests of one comparison. Each moves up to [`REQUEST_BYTES_MAX`] of ids, a quarter of a
+/// million messages.
 const ROUNDS_COUNT_MAX: u32 = 1_000;
 /// Requests after each other that find nothing. Sums that differ are cut into sixteen until so few
 /// messages are left that they are listed, which takes ten of them for the largest sets.
@@ -184,7 +185,8 @@ impl SetReconciler {
         let count: usize = parts.iter().map(|(_, parts)| parts.compared).sum();
         let differing = parts.iter().flat_map(|(_, parts)| &parts.ranges);
         let ids: usize = differing.clone().map(|range| self.within(range).len()).sum();
-        // Where most parts differ, looking closer would only show that most of what is in them does.
+        // Where most parts differ, looking closer would only show that most of what is in them
+        // does.
         let listing = ids <= IDS_COUNT_FREE || differing.count() * 2 > count;
         // From the last to the first, so that the places stay right.
         for (place, parts) in parts.into_iter().rev() {

@@ -1,4 +1,4 @@
-//! The wire types, each one struct for JSON and protobuf (`docs/formats/3-http-api.md`).
+//! The wire types, each one struct for JSON and protobuf (`docs/reference/formats/3-http-api.md`).
 //!
 //! # Invariants
 //! - Field names and tags are those of `proto/warren.proto`; a test compares them.
@@ -179,8 +179,8 @@ pub struct EnableE2eeRequest {
     #[serde(with = "crate::json::key_id")]
     #[schema(value_type = String, example = "56c96c572ddbe567")]
     pub key_id: Bytes,
-    /// The plain set's fingerprint: this device has all of it. Left out, the device's file is sealed
-    /// already and takes nothing more from the plain set; it can follow, not start.
+    /// The plain set's fingerprint: this device has all of it. Left out, the device's file is
+    /// sealed already and takes nothing more from the plain set; it can follow, not start.
     #[prost(message, optional, tag = "2")]
     #[serde(default)]
     pub holds: Option<WireFingerprint>,

@@ -13,7 +13,7 @@
 //!
 //! # Invariants
 //! - What is shown depends only on the set of messages: replicas that have seen the same messages
-//!   hold the same rows (`docs/formats/2-message.md`).
+//!   hold the same rows (`docs/reference/formats/2-message.md`).
 //! - Local changes are timestamped before remote ones are merged, in the same transaction: a change
 //!   gets the time when it was made, and never overwrites what its author had not seen.
 //! - A sync shows all at once or not at all.

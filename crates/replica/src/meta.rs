@@ -11,7 +11,7 @@ use crate::error::Result;
 /// The version of `schema.sql` and of what the triggers write.
 pub(crate) const FORMAT: i64 = 2;
 
-/// One single value of the file; the names are part of `docs/formats/5-replica.md`.
+/// One single value of the file; the names are part of `docs/reference/formats/5-replica.md`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReplicaMetaKey {
     Format,

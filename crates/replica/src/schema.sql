@@ -1,4 +1,4 @@
--- What Warren keeps in a user's file. `docs/formats/5-replica.md` explains each table.
+-- What Warren keeps in a user's file. `docs/reference/formats/5-replica.md` explains each table.
 CREATE TABLE warren_meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 CREATE TABLE warren_table (

@@ -1,7 +1,7 @@
 //! How a replica talks to a server: in programs by calls that wait, in a browser by futures.
 //!
 //! The sync is written once, over futures. A transport that waits makes futures that are ready at
-//! once, so a program needs no runtime (`docs/decisions/13-a-sync-of-futures.md`).
+//! once, so a program needs no runtime (`docs/internals/decisions/13-a-sync-of-futures.md`).
 
 pub(crate) mod event_stream;
 #[cfg(not(target_family = "wasm"))]
@@ -19,8 +19,8 @@ use protocol::{
 
 use crate::error::Result;
 
-/// Bytes of an answer, or of a page of a stream, as they come out of whatever decodes them: a page of
-/// contents and one message as large as a server takes; more is no answer of ours.
+/// Bytes of an answer, or of a page of a stream, as they come out of whatever decodes them: a page
+/// of contents and one message as large as a server takes; more is no answer of ours.
 pub const ANSWER_BYTES_MAX: u64 = 32 << 20;
 
 /// What a pull asks for, and what the device says of itself with it.

@@ -1,4 +1,4 @@
-//! Vaults as rows of a PostgreSQL database (`docs/formats/10-postgres.md`).
+//! Vaults as rows of a PostgreSQL database (`docs/reference/formats/10-postgres.md`).
 //!
 //! Each call is one call of one PL/pgSQL function, which is one transaction; the functions are in
 //! `schema/`. Nothing else is asked of PostgreSQL, so that whatever routes such a call to the

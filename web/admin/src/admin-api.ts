@@ -1,5 +1,6 @@
 /**
- * The operator's calls of the server (docs/formats/3-http-api.md), with their answers' types.
+ * The operator's calls of the server (docs/reference/formats/3-http-api.md), with their answers'
+ * types.
  *
  * Always so: whatever goes wrong is a {@link AdminApiError}, told apart by its kind; nothing else
  * is thrown. The token goes into a header and nowhere else.

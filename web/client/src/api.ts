@@ -310,8 +310,8 @@ export type SyncState =
 
 /**
  * Why something was refused or failed: the codes of the server, the engine and this package, all in
- * `docs/formats/4-errors.md`. A newer server may answer with one that is not here, so a `switch`
- * needs a `default`.
+ * `docs/reference/formats/4-errors.md`. A newer server may answer with one that is not here, so a
+ * `switch` needs a `default`.
  */
 export type ErrorCode = ErrorCodeJson;
 

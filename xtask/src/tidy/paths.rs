@@ -89,7 +89,7 @@ mod tests {
             "crates/*/src",
             "`.rs`",
             "a b.rs",
-            "docs/formats/N-name.md",
+            "docs/reference/formats/N-name.md",
             "@scope/package/gone.ts",
             "web/client/dist",
         ] {

@@ -1,4 +1,4 @@
-//! The trie's bytes in a record (`docs/formats/15-actual.md`).
+//! The trie's bytes in a record (`docs/reference/formats/15-actual.md`).
 //!
 //! ```text
 //! trie = 10 | node                     10: no messages

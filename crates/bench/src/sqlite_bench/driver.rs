@@ -1,5 +1,5 @@
 //! Drivers of the lab: who they are, and plans that they carry out
-//! (`docs/formats/12-lab-plan.md`).
+//! (`docs/reference/formats/12-lab-plan.md`).
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Plans and answers, as they are written (`docs/formats/12-lab-plan.md`).
+//! Plans and answers, as they are written (`docs/reference/formats/12-lab-plan.md`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,7 +68,7 @@ impl ToSql for SampleValue {
     }
 }
 
-/// Who carries plans out (`docs/formats/12-lab-plan.md`).
+/// Who carries plans out (`docs/reference/formats/12-lab-plan.md`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct LabDriverInfo {
     /// The library.

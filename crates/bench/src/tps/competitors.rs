@@ -2,7 +2,7 @@
 //!
 //! Each has a driver in `bench/competitors`: a program of its own, because each brings an SQLite
 //! that would clash with ours. It reads a plan and answers with what it measured
-//! (`docs/formats/7-competitor-drivers.md`).
+//! (`docs/reference/formats/7-competitor-drivers.md`).
 //!
 //! # Invariants
 //! - An answer counts only if the settings that the driver read back are the plan's.

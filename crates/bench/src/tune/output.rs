@@ -1,4 +1,4 @@
-//! Everything that `warren tune` prints with `--json` (`docs/formats/14-tune.md`).
+//! Everything that `warren tune` prints with `--json` (`docs/reference/formats/14-tune.md`).
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,8 +1,8 @@
-//! What tune found, as data (`docs/formats/14-tune.md`).
+//! What tune found, as data (`docs/reference/formats/14-tune.md`).
 //!
 //! # Invariants
-//! - Nothing is recommended for its speed but what was found faster alone or with the others, and again
-//!   when all of it was measured once more.
+//! - Nothing is recommended for its speed but what was found faster alone or with the others, and
+//!   again when all of it was measured once more.
 //!
 //! # Not here
 //! - How it reads in the terminal → `result/text.rs`.

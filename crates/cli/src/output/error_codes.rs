@@ -1,8 +1,8 @@
-//! The code of an error (`docs/formats/4-errors.md`).
+//! The code of an error (`docs/reference/formats/4-errors.md`).
 //!
 //! # Invariants
-//! - The same thing has the same code, whichever command and library meet it: a missing file, a wrong
-//!   key, a file that is in use, a full disk.
+//! - The same thing has the same code, whichever command and library meet it: a missing file, a
+//!   wrong key, a file that is in use, a full disk.
 
 use std::error::Error as StdError;
 use std::io;

@@ -1,4 +1,4 @@
-//! The exit statuses (`docs/formats/4-errors.md`).
+//! The exit statuses (`docs/reference/formats/4-errors.md`).
 
 use protocol::ErrorCode;
 
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_document_lists_the_codes_of_each_status() {
-        let document = include_str!("../../../../docs/formats/4-errors.md");
+        let document = include_str!("../../../../docs/reference/formats/4-errors.md");
         for status in
             [STATUS_USAGE, STATUS_UNAVAILABLE, STATUS_IO, STATUS_TEMPORARY, STATUS_NO_PERMISSION]
         {

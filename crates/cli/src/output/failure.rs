@@ -20,7 +20,7 @@ pub(crate) struct ErrorOutput {
 /// Why something failed.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ErrorDetails {
-    /// What a program branches on (`docs/formats/4-errors.md`).
+    /// What a program branches on (`docs/reference/formats/4-errors.md`).
     pub(crate) code: ErrorCode,
     /// What happened, for people.
     pub(crate) message: String,

@@ -1,5 +1,5 @@
 //! Recorded cases as they lie in `vectors/actual/cases`: requests with the published server's
-//! answers. `docs/formats/16-recorded-cases.md` says what the fields mean.
+//! answers. `docs/reference/formats/16-recorded-cases.md` says what the fields mean.
 //!
 //! # Not here
 //! - How they are played → `scenario_player.rs`; when two answers are the same → `compare.rs`; how

@@ -247,7 +247,7 @@ fn the_catalogue_is_listed_and_explained() {
 
 #[test]
 fn the_page_for_people_holds_exactly_the_catalogue() {
-    let page = include_str!("../../../../docs/doctor.md");
+    let page = include_str!("../../../../docs/guide/doctor.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
     let told: Vec<(&str, &str)> = rows
         .filter_map(|row| {

@@ -59,7 +59,7 @@ impl CommandOutput {
 
 /// The exit status of a code, as the document says.
 fn exit_status(code: &str) -> i32 {
-    let document = include_str!("../../../../docs/formats/4-errors.md");
+    let document = include_str!("../../../../docs/reference/formats/4-errors.md");
     let is_row = |line: &&str| line.contains(&format!("`{code}`")) && !line.starts_with("| `");
     let rows = document.lines().filter(|line| line.starts_with("| "));
     let status = rows.filter(is_row).find_map(|line| line.split('|').nth(1)?.trim().parse().ok());

@@ -85,15 +85,16 @@ fn aes256cbc_files_go_both_ways_with_the_same_bytes() {
     check_interop(Cipher::Aes256Cbc);
 }
 
-/// Test cases of one operation in each of its phases. `WARREN_SCHEMATHESIS=long` makes almost three times as many,
-/// in some five minutes. (A limit of time would make more: it repeats phases until the time is over.)
+/// Test cases of one operation in each of its phases. `WARREN_SCHEMATHESIS=long` makes almost three
+/// times as many, in some five minutes. (A limit of time would make more: it repeats phases until
+/// the time is over.)
 const EXAMPLES_COUNT: &str = "15";
 const LONG_EXAMPLES_COUNT: &str = "40";
 
 /// Everything that schemathesis checks, but for two that compare with the schema what no schema
-/// says: which of the refusals in `docs/formats/3-http-api.md` is the right one for what (a `limit`
-/// past the maximum is 413 here), and that a request may be refused for its content (a date that is
-/// none, a login together with a token).
+/// says: which of the refusals in `docs/reference/formats/3-http-api.md` is the right one for what
+/// (a `limit` past the maximum is 413 here), and that a request may be refused for its content (a
+/// date that is none, a login together with a token).
 const NOT_CHECKED: &str = "negative_data_rejection,positive_data_acceptance";
 /// Revokes devices, also the one that asks: it gets a run and a device of its own.
 const REVOKE: &str = "DELETE /v1/devices/{id}";
@@ -134,7 +135,8 @@ impl TestedServer {
         Self { place, server, device, seed: SplitMixRng::new().below(1 << 32) }
     }
 
-    /// `schemathesis run` for the operations that `which` names, with this token. Returns its report.
+    /// `schemathesis run` for the operations that `which` names, with this token. Returns its
+    /// report.
     fn run(&self, which: &[&str], token: &str) -> Value {
         let report = self.place.at("schemathesis.json");
         let document = format!("{}/v1/openapi.json", self.server.address);

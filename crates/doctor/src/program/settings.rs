@@ -1,12 +1,13 @@
 //! What a live connection of a program answered about itself, one setting a line
-//! (`docs/formats/19-settings.md`).
+//! (`docs/reference/formats/19-settings.md`).
 //!
 //! # Invariants
 //! - It is a stranger's text: of bounded size, and nothing in it is taken for more than a number, a
 //!   version, a word, or a text to show.
 //!
 //! # Not here
-//! - Whether it is good → `checks/connection.rs`. The code that prints it → `bench`, `tune/emit.rs`.
+//! - Whether it is good → `checks/connection.rs`. The code that prints it → `bench`,
+//!   `tune/emit.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,7 @@
 //! - A finding's severity is its code's: the same code never means two things.
 //!
 //! # Not here
-//! - What each code means → `catalogue.rs`. The JSON → `docs/formats/13-doctor.md`.
+//! - What each code means → `catalogue.rs`. The JSON → `docs/reference/formats/13-doctor.md`.
 
 use std::fmt;
 
@@ -56,7 +56,7 @@ pub struct DoctorFinding {
     /// What shows it: lines for people.
     pub evidence: Vec<String>,
     /// The evidence for programs: names and values that depend on the code
-    /// (`docs/formats/13-doctor.md`).
+    /// (`docs/reference/formats/13-doctor.md`).
     #[schema(value_type = Object)]
     pub details: Map<String, Value>,
     /// What it costs in this file; empty if nothing is known beyond what the catalogue says.

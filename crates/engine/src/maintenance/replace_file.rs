@@ -17,8 +17,8 @@
 //! # Not here
 //! - Making the copy, and checking it → `compact_copy.rs`. Who may swap, and when →
 //!   `database/replace_file.rs`.
-//! - Programs that are not Warren's take no directory lock. `docs/decisions/9-idle-maintenance.md`
-//!   says what that means for them.
+//! - Programs that are not Warren's take no directory lock.
+//!   `docs/internals/decisions/9-idle-maintenance.md` says what that means for them.
 
 use std::fs::{self};
 use std::thread;

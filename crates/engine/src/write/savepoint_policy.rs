@@ -7,7 +7,7 @@
 //! length is the square root of twice the one over the other's rate. The rate is what was seen
 //! lately.
 //!
-//! `docs/engine.md` says how that was measured.
+//! `docs/internals/engine.md` says how that was measured.
 
 /// What a savepoint costs, in transactions of two updates, as measured.
 const SAVEPOINT_COST: f64 = 0.65;

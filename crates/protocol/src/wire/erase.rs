@@ -1,4 +1,5 @@
-//! The wire types of taking contents out of a vault for good (`docs/formats/3-http-api.md`).
+//! The wire types of taking contents out of a vault for good
+//! (`docs/reference/formats/3-http-api.md`).
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //!
 //! An ordinary UPDATE counts as having seen whatever the table holds. Here the change says that it
 //! replaced the value that its author saw, so what they did not see is listed as a lost edit
-//! (`docs/decisions/7-replaced-timestamps.md`).
+//! (`docs/internals/decisions/7-replaced-timestamps.md`).
 
 use crdt::{Change, Timestamp, Value};
 use rusqlite::Connection;

@@ -54,7 +54,7 @@ pub struct ReplicaStatus {
     pub uncaptured_tables: Vec<String>,
     /// The server, if the file knows one.
     pub remote: Option<RemoteStatus>,
-    /// Rows that are resurrected or hidden (`docs/formats/2-message.md`).
+    /// Rows that are resurrected or hidden (`docs/reference/formats/2-message.md`).
     pub visibility_overrides: Vec<OverriddenRow>,
     /// Tables that cannot be as other devices have them, as the last sync found.
     pub schema_conflicts: Vec<SchemaConflict>,

@@ -1,8 +1,8 @@
 //! The recovery phrase: the secret of end-to-end encryption, as words that people can write down.
 //!
 //! 256 random bits as 24 words of BIP-39's English list; the key of the contents is derived from
-//! the bits (`docs/formats/9-sealed-content.md`). The file keeps the bits, as it keeps the device's
-//! token: whoever can read the file reads its rows anyway.
+//! the bits (`docs/reference/formats/9-sealed-content.md`). The file keeps the bits, as it keeps
+//! the device's token: whoever can read the file reads its rows anyway.
 //!
 //! # Invariants
 //! - A file that has one keeps it: what the server has from it is sealed with that key.

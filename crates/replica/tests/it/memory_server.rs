@@ -86,7 +86,7 @@ impl MemoryServer {
         self.answer(answer)
     }
 
-    /// As `docs/formats/1-timestamp.md` has it.
+    /// As `docs/reference/formats/1-timestamp.md` has it.
     fn check_drift(&self, request: &PushRequest) -> Result<()> {
         let sent = request.messages.iter().cloned().map(|m| Message::try_from(m).unwrap());
         let latest_ms = sent.map(|message| message.timestamp.millis()).max().unwrap_or(0);

@@ -154,7 +154,7 @@ pub(super) fn check(message: WireMessage) -> Result<crdt::Message, ApiError> {
 }
 
 /// Refuses what is further ahead than this clock and the vault's newest message explain: whatever
-/// was accepted once can be followed (`docs/formats/1-timestamp.md`).
+/// was accepted once can be followed (`docs/reference/formats/1-timestamp.md`).
 async fn check_drift(
     device: &AuthenticatedDevice,
     batch: &MessageBatch,

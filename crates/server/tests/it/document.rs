@@ -1,4 +1,4 @@
-//! `docs/formats/3-http-api.md` says what the server's own document says.
+//! `docs/reference/formats/3-http-api.md` says what the server's own document says.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::RunningServer;
 use crate::openapi::documented;
 
-const DOCUMENT: &str = include_str!("../../../../docs/formats/3-http-api.md");
+const DOCUMENT: &str = include_str!("../../../../docs/reference/formats/3-http-api.md");
 
 /// Each `## METHOD /path` with the text below it.
 fn sections() -> impl Iterator<Item = ((String, &'static str), &'static str)> {

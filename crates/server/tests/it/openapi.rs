@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::RunningServer;
 
-/// What `docs/formats/3-http-api.md` describes.
+/// What `docs/reference/formats/3-http-api.md` describes.
 const CALLS: &[(&str, &str)] = &[
     ("GET", "/"),
     ("GET", "/healthz"),

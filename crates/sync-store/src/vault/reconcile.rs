@@ -1,4 +1,4 @@
-//! The server's side of comparing two sets of messages (`docs/formats/8-reconcile.md`).
+//! The server's side of comparing two sets of messages (`docs/reference/formats/8-reconcile.md`).
 //!
 //! A device claims what it holds in ranges of time; each claim gets a finding. What the server
 //! holds is taken from the recorded windows where a claim covers them whole, else from the

@@ -260,7 +260,7 @@ export interface ReplicaStatusJson {
   readonly uncaptured_tables: readonly string[];
   /** Messages that the server has not acknowledged. */
   readonly unsent_count: number;
-  /** Rows that are resurrected or hidden (`docs/formats/2-message.md`). */
+  /** Rows that are resurrected or hidden (`docs/reference/formats/2-message.md`). */
   readonly visibility_overrides: readonly OverriddenRowJson[];
 }
 /** A table, and what is in its way. */

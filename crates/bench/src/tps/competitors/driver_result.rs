@@ -1,4 +1,4 @@
-//! What a driver says: the answers of `docs/formats/7-competitor-drivers.md`.
+//! What a driver says: the answers of `docs/reference/formats/7-competitor-drivers.md`.
 
 use std::fmt;
 use std::time::Duration;

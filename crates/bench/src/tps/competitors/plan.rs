@@ -1,4 +1,4 @@
-//! What a driver is asked to do: the plan of `docs/formats/7-competitor-drivers.md`.
+//! What a driver is asked to do: the plan of `docs/reference/formats/7-competitor-drivers.md`.
 
 use std::path::Path;
 use std::time::Duration;

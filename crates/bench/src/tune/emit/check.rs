@@ -1,11 +1,11 @@
 //! What a snippet asks of a live connection, in the order in which it prints it
-//! (`docs/formats/19-settings.md`).
+//! (`docs/reference/formats/19-settings.md`).
 //!
 //! # Not here
 //! - Who reads it → `doctor`, `settings.rs`.
 
-/// PRAGMAs, as the lines of a snippet: each answers with rows of one column, and those that a library
-/// does not know with none.
+/// PRAGMAs, as the lines of a snippet: each answers with rows of one column, and those that a
+/// library does not know with none.
 pub(super) const PRAGMAS: [&str; 4] = [
     "journal_mode synchronous busy_timeout foreign_keys cache_size mmap_size temp_store",
     "temp_store_directory secure_delete auto_vacuum encoding page_size wal_autocheckpoint",

@@ -1,8 +1,8 @@
 //! Values that are in a table, for statements to bind.
 //!
-//! A plan has neither BLOBs nor values that belong together (`docs/formats/12-lab-plan.md`): a BLOB is bound
-//! as its hexadecimal digits, a key of several columns as a JSON array, and the statement takes
-//! them apart.
+//! A plan has neither BLOBs nor values that belong together
+//! (`docs/reference/formats/12-lab-plan.md`): a BLOB is bound as its hexadecimal digits, a key of
+//! several columns as a JSON array, and the statement takes them apart.
 
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};

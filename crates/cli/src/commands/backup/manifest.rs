@@ -1,4 +1,4 @@
-//! What a backup consists of (docs/formats/18-backup.md).
+//! What a backup consists of (docs/reference/formats/18-backup.md).
 
 use std::fs::{self, File};
 use std::path::{Component, Path};

@@ -6,7 +6,7 @@
 //!   the last run at its end. A line that cannot be read is counted, and no reason to fail.
 //!
 //! # Not here
-//! - What is kept of a run → `docs/formats/20-doctor-history.md`.
+//! - What is kept of a run → `docs/reference/formats/20-doctor-history.md`.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -33,7 +33,7 @@ const GROWN: u64 = 2;
 /// What is told among many only above this.
 const LARGE_BYTES: u64 = 10 << 20;
 
-/// Of each line: `docs/formats/20-doctor-history.md`.
+/// Of each line: `docs/reference/formats/20-doctor-history.md`.
 const FORMAT: u32 = 20;
 
 /// What is kept of one run.

@@ -1,4 +1,4 @@
--- Vaults in PostgreSQL, 14 or later: the tables (docs/formats/10-postgres.md).
+-- Vaults in PostgreSQL, 14 or later: the tables (docs/reference/formats/10-postgres.md).
 --
 -- `vault_id` comes first in every key, so that every statement stays on one machine where the
 -- tables are spread over several.
