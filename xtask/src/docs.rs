@@ -1,7 +1,8 @@
-//! `cargo xtask docs`: writes the tables in documents that are made from the code.
+//! `cargo xtask docs`: writes the documents that are made from the code, and the tables in others.
 //!
 //! # Not here
-//! - The check that they are up to date → `crates/cli/tests/e2e/settings.rs`, in `cargo xtask ci`.
+//! - The checks that they are up to date → `crates/cli/tests/e2e/manuals.rs` and `settings.rs`, in
+//!   `cargo xtask ci`.
 
 use std::fs;
 use std::path::Path;
@@ -12,18 +13,27 @@ use anyhow::{Context, Result, ensure};
 use crate::cargo_artifacts;
 use crate::terminal::print_line;
 
+const COMMANDS: &str = "docs/reference/commands.md";
 const SETTINGS: &str = "docs/operating/settings.md";
 
 pub(crate) fn run(root: &Path) -> Result<bool> {
     let made = cargo_artifacts::compile(root, &["build", "--workspace", "--bin", "warren"])?;
-    let output = Command::new(cargo_artifacts::warren(&made)?).arg("settings").output()?;
-    ensure!(output.status.success(), "`warren settings`: {}", output.status);
+    let warren = cargo_artifacts::warren(&made)?;
+    fs::write(root.join(COMMANDS), output_of(warren, "command-reference")?).context(COMMANDS)?;
+    print_line(format_args!("wrote {COMMANDS}"))?;
     let path = root.join(SETTINGS);
     let document = fs::read_to_string(&path).context(SETTINGS)?;
-    let document = with_table(&document, &String::from_utf8(output.stdout)?);
+    let document = with_table(&document, &output_of(warren, "settings")?);
     fs::write(&path, document).context(SETTINGS)?;
     print_line(format_args!("wrote the table in {SETTINGS}"))?;
     Ok(true)
+}
+
+/// What `warren` prints for a command without arguments.
+fn output_of(warren: &Path, command: &str) -> Result<String> {
+    let output = Command::new(warren).arg(command).output()?;
+    ensure!(output.status.success(), "`warren {command}`: {}", output.status);
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The document with this table in the place of its only one.

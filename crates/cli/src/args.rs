@@ -1,5 +1,6 @@
 //! Arguments that several commands share, and what is read by them.
 
+pub(crate) mod argument_help;
 pub(crate) mod data_dir;
 pub(crate) mod key_args;
 pub(crate) mod password;

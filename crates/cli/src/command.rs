@@ -6,9 +6,9 @@ use clap::{Command, Subcommand};
 
 use crate::commands::doctor::doctor_args;
 use crate::commands::{
-    account, actual_budget, backup, completions, conflicts, device, doctor, erase, history,
-    inspect, json_schema, man, recover, recovery_phrase, serve, status, storage, sync, track,
-    vacuum,
+    account, actual_budget, backup, command_reference, completions, conflicts, device, doctor,
+    erase, history, inspect, json_schema, man, recover, recovery_phrase, serve, status, storage,
+    sync, track, vacuum,
 };
 #[cfg(feature = "bench")]
 use crate::commands::{benchmark, tune};
@@ -49,6 +49,7 @@ pub(crate) enum CliCommand {
     Man(man::ManArgs),
     JsonSchema(json_schema::JsonSchemaArgs),
     Settings(serve::settings::SettingsTableArgs),
+    CommandReference(command_reference::CommandReferenceArgs),
 }
 
 impl CliCommand {
@@ -106,6 +107,9 @@ impl CliCommand {
             Self::Completions(arguments) => completions::run(&arguments, whole(), output),
             Self::Man(arguments) => man::run(&arguments, whole(), output),
             Self::JsonSchema(arguments) => json_schema::run(&arguments, output),
+            Self::CommandReference(arguments) => {
+                command_reference::run(&arguments, whole(), output)
+            }
             Self::Settings(arguments) => serve::settings::markdown_table::run(&arguments, output),
         }
     }

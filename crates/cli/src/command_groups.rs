@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Headings, and the names of the commands below each.
-const GROUPS: &[(&str, &[&str])] = &[
+pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     (
         "Sync a SQLite file",
         &[

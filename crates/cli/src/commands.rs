@@ -5,6 +5,7 @@ pub(crate) mod actual_budget;
 pub(crate) mod backup;
 #[cfg(feature = "bench")]
 pub(crate) mod benchmark;
+pub(crate) mod command_reference;
 pub(crate) mod completions;
 pub(crate) mod conflicts;
 pub(crate) mod device;

@@ -17,8 +17,8 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::commands::{
-    account, actual_budget, backup, completions, conflicts, device, doctor, erase, history,
-    inspect, man, recovery_phrase, serve, status, storage, sync, track, vacuum,
+    account, actual_budget, backup, command_reference, completions, conflicts, device, doctor,
+    erase, history, inspect, man, recovery_phrase, serve, status, storage, sync, track, vacuum,
 };
 use crate::output::ErrorOutput;
 
@@ -69,6 +69,7 @@ outputs! {
     #[cfg(feature = "bench")]
     "bench vacuum" => BenchOutput,
     "clone" => SyncReport,
+    "command-reference" => command_reference::CommandReference,
     "completions" => completions::CompletionsOutput,
     "conflicts" => conflicts::ConflictsOutput,
     "device list" => DeviceList,

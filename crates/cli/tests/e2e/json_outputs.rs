@@ -109,6 +109,7 @@ fn every_command_prints_what_its_schema_says() {
     run(&["vacuum", &c]);
     run(&["tune", "--profile", "server", "--emit", "rusqlite"]);
     run(&["completions", "bash"]);
+    run(&["command-reference"]);
     run(&["man"]);
     let all = run(&["json-schema"]);
 

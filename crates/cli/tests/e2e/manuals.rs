@@ -1,4 +1,4 @@
-//! `warren completions` and `warren man`.
+//! `warren completions`, `warren man` and the reference of all commands.
 
 use std::fs;
 use std::process::Command;
@@ -71,4 +71,15 @@ fn every_command_has_a_manual_page_that_groff_has_nothing_to_say_about() {
     assert!(!pages.iter().any(|page| page.contains("settings")), "{pages:?}");
     let own = fs::read_to_string(format!("{folder}/warren.1")).unwrap();
     assert_eq!(warren(&["man"]).succeeded().stdout.trim_end(), own.trim_end());
+}
+
+#[test]
+fn the_reference_in_the_documents_has_every_command_as_it_is() {
+    let document = include_str!("../../../../docs/reference/commands.md");
+    let made = warren(&["command-reference"]).succeeded().stdout;
+    assert!(document == made, "`cargo xtask docs` updates docs/reference/commands.md");
+    for command in commands(&[]) {
+        let heading = format!("# warren {}\n", command.join(" "));
+        assert!(document.contains(&heading), "{heading}");
+    }
 }

@@ -26,6 +26,7 @@ const WITHOUT_FILE: &[&str] = &[
     "bench sync",
     "bench tps",
     "bench vacuum",
+    "command-reference",
     "completions",
     "json-schema",
     "man",

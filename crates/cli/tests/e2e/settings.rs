@@ -310,6 +310,6 @@ fn the_page_for_people_has_the_table_of_the_settings() {
     let told: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
     let table = warren(&["settings"]).succeeded().stdout;
     let made: Vec<&str> = table.lines().collect();
-    assert_eq!(told, made, "`cargo xtask docs` writes the table anew");
+    assert_eq!(told, made, "`cargo xtask docs` updates the table");
     assert!(made.len() > 20, "{table}");
 }

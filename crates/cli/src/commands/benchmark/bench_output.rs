@@ -11,9 +11,10 @@ use crate::output::Printer;
 /// Where benchmark files and reports go.
 #[derive(Args)]
 pub(crate) struct BenchOutputArgs {
-    /// Directory for benchmark files; its disk is the one that is measured. Default: TMPDIR, or
-    /// /var/tmp.
-    #[arg(long, default_value_os_t = temporary_folder(), value_name = "DIR")]
+    /// Directory for benchmark files; its disk is the one that is measured [default: TMPDIR, or
+    /// /var/tmp]
+    #[arg(long, default_value_os_t = temporary_folder(), hide_default_value = true)]
+    #[arg(value_name = "DIR")]
     pub(crate) work_dir: PathBuf,
     /// Directory for the reports.
     #[arg(long, default_value = ".", value_name = "DIR")]

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::definition;
 use super::definition::{SettingKind, is_list, name, variable};
+use crate::args::argument_help::{ArgumentHelp, default_values};
 use crate::output::Printer;
 
 /// Print the settings of `warren serve` as a Markdown table.
@@ -38,37 +39,28 @@ pub(crate) struct SettingsTableRow {
     default: Option<String>,
     /// Whether the value is a secret.
     secret: bool,
-    /// What the setting does.
+    /// What the setting does, as Markdown.
     help: String,
 }
 
 impl SettingsTableRow {
     fn new(arg: &Arg) -> Self {
-        let help = arg.get_long_help().or_else(|| arg.get_help());
-        let help = help.map(ToString::to_string).unwrap_or_default();
-        // A default that depends on something is told in words, as clap would show it.
-        let (help, told) = match help.strip_suffix(']').and_then(|h| h.rsplit_once(" [default: ")) {
-            Some((help, told)) => (format!("{help}."), Some(told.to_owned())),
-            None => (help.trim_end_matches('.').to_owned() + ".", None),
-        };
-        let defaults = arg.get_default_values();
-        let written: Vec<_> = defaults.iter().map(|value| value.to_string_lossy()).collect();
-        let written = (!written.is_empty()).then(|| format!("`{}`", written.join(", ")));
+        let help = ArgumentHelp::from_arg(arg);
         let kind = SettingKind::from_arg(arg);
         Self {
             name: name(arg).to_owned(),
             variable: variable(name(arg)),
             r#type: if is_list(arg) { format!("list of {kind}s") } else { kind.to_string() },
-            default: written.or(told),
+            default: default_values(arg, ", ").or(help.default_in_words),
             secret: arg.is_hide_env_values_set(),
-            help: help.split_whitespace().collect::<Vec<_>>().join(" "),
+            help: help.text,
         }
     }
 
     fn markdown(&self) -> String {
         let Self { name, variable, r#type: kind, help, .. } = self;
         let default = self.default.as_deref().unwrap_or("none");
-        let help = help.replace('|', "\\|").replace('*', "\\*").replace('<', "\\<");
+        let help = help.replace('|', "\\|");
         let secret = if self.secret { " A secret." } else { "" };
         format!("| `{name}` | `{variable}` | {kind} | {default} | {help}{secret} |")
     }
