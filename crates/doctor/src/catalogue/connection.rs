@@ -32,7 +32,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::CacheSmall,
         severity: Info,
-        title: "the page cache is small beside the file",
+        title: "the page cache is small compared with the file",
         why: "What is not in the page cache is read from the system or the disk each time, and, in an \
               encrypted file, decrypted.",
         reference: "https://sqlite.org/pragma.html#pragma_cache_size",
@@ -56,7 +56,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::DoubleQuotedStrings,
         severity: Info,
-        title: "a misspelt column in double quotes is taken for a text",
+        title: "a misspelled column in double quotes is taken as a string",
         why: "SQLite takes \"name\" for the text 'name' where no column is called so. A misspelt name \
               is then no error, and the query finds nothing.",
         reference: "https://sqlite.org/quirks.html#double_quoted_string_literals_are_accepted",
@@ -68,7 +68,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::EncodingWide,
         severity: Info,
-        title: "texts are stored as UTF-16",
+        title: "text is stored as UTF-16",
         why: "Latin text takes two bytes a character instead of one, in the file and in the cache.",
         reference: "https://sqlite.org/pragma.html#pragma_encoding",
         detection: "With --settings: encoding is UTF-16.",
@@ -77,7 +77,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::EncryptionIneffective,
         severity: Error,
-        title: "the program means to encrypt the file, and it is not encrypted",
+        title: "the program expects the file to be encrypted, and it is not",
         why: "SQLite ignores PRAGMAs that it does not know. A library without ciphers so ignores \
               PRAGMA key and cipher, and writes everything in plain.",
         reference: "https://sqlite.org/pragma.html",
@@ -88,7 +88,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::ForeignKeysOff,
         severity: Warning,
-        title: "foreign keys are declared, and the connection does not keep them",
+        title: "foreign keys are declared, and the connection does not enforce them",
         why: "foreign_keys is OFF by default, and a setting of each connection: what the schema says \
               about references is then not done, neither refusals nor ON DELETE CASCADE.",
         reference: "https://sqlite.org/foreignkeys.html#fk_enable",
@@ -109,7 +109,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::SecureDeleteOff,
         severity: Info,
-        title: "what is deleted stays in the file",
+        title: "deleted content stays in the file",
         why: "SQLite marks deleted content as free and writes over it some time later; until then it \
               can be read in the file, in copies and in backups. With secure_delete ON it writes zeros \
               at once.",
@@ -121,7 +121,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::SettingIneffective,
         severity: Warning,
-        title: "a setting did nothing",
+        title: "a setting had no effect",
         why: "Where SQLite cannot do what a PRAGMA says, most answer with the old value and no error: \
               auto_vacuum after the first page was written, foreign_keys within a transaction, WAL on \
               a network disk.",
@@ -133,7 +133,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::SettingsMismatch,
         severity: Warning,
-        title: "the settings are of another file",
+        title: "the settings belong to another file",
         why: "A program that was given a relative or a wrong path opens another file, or makes a new \
               one, and nothing says so.",
         reference: "https://sqlite.org/c3ref/open.html",
@@ -144,7 +144,7 @@ pub(super) const CONNECTION: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::SqliteFaulty,
         severity: Warning,
-        title: "the program's SQLite has a fault that can lose data",
+        title: "the program's SQLite has a bug that can lose data",
         why: "Two faults that lose data were found in versions that are in wide use. Both are rare, and \
               neither is seen when it strikes.",
         reference: "https://sqlite.org/wal.html#walresetbug",

@@ -22,7 +22,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::BlobBeforeColumns,
         severity: Warning,
-        title: "large values stand before small columns",
+        title: "large values are stored before small columns",
         why: "A row that does not fit its page goes on in a chain of overflow pages. To read a \
               column behind a large value, SQLite walks that chain from its start, one page \
               after the other.",
@@ -58,7 +58,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::ForeignKeyMismatch,
         severity: Error,
-        title: "a foreign key refers to no unique key",
+        title: "a foreign key refers to columns that are not a unique key",
         why: "The columns that a foreign key refers to must be the primary key or have a UNIQUE \
               index on exactly them. Otherwise, with foreign keys on, each write to these tables \
               fails with \"foreign key mismatch\".",
@@ -93,7 +93,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::ForeignKeyViolated,
         severity: Warning,
-        title: "rows refer to rows that are not there",
+        title: "rows refer to rows that do not exist",
         why: "SQLite checks foreign keys only on connections that turned it on. Whatever wrote \
               these rows had not; or it writes 0 for none, and means its references as \
               documentation.",
@@ -106,7 +106,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::Fragmented,
         severity: Warning,
-        title: "much of the file is free pages",
+        title: "a large part of the file is free pages",
         why: "Pages of deleted rows stay in the file until it is vacuumed. They make it larger, \
               and its rows more scattered, than they need be.",
         reference: "https://sqlite.org/lang_vacuum.html",
@@ -127,7 +127,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::IndexCollation,
         severity: Warning,
-        title: "an index sorts by other rules than its column",
+        title: "an index sorts with another collation than its column",
         why: "SQLite uses an index only for comparisons by the collation that the index has. A \
               comparison takes the collation of its column, so such an index serves only queries \
               that say COLLATE.",
@@ -196,7 +196,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::QueryIndexMissing,
         severity: Warning,
-        title: "a query would use an index that is not there",
+        title: "a query would use an index that does not exist",
         why: "Without it, SQLite reads every row of a table, or sorts, or builds an index for \
               the time of the query.",
         reference: "https://sqlite.org/queryplanner.html",
@@ -224,7 +224,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::StatisticsAbsent,
         severity: Warning,
-        title: "no statistics about indexes",
+        title: "indexes have no statistics",
         why: "Where two indexes could serve a query, the planner compares them by statistics; \
               without, it guesses from their definitions.",
         reference: "https://sqlite.org/lang_analyze.html",
@@ -236,7 +236,7 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::StatisticsStale,
         severity: Warning,
-        title: "the statistics are of another time",
+        title: "the statistics are out of date",
         why: "The planner takes the rows that ANALYZE counted for those that there are.",
         reference: "https://sqlite.org/pragma.html#pragma_optimize",
         detection: "The rows of sqlite_stat1 and those estimated from a sample differ by a factor \

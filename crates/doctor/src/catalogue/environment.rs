@@ -8,7 +8,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::CompanionIrregular,
         severity: Error,
-        title: "what has the name of a journal is no file",
+        title: "the path of a journal, a WAL or a shm file is not a regular file",
         why: "SQLite opens a file's -journal or -wal by its name. A pipe there makes it wait \
               without end for a writer; a directory makes it fail.",
         reference: "https://sqlite.org/tempfiles.html",
@@ -32,7 +32,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::DiskTooSmall,
         severity: Warning,
-        title: "the file's disk has no room for a VACUUM",
+        title: "the disk of the file has no room for a VACUUM",
         why: "VACUUM may need as much as twice the size of the file: a temporary copy, and a \
               journal or WAL of all pages.",
         reference: "https://sqlite.org/lang_vacuum.html",
@@ -43,7 +43,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::ExclusiveMode,
         severity: Info,
-        title: "a process keeps the file for itself",
+        title: "a process keeps the file locked for itself",
         why: "With locking_mode = EXCLUSIVE a connection keeps its lock between transactions, as \
               browsers do with their files. No other program can open the file meanwhile. A \
               BEGIN EXCLUSIVE that has not written yet looks the same from outside.",
@@ -55,7 +55,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::FileEmpty,
         severity: Error,
-        title: "the file has no bytes",
+        title: "the file has no content (0 bytes)",
         why: "SQLite takes it for a new database and answers every query with \"no such table\". \
               A file becomes so when it is opened under a wrong name, or when somebody truncates \
               it; a journal beside it is deleted by the next who opens it.",
@@ -79,7 +79,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::HardLinked,
         severity: Warning,
-        title: "the file has another name",
+        title: "the file has another name (a hard link)",
         why: "A journal and a WAL stand beside the name by which the file was opened. A program \
               that opens another name of the same file sees none of them: it reads half a \
               transaction, and writes over it.",
@@ -91,7 +91,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::HotJournal,
         severity: Error,
-        title: "a transaction was begun and never ended",
+        title: "a transaction was started and never ended",
         why: "A rollback journal holds the pages as they were. While it is there, the file holds \
               half a transaction; the next program that opens the file for writing puts the \
               pages back. Who copies the file without the journal, or deletes the journal, is \
@@ -164,7 +164,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::WalLarge,
         severity: Warning,
-        title: "the WAL is large, and nobody is in the way",
+        title: "the WAL is large, and no reader pins it",
         why: "A WAL keeps the largest size that it ever had, unless journal_size_limit is set; \
               and it grows without end where nobody checkpoints.",
         reference: "https://sqlite.org/wal.html#avoiding_excessively_large_wal_files",
@@ -176,7 +176,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::WalLeftBehind,
         severity: Warning,
-        title: "a WAL was left behind",
+        title: "a program left a WAL behind",
         why: "The last connection that closes moves the WAL into the file and deletes it. If the \
               program was killed, or only read, the WAL stays, with transactions that the main \
               file has not.",
@@ -188,7 +188,7 @@ pub(super) const ENVIRONMENT: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::WalPinned,
         severity: Warning,
-        title: "a reader pins the WAL",
+        title: "a reader pins the WAL: checkpoints cannot pass it",
         why: "A checkpoint cannot go past what the oldest reader still needs. While a read \
               transaction stays open the WAL grows, whatever is checkpointed.",
         reference: "https://sqlite.org/wal.html#avoiding_excessively_large_wal_files",

@@ -8,7 +8,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::CompanionForeign,
         severity: Error,
-        title: "a journal or a WAL is beside the file that is not its own",
+        title: "a journal or a WAL next to the file belongs to another file",
         why: "SQLite finds a journal and a WAL by their names. One that was left by another \
               database, or by another state of this one (a backup was put in the file's place), \
               is played into the file by the next program that opens it.",
@@ -20,7 +20,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::ConstraintViolated,
         severity: Error,
-        title: "rows break a constraint of their table",
+        title: "rows violate a constraint of their table",
         why: "CHECK, NOT NULL and the types of a STRICT table hold for what is written while they \
               are declared and checked: rows from before, or from a program that had turned the \
               checks off, may break them.",
@@ -43,7 +43,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::PageBroken,
         severity: Error,
-        title: "a page fails integrity",
+        title: "a page fails the integrity check",
         why: "The file is damaged: rows are lost or wrong, and writing to it spreads that.",
         reference: "https://sqlite.org/howtocorrupt.html",
         detection: "PRAGMA integrity_check, if its estimated time fits three fifths of what is \
@@ -56,7 +56,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::SequenceExhausted,
         severity: Error,
-        title: "an AUTOINCREMENT has given out its last number",
+        title: "an AUTOINCREMENT table has used its last number",
         why: "AUTOINCREMENT gives each row a number above all that ever were. After \
               9223372036854775807 there is none: no row can be inserted without a number of its own.",
         reference: "https://sqlite.org/autoinc.html",
@@ -66,7 +66,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::TriggerBroken,
         severity: Error,
-        title: "a trigger refers to what is not there",
+        title: "a trigger refers to something that does not exist",
         why: "SQLite reads a trigger when a statement on its table is compiled. Where it names a \
               table or a column that was dropped, that statement fails, whatever it does.",
         reference: "https://sqlite.org/lang_createtrigger.html",
@@ -87,7 +87,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::ViewBroken,
         severity: Warning,
-        title: "a view refers to what is not there",
+        title: "a view refers to something that does not exist",
         why: "A view is text until it is asked for. Where it names a table or a column that was \
               dropped, each query of it fails; and SQLite refuses to rename tables or columns \
               while there is such a view.",
@@ -98,7 +98,7 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
     CatalogueEntry {
         code: FindingCode::VirtualTableBroken,
         severity: Error,
-        title: "a full-text index or an R-tree is out of step",
+        title: "a full-text index or an R-tree is inconsistent",
         why: "A search by it misses rows, or finds what was deleted. Where triggers keep it up to \
               date, a change that went past them is enough.",
         reference: "https://sqlite.org/fts5.html#the_integrity_check_command",
