@@ -293,9 +293,9 @@ test("what cannot be loaded is told at once, with its address", async () => {
   assert.equal(await told({ worker: "/worker.js", wasm: "/replica_bg.wasm" }), "opened");
 });
 
-test("the example in both READMEs does what it says", async () => {
+test("the example in the guide and the package's README does what it says", async () => {
   const [example, same] = await Promise.all(
-    ["README.md", "web/client/README.md"].map(async (file) => {
+    ["docs/guide/browser.md", "web/client/README.md"].map(async (file) => {
       const [, text] = /```ts\n([\s\S]*?)```/.exec(await readFile(file, "utf8")) ?? [];
       return text;
     }),

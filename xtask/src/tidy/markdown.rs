@@ -1,10 +1,15 @@
-//! Documents: one title each, and links that lead somewhere.
+//! Documents: each has one title, its links lead somewhere, and links from the README lead to it.
 //!
 //! # Not here
 //! - Paths in backticks → `paths.rs`.
 
+use std::collections::HashSet;
+
 use super::finding::TidyFinding;
 use super::source_tree::{SourceFile, SourceTree};
+
+/// Where readers begin.
+const START: &str = "README.md";
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
@@ -13,7 +18,29 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
         findings.extend(check_title(file, &prose));
         findings.extend(check_links(tree, file, &prose));
     }
+    findings.extend(check_reachable(tree));
     findings
+}
+
+/// Documents that no reader finds: no chain of links leads there from the README.
+fn check_reachable(tree: &SourceTree) -> Vec<TidyFinding> {
+    let find = |path: &str| tree.files.iter().find(|file| file.path == path && file.is_markdown());
+    let mut reached = HashSet::from([START.to_owned()]);
+    let mut waiting = vec![START.to_owned()];
+    while let Some(file) = waiting.pop().and_then(|path| find(&path)) {
+        for (_, line) in prose_lines(file) {
+            for target in link_targets(&without_code(line)) {
+                let path = target.split('#').next().unwrap_or_default();
+                let linked = resolve(&file.path, path).filter(|path| find(path).is_some());
+                waiting.extend(linked.filter(|path| reached.insert(path.clone())));
+            }
+        }
+    }
+    let documents = tree.files.iter().filter(|file| file.path.starts_with("docs/"));
+    let unreached = documents.filter(|file| file.is_markdown() && !reached.contains(&file.path));
+    let advice =
+        "no link from README.md leads here: add one to `docs/README.md` or a page below it";
+    unreached.map(|file| TidyFinding::new(&file.path, 1, "unreachable", advice)).collect()
 }
 
 /// The numbered lines outside fenced blocks.
@@ -98,13 +125,28 @@ mod tests {
     use super::*;
 
     fn check_document(path: &str, text: &str) -> Vec<(usize, &'static str)> {
+        let readme = format!("# Readme\n[it]({path})");
         let tree = SourceTree::from_files(&[
             (path, text),
-            ("README.md", "# Readme"),
+            ("README.md", &readme),
             ("crates/crdt/src/clock.rs", ""),
-            ("docs/formats/http.md", "# HTTP"),
+            ("crates/http.md", "# HTTP"),
         ]);
         check(&tree).iter().map(|finding| (finding.line, finding.rule)).collect()
+    }
+
+    #[test]
+    fn a_document_is_reached_from_the_readme() {
+        let files = [
+            ("README.md", "# Readme\n[a](docs/a.md) `[d](docs/d.md)`"),
+            ("docs/a.md", "# A\n[b](b.md#part) [back](../README.md)"),
+            ("docs/b.md", "# B"),
+            ("docs/c.md", "# C\n[d](d.md)"),
+            ("docs/d.md", "# D"),
+        ];
+        let findings = check(&SourceTree::from_files(&files));
+        let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
+        assert_eq!(paths, ["docs/c.md", "docs/d.md"]);
     }
 
     #[test]
@@ -121,13 +163,13 @@ mod tests {
             assert_eq!(check_link(link), [(2, "link")], "{link}");
         }
         for link in [
-            "[a](http.md#errors)",
+            "[a](../../crates/http.md#errors)",
             "[a](../../README.md \"title\")",
             "[a](../../crates/crdt/)",
             "[a](https://example.org/gone.md)",
             "[a](#below)",
             "`v[i](gone)`",
-            "[a]: ./http.md",
+            "[a]: ./a.md",
         ] {
             assert_eq!(check_link(link), [], "{link}");
         }

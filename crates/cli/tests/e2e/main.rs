@@ -26,6 +26,7 @@ mod file_modes;
 mod fixture;
 mod fleet;
 mod frameworks;
+mod guide;
 mod heal;
 mod hex;
 mod housekeeping;
