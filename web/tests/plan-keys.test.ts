@@ -10,6 +10,23 @@ const here = bed();
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
+test("the title has the cursor as soon as an opened item is on the screen", async () => {
+  const plan = await openPlan(await here.device());
+  await plan.add("two");
+  const row = plan.item("two").getByRole("button");
+  const first = await row.evaluate(
+    (button: HTMLElement) =>
+      new Promise((resolve) => {
+        const isOpen = new MutationObserver(() => {
+          if (document.querySelector("#panel-title") !== null) resolve(document.activeElement?.id);
+        });
+        isOpen.observe(document.body, { childList: true, subtree: true });
+        button.click();
+      }),
+  );
+  assert.equal(first, "panel-title");
+});
+
 test("an opened item has the cursor in its title, and keys change nothing else", async () => {
   const plan = await openPlan(await here.device());
   const { page } = plan;

@@ -7,7 +7,7 @@
  *   among the lost edits.
  */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useApp, type AppContextValue } from "../app-context.js";
 import { keepDraft, writeDraft, type ItemDraft, type ItemField } from "../data/drafts.js";
 import { editItem, quote } from "../data/items.js";
@@ -28,7 +28,8 @@ interface DraftFieldProps {
 export function DraftField({ item, field, label, isDropped }: DraftFieldProps): JSX.Element {
   const area = useRef<HTMLTextAreaElement>(null);
   const draft = useDraft(item, field, isDropped);
-  useEffect(() => {
+  // Before anybody can click into another field: a later focus would take the cursor from there.
+  useLayoutEffect(() => {
     // With a finger, the keyboard on the screen would hide what was opened to be looked at.
     if (field === "title" && !matchMedia(TOUCH).matches) focusTitle();
   }, []);
