@@ -1,5 +1,5 @@
-//! The README and the guides, tried: the commands of a page run in their order, in a folder with a
-//! server's data, as a reader would type them.
+//! Runs the commands of the README and of the guides from their text: those of a page in their
+//! order, in a folder with a server's data, as a reader would type them.
 
 use std::fs;
 use std::path::Path;
@@ -10,17 +10,17 @@ use crate::processes::{ServeProcess, with_input};
 /// Where the pages say that the server is.
 const ADDRESS: &str = "http://127.0.0.1:4600";
 
-/// What has happened before somebody reads a page that begins with a file that is not tracked yet.
+/// What readers have done before they read a page that begins with a file that is not tracked.
 const WITH_A_FILE: &str = "warren account add ada
 sqlite3 a.db \"CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT); INSERT INTO note (text) VALUES ('Buy milk')\"
 ";
 
-/// The same, of a page about a file that syncs.
+/// What they have done in addition before a page about a file that syncs.
 const WITH_A_TRACKED_FILE: &str = "warren track a.db --all
 warren sync a.db --server http://127.0.0.1:4600 --login ada
 ";
 
-/// Everything in the blocks of code that are shell, but for what builds Warren and starts it.
+/// The lines of all blocks of shell code, except those that build Warren and start it.
 fn commands_of(page: &str) -> String {
     let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let lines = blocks.flat_map(str::lines);
@@ -29,31 +29,34 @@ fn commands_of(page: &str) -> String {
     lines.filter(|line| !is_typed_before(line)).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The commands with the test's server, and with passwords in files instead of at a prompt.
-fn adapted(commands: &str, address: &str) -> String {
-    let with_password = |line: &str| {
-        let (command, comment) = line.split_once("  #").unwrap_or((line, ""));
-        let command = command.trim_end();
-        let asks = ["account add", "account password", "--login", "--with-vault"];
-        let password = if asks.iter().any(|words| command.contains(words)) {
-            " --password-file password.txt"
-        } else {
-            ""
-        };
-        let new_password = if command.contains("account password") {
-            " --new-password-file password.txt"
-        } else {
-            ""
-        };
-        // A command that runs until Ctrl-C gets it.
-        let limit =
-            if command.ends_with("--watch") { "timeout --preserve-status -s INT 3 " } else { "" };
-        format!("{limit}{command}{password}{new_password}  #{comment}\n")
+/// The commands with the test's server, with passwords in files instead of at a prompt, and with
+/// Ctrl-C for those that run until then.
+fn adapt(commands: &str, address: &str) -> String {
+    let adapt_line = |line: &str| {
+        let command = line.split("  #").next().unwrap().trim_end();
+        let asks = |words: &[&str]| words.iter().any(|words| command.contains(words));
+        let mut adapted = command.to_owned();
+        if asks(&["account add", "account password", "--login", "--with-vault"]) {
+            adapted += " --password-file password.txt";
+        }
+        if asks(&["account password"]) {
+            adapted += " --new-password-file password.txt";
+        }
+        if command.ends_with("--watch") { interrupted(&adapted) } else { adapted + "\n" }
     };
-    commands.replace(ADDRESS, address).lines().map(with_password).collect()
+    commands.replace(ADDRESS, address).lines().map(adapt_line).collect()
 }
 
-/// What the comments of the commands say is printed.
+/// A command that is interrupted when it has printed a line. Without job control (`set -m`), bash
+/// starts commands in the background with SIGINT ignored.
+fn interrupted(command: &str) -> String {
+    format!(
+        "(set -m; {command} > printed.txt &\n\
+         until test -s printed.txt; do sleep 0.1; done; kill -INT %1; wait %1)\n"
+    )
+}
+
+/// The lines that the commands print according to their comments.
 fn printed(commands: &str) -> impl Iterator<Item = &str> {
     commands.lines().filter_map(|line| line.split_once("# prints: ").map(|(_, text)| text))
 }
@@ -66,7 +69,7 @@ fn try_page(before: &str, page: &str) {
     let server = ServeProcess::start(data.to_str().unwrap(), &[]);
     let commands = commands_of(page);
     assert!(commands.lines().count() >= 2, "{commands}");
-    let script = adapted(&format!("{before}{commands}"), &server.address);
+    let script = adapt(&format!("{before}{commands}"), &server.address);
     let binary = Path::new(env!("CARGO_BIN_EXE_warren")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env!("PATH"));
     let mut shell = Command::new("bash");

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! # code           file             of what      reason
-//! index_duplicate  app.db           item_owner   # the ORM makes it anew at each migration
+//! index_duplicate  app.db           item_owner   # the ORM creates it again at each migration
 //! not_wal          archive/*.db                  # read only, on a network disk
 //! ```
 //!
