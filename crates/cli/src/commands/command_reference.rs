@@ -1,5 +1,5 @@
-//! `warren command-reference`, not listed: `docs/reference/commands.md`, made from the definitions
-//! of the commands.
+//! `warren command-reference`, a hidden command: prints `docs/reference/commands.md`, which is made
+//! from the definitions of the commands.
 //!
 //! # Not here
 //! - The manual pages → `man.rs`. The table of settings → `serve/settings/markdown_table.rs`.
@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use crate::args::argument_help::{ArgumentHelp, default_values, escape_markdown};
 use crate::command_groups::GROUPS;
+use crate::commands::man::without_help_command;
 use crate::output::Printer;
 
 /// Options that every command has. They are described once, at the top.
@@ -52,9 +53,7 @@ pub(crate) fn run(
     command: Command,
     output: Printer,
 ) -> anyhow::Result<()> {
-    let mut command = command.disable_help_subcommand(true);
-    // This gives the commands below their full names.
-    command.build();
+    let command = without_help_command(command);
     let mut markdown = INTRODUCTION.to_owned();
     for (heading, names) in GROUPS {
         writeln!(markdown, "\n## {heading}")?;

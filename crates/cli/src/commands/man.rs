@@ -38,9 +38,7 @@ pub(crate) enum ManOutput {
 }
 
 pub(crate) fn run(arguments: &ManArgs, command: Command, output: Printer) -> anyhow::Result<()> {
-    // `warren help` needs no page, and building gives the commands below their full names.
-    let mut command = command.disable_help_subcommand(true);
-    command.build();
+    let command = without_help_command(command);
     let Some(folder) = &arguments.folder else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;
@@ -53,6 +51,14 @@ pub(crate) fn run(arguments: &ManArgs, command: Command, output: Printer) -> any
     let (count, path) = (pages.len(), folder.display().to_string());
     output.line(format_args!("wrote {count} manual pages: {path}"));
     output.json(&ManOutput::Pages { path, pages })
+}
+
+/// The command as documents describe it: the commands below it have their full names, and
+/// `warren help` is not one of them.
+pub(crate) fn without_help_command(command: Command) -> Command {
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    command
 }
 
 /// Writes the pages of a command and of those below it; returns the files' names.

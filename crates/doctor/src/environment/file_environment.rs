@@ -24,13 +24,13 @@ use crate::time_limit::{self, ExaminationBudget};
 /// How long a lock must be held before it is worth a word. A write transaction takes milliseconds.
 const WATCH_TIME: Duration = Duration::from_secs(1);
 const WATCH_INTERVAL: Duration = Duration::from_millis(50);
-/// The kernel gives the list of locks in parts, and skips lines when locks change between them. On
-/// a busy machine, three reads in a row have missed one lock (measured with 24 processes that
-/// locked and unlocked all the time, where 1.5 % of the reads missed it).
-const READS_PER_LOOK: u32 = 3;
-/// The same while a process has the file open, or held a lock a moment ago, with a pause in between.
-const READS_PER_LOOK_IN_USE: u32 = 12;
-const READ_INTERVAL: Duration = Duration::from_millis(2);
+/// How often one look reads the list of locks, and the pause between two reads. The kernel gives
+/// the list in parts, and skips lines if locks change between them.
+const READS_PER_LOOK: (u32, Duration) = (3, Duration::ZERO);
+/// The same if a process is known to have the file open. Three reads in a row are not enough there:
+/// while 24 processes locked and unlocked other files, 1.5 % of the reads missed a held lock, and
+/// once three in a row did.
+const READS_PER_LOOK_IN_USE: (u32, Duration) = (12, Duration::from_millis(2));
 
 /// The file from outside.
 pub(crate) struct FileEnvironment {
@@ -232,13 +232,14 @@ impl LockWatch {
         let look = || sqlite_locks::held_locks(main, shm(), &users);
         let state = || (WalIndex::read(path), FileStamp::read(path).ok());
         let (started, first) = (clock::now(), state());
-        let reads = if users.is_empty() { READS_PER_LOOK } else { READS_PER_LOOK_IN_USE };
-        let again = || {
-            time_limit::pause(READ_INTERVAL);
+        let (reads, interval) =
+            if users.is_empty() { READS_PER_LOOK } else { READS_PER_LOOK_IN_USE };
+        let look_again = || {
+            time_limit::pause(interval);
             look()
         };
         let mut watch = Self {
-            held: (1..reads).fold(look(), |held, _| &held | &again()),
+            held: (1..reads).fold(look(), |held, _| &held | &look_again()),
             observations_count: 1,
             nothing_committed: true,
             ..Self::default()
@@ -246,9 +247,9 @@ impl LockWatch {
         while !watch.held.is_empty() && clock::now() - started < time {
             time_limit::pause(WATCH_INTERVAL);
             let mut later = look();
-            for _ in 1..READS_PER_LOOK_IN_USE {
+            for _ in 1..reads {
                 if !later.is_superset(&watch.held) {
-                    later.append(&mut again());
+                    later.append(&mut look_again());
                 }
             }
             watch.held.retain(|held| later.contains(held));
