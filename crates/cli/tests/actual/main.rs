@@ -12,6 +12,7 @@ mod compare;
 mod damage;
 mod export;
 mod flows;
+mod guide;
 #[path = "../e2e/hex.rs"]
 mod hex;
 mod import;

@@ -147,8 +147,8 @@ import apsw, sys
 path, pragma, sql = sys.argv[1:]
 db = apsw.Connection(path)
 db.execute('PRAGMA cipher = chacha20')
-db.execute(pragma)
-db.execute(sql)
+db.execute(pragma).fetchall()
+db.execute(sql).fetchall()
 ";
     let made = Command::new(python()).args(["-c", make, path, pragma, sql]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));

@@ -1,13 +1,20 @@
-//! Runs the commands of the README and of the guides from their text: those of a page in their
-//! order, in a folder with a server's data, as a reader would type them.
+//! The README, the guides and some pages for operators, tried: their commands are run from their
+//! text, and what they print is compared with what the pages show ([`walkthrough`]).
+
+mod code_block;
+mod prepared;
+mod transcript;
+mod walkthrough;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use crate::processes::{ServeProcess, with_input};
+use self::code_block::CodeBlock;
+use self::walkthrough::Walkthrough;
+use crate::fixture::PASSWORD;
+use crate::processes::ServeProcess;
 
-/// Where the pages say that the server is.
+/// The address of the server in the pages.
 const ADDRESS: &str = "http://127.0.0.1:4600";
 
 /// What readers have done before they read a page that begins with a file that is not tracked.
@@ -15,102 +22,139 @@ const WITH_A_FILE: &str = "warren account add ada
 sqlite3 a.db \"CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT); INSERT INTO note (text) VALUES ('Buy milk')\"
 ";
 
-/// What they have done in addition before a page about a file that syncs.
-const WITH_A_TRACKED_FILE: &str = "warren track a.db --all
-warren sync a.db --server http://127.0.0.1:4600 --login ada
-";
+/// Programs whose name begins a line that a reader types.
+const PROGRAMS: [&str; 9] =
+    ["warren", "make", "cargo", "npm", "npx", "sqlite3", "python", "echo", "WARREN_"];
 
-/// The lines of all blocks of shell code, except those that build Warren and start it.
-fn commands_of(page: &str) -> String {
-    let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    let lines = blocks.flat_map(str::lines);
-    let is_typed_before =
-        |line: &&str| line.starts_with("make ") || line.starts_with("export PATH");
-    lines.filter(|line| !is_typed_before(line)).flat_map(|line| [line, "\n"]).collect()
-}
+/// Commands of the guides that no walkthrough runs, and why.
+const NOT_RUN: [(&str, &str); 4] = [
+    ("cargo xtask web", "`make test` builds the web files in this way"),
+    ("cargo build --profile dist --package cli", "a build of several minutes"),
+    ("npm install /path/to/warren/", "the tests of the browser client install the archive"),
+    ("WARREN_ALLOW_ORIGIN=http://localhost:5173 make run", "it builds Warren again"),
+];
 
-/// The commands with the test's server, with passwords in files instead of at a prompt, and with
-/// Ctrl-C for those that run until then.
-fn adapt(commands: &str, address: &str) -> String {
-    let adapt_line = |line: &str| {
-        let command = line.split("  #").next().unwrap().trim_end();
-        let asks = |words: &[&str]| words.iter().any(|words| command.contains(words));
-        let mut adapted = command.to_owned();
-        if asks(&["account add", "account password", "--login", "--with-vault"]) {
-            adapted += " --password-file password.txt";
-        }
-        if asks(&["account password"]) {
-            adapted += " --new-password-file password.txt";
-        }
-        if command.ends_with("--watch") { interrupted(&adapted) } else { adapted + "\n" }
-    };
-    commands.replace(ADDRESS, address).lines().map(adapt_line).collect()
-}
-
-/// A command that is interrupted when it has printed a line. Without job control (`set -m`), bash
-/// starts commands in the background with SIGINT ignored.
-fn interrupted(command: &str) -> String {
-    format!(
-        "(set -m; {command} > printed.txt &\n\
-         until test -s printed.txt; do sleep 0.1; done; kill -INT %1; wait %1)\n"
-    )
-}
-
-/// The lines that the commands print according to their comments.
-fn printed(commands: &str) -> impl Iterator<Item = &str> {
-    commands.lines().filter_map(|line| line.split_once("# prints: ").map(|(_, text)| text))
-}
-
+/// A page with a server that has its data in `./data`.
 #[track_caller]
-fn try_page(before: &str, page: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("password.txt"), "a pass-phrase of ada's own\n").unwrap();
-    let data = folder.path().join("data");
-    let server = ServeProcess::start(data.to_str().unwrap(), &[]);
-    let commands = commands_of(page);
-    assert!(commands.lines().count() >= 2, "{commands}");
-    let script = adapt(&format!("{before}{commands}"), &server.address);
-    let binary = Path::new(env!("CARGO_BIN_EXE_warren")).parent().unwrap();
-    let path = format!("{}:{}", binary.display(), std::env!("PATH"));
-    let mut shell = Command::new("bash");
-    shell.args(["--norc", "--noprofile", "-xeuo", "pipefail"]);
-    shell.current_dir(&folder).env("PATH", path);
-    let ran = with_input(&mut shell, &script).succeeded();
-    let lines: Vec<&str> = ran.stdout.lines().collect();
-    for text in printed(&commands) {
-        assert!(lines.contains(&text), "no {text:?} in:\n{}{}", ran.stdout, ran.stderr);
-    }
+fn run_with_server(place: Walkthrough, before: &str, page: &str) {
+    let server = ServeProcess::start(place.at("data").to_str().unwrap(), &[]);
+    place.replace(ADDRESS, &server.address).run(before, page);
+}
+
+fn empty() -> Walkthrough {
+    Walkthrough::new(PASSWORD)
 }
 
 #[test]
 fn the_readme_ends_with_a_row_on_a_second_device() {
     let page = include_str!("../../../../README.md");
-    assert!(printed(&commands_of(page)).count() > 0);
-    try_page("", page);
+    assert!(page.contains("# prints: "));
+    run_with_server(empty(), "", page);
 }
 
 #[test]
 fn getting_started_does_what_it_says() {
-    try_page("", include_str!("../../../../docs/guide/getting-started.md"));
+    run_with_server(empty(), "", include_str!("../../../../docs/guide/getting-started.md"));
 }
 
 #[test]
 fn the_guide_to_sync_does_what_it_says() {
-    try_page(WITH_A_FILE, include_str!("../../../../docs/guide/sync.md"));
+    run_with_server(empty(), WITH_A_FILE, include_str!("../../../../docs/guide/sync.md"));
 }
 
 #[test]
 fn the_guide_to_encryption_does_what_it_says() {
-    try_page(WITH_A_FILE, include_str!("../../../../docs/guide/end-to-end-encryption.md"));
+    let page = include_str!("../../../../docs/guide/end-to-end-encryption.md");
+    let other = "warren account add bob
+sqlite3 c.db 'CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT)'
+warren track c.db --all
+warren sync c.db --server http://127.0.0.1:4600 --login bob
+";
+    run_with_server(empty(), &format!("{WITH_A_FILE}{other}"), page);
 }
 
 #[test]
 fn the_guide_to_conflicts_does_what_it_says() {
-    let before = format!("{WITH_A_FILE}{WITH_A_TRACKED_FILE}");
-    try_page(&before, include_str!("../../../../docs/guide/conflicts-and-history.md"));
+    let page = include_str!("../../../../docs/guide/conflicts-and-history.md");
+    let place = prepared::CONFLICT_IDS.iter().fold(empty(), |place, (id, variable)| {
+        assert!(page.contains(id), "{id}");
+        place.replace(id, variable)
+    });
+    run_with_server(place, prepared::CONFLICTS, page);
 }
 
 #[test]
-fn the_page_about_accounts_does_what_it_says() {
-    try_page("", include_str!("../../../../docs/operating/accounts.md"));
+fn the_guide_to_doctor_does_what_it_says() {
+    let place = empty().skip_between("writing  users\n", "the rows depend on what others do");
+    prepared::files_to_examine(&place);
+    place.run(prepared::EXAMINED, include_str!("../../../../docs/guide/doctor.md"));
+}
+
+#[test]
+fn the_guide_to_tune_does_what_it_says() {
+    let place = empty()
+        .skip_between("mmap_size 0\n", "  PRAGMA foreign_keys")
+        .skip_between("shorter than a person waits\n", "today's settings once more")
+        .skip_between("(what chance does):", "the verdict is left to chance");
+    prepared::file_to_tune(&place);
+    place.run("", include_str!("../../../../docs/guide/tune.md"));
+}
+
+#[test]
+fn the_guide_to_recover_does_what_it_says() {
+    let place = empty();
+    prepared::files_to_recover(&place);
+    place.run("", include_str!("../../../../docs/guide/recover.md"));
+}
+
+#[test]
+fn the_guide_to_the_tools_does_what_it_says() {
+    let place = empty();
+    prepared::files_to_examine(&place);
+    place.run(prepared::EXAMINED, include_str!("../../../../docs/guide/tools.md"));
+}
+
+#[test]
+fn the_pages_for_operators_do_what_they_say() {
+    let token = "echo the-operators-token > admin-token.txt\n";
+    empty().run(token, include_str!("../../../../docs/operating/README.md"));
+    empty().run("warren account add ada", include_str!("../../../../docs/operating/admin.md"));
+    let account = "warren account add ada --data /srv/warren";
+    empty().run(account, include_str!("../../../../docs/operating/backups.md"));
+    empty().run(account, include_str!("../../../../docs/operating/faults.md"));
+    run_with_server(empty(), "", include_str!("../../../../docs/operating/accounts.md"));
+}
+
+/// The guide to Actual Budget is run with the data of a published server, in the tests `actual`.
+const OTHER_TESTS: &str = include_str!("../actual/guide.rs");
+
+#[test]
+fn every_command_in_the_readme_and_the_guides_is_run() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let tests = [include_str!("guide.rs"), OTHER_TESTS].concat();
+    let mut pages = vec![root.join("README.md")];
+    pages.extend(fs::read_dir(root.join("docs/guide")).unwrap().map(|entry| entry.unwrap().path()));
+    let (mut blocks_count, mut wrong) = (0, Vec::new());
+    for page in pages {
+        let name = page.strip_prefix(root).unwrap().display().to_string();
+        let text = fs::read_to_string(&page).unwrap();
+        for block in CodeBlock::all(&text) {
+            blocks_count += 1;
+            let is_run = matches!(block.language, "sh" | "console");
+            if is_run && !tests.contains(&format!("/{name}\"")) {
+                wrong.push(format!("{name}: no test runs this page"));
+            }
+            if block.language.is_empty() {
+                wrong.push(format!("{name}: a block has no language: {:?}", block.lines));
+            }
+            let typed = block.lines.iter().filter(|line| {
+                let is_known = |known: &str| line.starts_with(known);
+                PROGRAMS.into_iter().any(is_known)
+                    && !NOT_RUN.iter().any(|(line, _)| is_known(line))
+            });
+            wrong.extend(typed.filter(|_| !is_run).map(|line| format!("{name}: not run: {line}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(blocks_count > 30, "{blocks_count} blocks were found");
 }

@@ -24,7 +24,7 @@ pub(super) const SECRET: &str = "Secret-2";
 pub(super) const RESET: &str = "Reset-3";
 pub(super) const DELETED: &str = "Deleted-4";
 /// Uploaded, never synced.
-pub(super) const FRESH: &str = "Fresh-5";
+pub(crate) const FRESH: &str = "Fresh-5";
 /// The name of [`SECRET`]'s key.
 const KEY: &str = "key-1";
 /// Of three minutes with one node above them. The hashes of the first and the last are equal, and
@@ -40,7 +40,7 @@ const CANCELLING: [&str; 4] = [
 const ALWAYS: &str = "1970-01-01T00:00:00.000Z-0000-0000000000000000";
 
 /// An app, which asks one server or the other.
-pub(super) struct MigratedApp {
+pub(crate) struct MigratedApp {
     agent: Agent,
     pub(super) address: String,
     pub(super) token: String,
@@ -162,7 +162,7 @@ pub(super) fn series(from: &str, count: u64, step_ms: u64) -> Value {
 }
 
 /// A published server with budgets in all states, which runs, and an app that knows it.
-pub(super) fn used() -> (ActualServer, MigratedApp) {
+pub(crate) fn used() -> (ActualServer, MigratedApp) {
     let target = ActualServer::published();
     let config = Agent::config_builder().http_status_as_error(false).build();
     let agent = Agent::new_with_config(config);
