@@ -51,7 +51,7 @@ async function pushingWhile(token: string, work: () => Promise<void>): Promise<v
 
 async function signIn(device: BrowserDevice, token = ADMIN_TOKEN): Promise<Page> {
   const page = await device.open("/admin");
-  await page.getByLabel("Operator’s token").fill(token);
+  await page.getByLabel("Admin token").fill(token);
   await page.keyboard.press("Enter");
   return page;
 }
@@ -89,7 +89,7 @@ test("a wrong token is refused and not kept", async () => {
   const device = await here.device();
   device.expectErrors(/401/);
   const page = await signIn(device, "a guess");
-  await page.getByRole("alert").filter({ hasText: "not the operator’s token" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "Wrong admin token" }).waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);
   assert.equal(await page.getByRole("table").count(), 0);
 });
@@ -98,7 +98,7 @@ test("where the server has no token, the page says how to get one", async () => 
   const device = await here.device();
   await device.context.route("**/v1/admin", (route) => route.fulfill({ json: { enabled: false } }));
   const page = await device.open("/admin");
-  await page.getByRole("heading", { name: "No operator’s token yet" }).waitFor();
+  await page.getByRole("heading", { name: "Admin page disabled" }).waitFor();
   await page.getByText("--admin-token-file").waitFor();
 });
 
@@ -108,11 +108,11 @@ test("the token is this tab's alone, and signing out forgets it", async () => {
   await page.reload();
   await page.getByRole("table").waitFor();
   const other = await device.open("/admin");
-  await other.getByLabel("Operator’s token").waitFor();
+  await other.getByLabel("Admin token").waitFor();
   const kept = () => page.evaluate(() => [localStorage.length, sessionStorage.length]);
   assert.deepEqual(await kept(), [0, 1]);
   await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByLabel("Operator’s token").waitFor();
+  await page.getByLabel("Admin token").waitFor();
   assert.deepEqual(await kept(), [0, 0]);
 });
 
@@ -120,7 +120,7 @@ test("the rates move while devices push", async () => {
   const token = await register("mover");
   const page = await signedIn(await here.device());
   await pushingWhile(token, async () => {
-    for (const title of ["Transactions", "Syncs", "Messages stored", "Time of a sync"]) {
+    for (const title of ["Transactions", "Syncs", "Messages stored", "Sync duration"]) {
       await until(async () => (await reading(page, title)) > 0);
     }
   });
@@ -145,7 +145,7 @@ test("accounts are searched, put in order and turned over, by keyboard too", asy
   const head = page.getByRole("columnheader", { name: "Login" });
   assert.equal(await head.getAttribute("aria-sort"), "descending");
   await page.getByLabel("Search by login").fill("nobody");
-  await page.getByText("No login contains “nobody”.").waitFor();
+  await page.getByText("No accounts match “nobody”.").waitFor();
 });
 
 test("maintenance is done now, and told", async () => {
@@ -155,11 +155,11 @@ test("maintenance is done now, and told", async () => {
   await page.getByLabel("Search by login").fill("keeper");
   const wal = async () => (await cells(page, "keeper"))[2];
   await until(async () => /[1-9].* KiB|MiB/.test((await wal()) ?? ""));
-  await page.getByRole("button", { name: "Maintain open vaults now" }).click();
-  await page.getByRole("status").filter({ hasText: /files? looked after/ }).waitFor();
+  await page.getByRole("button", { name: "Run maintenance" }).click();
+  await page.getByRole("status").filter({ hasText: /Checked \d+ files?/ }).waitFor();
   await until(async () => (await wal()) === "0 B");
   await page.getByRole("button", { name: "Maintain the vaults of keeper" }).click();
-  await page.getByRole("status").filter({ hasText: "1 file looked after" }).waitFor();
+  await page.getByRole("status").filter({ hasText: "Checked 1 file" }).waitFor();
 });
 
 test("nothing of the users' content comes to the page, and no device's name", async () => {
@@ -186,11 +186,11 @@ test("a server that is away is said to be, and found again", async () => {
   const page = await signedIn(device);
   const accounts = await tile(page, "Accounts").innerText();
   await here.server.stop();
-  await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
-  await page.getByText(/Trying again/).waitFor();
+  await page.getByRole("alert").filter({ hasText: "not responding" }).waitFor();
+  await page.getByText(/Retrying/).waitFor();
   assert.equal(await tile(page, "Accounts").innerText(), accounts);
   await here.server.start();
-  await page.getByRole("button", { name: "Try now" }).click();
+  await page.getByRole("button", { name: "Retry now" }).click();
   await page.getByText("Live", { exact: true }).waitFor();
   assert.equal(await page.getByRole("alert").count(), 0);
 });
@@ -210,7 +210,7 @@ test("everybody can use it: light, dark, and on a phone", async () => {
   const shown = Object.entries(LOOKS).map(async ([look, options]) => {
     const device = await here.device(options);
     const page = await device.open("/admin");
-    await page.getByLabel("Operator’s token").waitFor();
+    await page.getByLabel("Admin token").waitFor();
     await lookAt(page, `admin-sign-in-${look}`);
     const inside = await signedIn(device);
     await until(async () => (await points(inside)) > SHOWN_POINTS);
@@ -241,10 +241,10 @@ test("the page says first that writes are refused, or files damaged, and why", a
   });
   await banner.waitFor();
   const text = (await banner.textContent()) ?? "";
-  assert.match(text, /disk of the data directory is full/);
-  assert.match(text, /under 2 vaults/);
+  assert.match(text, /data directory’s disk is full/);
+  assert.match(text, /Disk errors on 2 vaults/);
   assert.match(text, /1 vault damaged again/);
-  assert.match(text, /backup has stopped/);
+  assert.match(text, /backup has stalled/);
   await page.unroute("**/v1/admin/overview");
   await banner.waitFor({ state: "detached" });
 });

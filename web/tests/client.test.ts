@@ -248,7 +248,7 @@ test("without files, or without locks, it is in memory and says so", async () =>
     return [db.status.value.storage, db.status.value.warning];
   });
   assert.equal(storage, "memory");
-  assert.match(warning ?? "", /in memory, and lost when the tab that holds it closes/);
+  assert.match(warning ?? "", /in memory, and is lost when the leader tab closes/);
 
   const alone = await page.evaluate(async (schema) => {
     Object.defineProperty(navigator, "locks", { value: undefined });
@@ -278,17 +278,18 @@ test("what cannot be loaded is told at once, with its address", async () => {
       },
       [assets, SCHEMA] as const,
     );
-  const missing = /^engine_unavailable: .* looked for at http[^ ]+\/gone\.js: put worker\.js/;
+  const missing = /^engine_unavailable: .* expected at http[^ ]+\/gone\.js: put worker\.js/;
   assert.match(await told({ worker: "/gone.js" }), missing);
-  const aPage = /^engine_unavailable: the wasm at http[^ ]+\/ could not be loaded: .*text\/html/;
+  const aPage = /^engine_unavailable: cannot load the wasm at http[^ ]+\/: .*text\/html/;
   assert.match(await told({ wasm: "/" }), aPage);
-  const notThere = /^engine_unavailable: the wasm at http[^ ]+\/gone\.wasm .* answered 404; put/;
+  const notThere =
+    /^engine_unavailable: cannot load the wasm at http[^ ]+\/gone\.wasm: .* answered 404; put/;
   assert.match(await told({ wasm: "/gone.wasm" }), notThere);
   // Another origin: no worker may come from there, and the page's policy lets no wasm.
   const elsewhere = here.server.address;
-  const foreign = /^engine_unavailable: the worker cannot be started: .*cannot be accessed/;
+  const foreign = /^engine_unavailable: cannot start the worker: .*cannot be accessed/;
   assert.match(await told({ worker: `${elsewhere}/worker.js` }), foreign);
-  const refused = /^unreachable: the wasm at .* could not be loaded: Failed to fetch/;
+  const refused = /^unreachable: cannot load the wasm at .*: Failed to fetch/;
   assert.match(await told({ wasm: `${elsewhere}/replica_bg.wasm` }), refused);
   assert.equal(await told({ worker: "/worker.js", wasm: "/replica_bg.wasm" }), "opened");
 });

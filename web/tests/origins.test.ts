@@ -31,7 +31,7 @@ test("a server that does not let this page ask is told from one that is away", a
       [login, PASSWORD] as const,
     );
   const { origin } = new URL(there.address);
-  const option = `the server at ${server} answers, but does not let pages of ${origin} ask it: `
+  const option = `the server at ${server} does not allow requests from ${origin}: `
     + `start it with \`--allow-origin ${origin}\``;
   assert.deepEqual(await refusals(), [
     ["origin_not_allowed", option],

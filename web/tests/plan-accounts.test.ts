@@ -97,7 +97,7 @@ test("removed from the device: no file of the account is left", async () => {
   await page.bringToFront();
   await signOut(plan, "remove");
   await expect(plan.toast).toHaveText("removed from this device");
-  await expect(plan.pill).toHaveText("On this device only");
+  await expect(plan.pill).toHaveText("Only on this device");
   await expect(plan.items).toHaveCount(0);
   await expect((await planOn(tab)).items).toHaveCount(0);
   const pools = await page.evaluate(async () => {
@@ -118,12 +118,12 @@ test("items without an account come along if that is wanted, and stay apart if n
   const plan = await openPlan(device);
   const { page } = plan;
   await plan.add("Nobody's");
-  await fillAccount(plan, "Make an account", "nora", PASSWORD);
+  await fillAccount(plan, "Create account", "nora", PASSWORD);
   const form = page.getByTestId("account");
-  await form.getByRole("checkbox", { name: /Encrypt from end to end/ }).uncheck();
-  const along = form.getByRole("checkbox", { name: /Put what is on this device/ });
+  await form.getByRole("checkbox", { name: /End-to-end encryption/ }).uncheck();
+  const along = form.getByRole("checkbox", { name: /Add the items on this device/ });
   await along.uncheck();
-  await form.locator("form").getByRole("button", { name: "Make an account" }).click();
+  await form.locator("form").getByRole("button", { name: "Create account" }).click();
   await expect(form).toBeGone();
   await plan.add("Of nora");
   await expect(plan.pill).toHaveText("Synced");
@@ -134,12 +134,12 @@ test("items without an account come along if that is wanted, and stay apart if n
   await here.server.account("nils");
   await plan.signIn("nils");
   const begin = page.getByTestId("new-account");
-  await begin.getByRole("button", { name: "It is new: without encryption" }).click();
+  await begin.getByRole("button", { name: "Start without end-to-end encryption" }).click();
   await expect(plan.item("Nobody's")).toBeVisible();
   await expect(plan.pill).toHaveText("Synced");
   assert.deepEqual(await itemsOnServer("nils", 1), ["Nobody's"]);
   await signOut(plan, "remove");
-  await expect(plan.pill).toHaveText("On this device only");
+  await expect(plan.pill).toHaveText("Only on this device");
   await expect(plan.items).toHaveCount(0);
 });
 
@@ -156,7 +156,7 @@ test("a wrong password opens nothing of what an account has kept here", async ()
   await signOut(plan, "remove");
   await plan.signIn("ines", "a wrong password");
   const account = plan.page.getByTestId("account");
-  await expect(account.getByRole("alert")).toHaveText("The name or the password is wrong");
+  await expect(account.getByRole("alert")).toHaveText("Wrong name or password");
   await plan.page.reload();
   await expect((await planOn(plan.page)).items).toHaveCount(0);
 });
@@ -173,8 +173,8 @@ test("items with a passcode: somebody else goes round them, their owner comes ba
   await page.getByRole("button", { name: /with a passcode/ }).click();
   const passcode = page.getByTestId("passcode");
   await passcode.getByLabel("Passcode", { exact: true }).fill("open sesame");
-  await passcode.getByLabel("Once more").fill("open sesame");
-  await passcode.getByRole("button", { name: "Set it" }).click();
+  await passcode.getByLabel("Confirm passcode").fill("open sesame");
+  await passcode.getByRole("button", { name: "Set passcode" }).click();
   await expect(passcode).toBeGone();
   await signOut(plan, "keep");
   await page.reload();
@@ -184,10 +184,10 @@ test("items with a passcode: somebody else goes round them, their owner comes ba
 
   await plan.signIn("olga");
   const account = page.getByTestId("account");
-  await expect(account.getByRole("alert")).toHaveText("have a passcode");
-  await account.getByRole("button", { name: "Open them with the passcode" }).click();
+  await expect(account.getByRole("alert")).toHaveText("locked with a passcode");
+  await account.getByRole("button", { name: "Unlock with passcode" }).click();
   await gate.getByLabel("Passcode").fill("open sesame");
-  await gate.getByRole("button", { name: "Open", exact: true }).click();
+  await gate.getByRole("button", { name: "Unlock", exact: true }).click();
   await expect((await planOn(page)).item("Of olga")).toBeVisible();
   await expect(plan.pill).toHaveText("Signed out");
   await plan.signIn("olga");

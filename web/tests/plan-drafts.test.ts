@@ -37,7 +37,7 @@ async function typeOver(one: PlanScreen, two: PlanScreen): Promise<Locator> {
   await note(one).fill("typed by one");
   await writeNote(two, "of two");
   const contest = one.page.getByTestId("contest");
-  await expect(contest).toHaveText(/Changed on Firefox on Android meanwhile:.*of two/);
+  await expect(contest).toHaveText(/Changed on Firefox on Android while you were editing:.*of two/);
   await noteIs(one, "typed by one");
   return contest;
 }
@@ -61,7 +61,7 @@ test("the field says what changed meanwhile: mine, theirs, or both", async () =>
   await expect(one.pill).toHaveText("Synced");
   await one.openSettings();
   await one.page.getByRole("button", { name: "Lost edits" }).click();
-  await expect(one.page.getByText("No edit was lost")).toBeVisible();
+  await expect(one.page.getByText("No lost edits")).toBeVisible();
 });
 
 test("closed without an answer: mine is written, theirs is among the lost edits", async () => {
@@ -72,7 +72,7 @@ test("closed without an answer: mine is written, theirs is among the lost edits"
   await one.page.getByRole("button", { name: "Close item" }).click();
   await noteIs(two, "typed by one");
   for (const plan of [one, two]) {
-    await expect(plan.page.getByTestId("losses")).toHaveText("1 edit was lost");
+    await expect(plan.page.getByTestId("losses")).toHaveText("1 lost edit");
   }
   await one.openSettings();
   await one.page.getByRole("button", { name: "Lost edits" }).click();
@@ -97,7 +97,7 @@ test("an item that is deleted while somebody types comes back with the text", as
   const [one, two] = await pair("dana");
   await note(one).fill("typed by one");
   await two.page.getByTestId("item-panel").getByRole("button", { name: "Delete" }).click();
-  await expect(one.toast).toHaveText("it is back with your text");
+  await expect(one.toast).toHaveText("restored with your text");
   await expect(two.item("Of dana")).toBeVisible();
   await one.item("Of dana").getByRole("button").click();
   await noteIs(one, "typed by one");

@@ -43,7 +43,7 @@ test("an account in plain is encrypted later: the other device asks, and follows
   await expect(second.item("Made in plain")).toBeVisible();
 
   await first.openSettings();
-  await first.page.getByRole("button", { name: "Encrypt your items from end to end" }).click();
+  await first.page.getByRole("button", { name: "Turn on end-to-end encryption" }).click();
   const phrase = await writeDown(first.page);
   await first.add("Made after it");
   await expect(first.pill).toHaveText("Synced");
@@ -82,8 +82,8 @@ test("with a phrase nothing is sent to an account that is in plain, or empty", a
   const before = await messagesOf(first, "plaintext");
   await here.server.account("empty");
   for (const [login, label] of [
-    ["plaintext", "Not your account?"],
-    ["empty", "Nothing opens yet"],
+    ["plaintext", "Wrong account?"],
+    ["empty", "Can’t check phrase yet"],
   ] as const) {
     const device = await here.device();
     device.expectErrors(REFUSED);
@@ -97,8 +97,8 @@ test("with a phrase nothing is sent to an account that is in plain, or empty", a
 
 test("an account without items: nothing is sent before the user has chosen", async () => {
   for (const [login, choice] of [
-    ["new-e2ee", "It is new: encrypt from end to end"],
-    ["new-plaintext", "It is new: without encryption"],
+    ["new-e2ee", "Start with end-to-end encryption"],
+    ["new-plaintext", "Start without end-to-end encryption"],
   ] as const) {
     await here.server.account(login);
     const device = await here.device();
@@ -120,19 +120,19 @@ test("a new phrase is shown until three of its words were typed back", async () 
   const device = await here.device();
   const plan = await openPlan(device);
   const { page } = plan;
-  await fillAccount(plan, "Make an account", "edda", PASSWORD);
-  await page.locator("form").getByRole("button", { name: "Make an account" }).click();
+  await fillAccount(plan, "Create account", "edda", PASSWORD);
+  await page.locator("form").getByRole("button", { name: "Create account" }).click();
   const dialog = page.getByTestId("phrase");
   await expect(dialog.getByTestId("words").getByRole("listitem")).toHaveCount(24);
   await page.reload();
   await expect(dialog).toBeVisible();
   await page.keyboard.press("Escape");
-  await dialog.getByRole("button", { name: "I have written it down" }).click();
+  await dialog.getByRole("button", { name: "I’ve written it down" }).click();
   const check = page.getByTestId("words-check");
   for (const input of await check.locator("input").all()) await input.fill("wrong");
-  await dialog.getByRole("button", { name: "Go on" }).click();
-  await expect(check.getByRole("alert")).toHaveText(/Word \d+ is another one/);
-  await check.getByRole("button", { name: "Show me the words" }).click();
+  await dialog.getByRole("button", { name: "Continue" }).click();
+  await expect(check.getByRole("alert")).toHaveText(/Word \d+ is wrong/);
+  await check.getByRole("button", { name: "Show recovery phrase" }).click();
   const phrase = await writeDown(page);
   await page.reload();
   const again = await planOn(page);

@@ -24,18 +24,18 @@ test("a spreadsheet: dates are asked about, a column is changed, nothing is lost
   const remarks = dialog.getByTestId("import-remarks");
   await expect(remarks).toHaveText("Done: “Completed” (1).");
   await expect(remarks).toHaveText("Open: “In progress” (1), “Not started” (1).");
-  await expect(remarks).toHaveText("1 date could not be read, and is kept in the notes: soon.");
-  await expect(remarks).toHaveText("1 row without a title is left out: line 5.");
+  await expect(remarks).toHaveText("1 date could not be read and will be kept in the notes: soon.");
+  await expect(remarks).toHaveText("1 row without a title will be skipped: line 5.");
   await expect(remarks).toHaveText("Columns kept in the notes: Who, Ref.");
 
   // The device is American, the file is not.
   const order = dialog.getByTestId("day-order");
-  await expect(order).toHaveText("03/04/2027 in this file is");
+  await expect(order).toHaveText("In this file, 03/04/2027 means");
   assert.ok(await order.getByRole("radio", { name: "4 March 2027" }).isChecked());
   await order.getByText("3 April 2027").click();
-  await dialog.getByLabel("Ref").selectOption("Leave out");
+  await dialog.getByLabel("Ref").selectOption("Skip");
   await dialog.getByLabel("Who").selectOption("List");
-  await expect(remarks).toHaveText("Columns left out: Ref.");
+  await expect(remarks).toHaveText("Columns skipped: Ref.");
   await expect(preview).toHaveText("3 items in 1 list");
 
   await dialog.getByRole("button", { name: "Import 3 items" }).click();
@@ -56,13 +56,13 @@ test("what cannot be read is said, with its line, and can be corrected", async (
   const plan = await openPlan(await here.device());
   const dialog = await choose(plan, "broken.csv", 'Task,Note\nMilk,\nBread,"half\nEggs,\n');
   const alert = dialog.getByRole("alert");
-  await expect(alert).toHaveText("In line 3 of the file a quotation mark");
+  await expect(alert).toHaveText("Line 3 of the file has an opening quotation mark");
   await expect(dialog.getByRole("button", { name: "Import", exact: true })).toBeDisabled();
   await setFile(plan, "plan.xlsx", "PK\x03\x04");
   await expect(alert).toHaveText("This is an Excel workbook or a ZIP archive.");
   await setFile(plan, "broken.csv", 'Task,Note\nMilk,\nBread,"half"\nEggs,\n');
   await expect(dialog.getByTestId("import-preview")).toHaveText("3 items: 3 open");
-  await dialog.getByLabel("The first line has the names of the columns").uncheck();
+  await dialog.getByLabel("The first line contains column names").uncheck();
   await expect(dialog.getByTestId("import-preview")).toHaveText("4 items");
 });
 
@@ -76,7 +76,7 @@ test("a calendar and an app's export are recognised, and say what they leave out
   );
   await expect(dialog.getByTestId("import-preview")).toHaveText("1 item from iCalendar in 1 list");
   await expect(dialog.getByTestId("import-remarks")).toHaveText(
-    "Left out: 1 entry that is no task.",
+    "Skipped: 1 entry that isn’t a task.",
   );
   await setFile(
     plan,

@@ -25,7 +25,7 @@ test("10,000 items come to a second device, its progress is seen, it stays quick
   await second.signIn("max");
   const ask = second.page.getByTestId("enter-phrase");
   await ask.getByLabel("Recovery phrase").fill(phrase ?? "");
-  await ask.getByRole("button", { name: "Open my items" }).click();
+  await ask.getByRole("button", { name: "Unlock" }).click();
   await expect(ask).toBeGone();
   await expect(second.pill).toHaveText("Synced");
   t.diagnostic(`from the sign-in to in sync: ${Date.now() - startMs} ms`);

@@ -37,9 +37,9 @@ async function apart(
 ): Promise<void> {
   await Promise.all(devices.map(({ context }) => context.setOffline(true)));
   await first(one);
-  await expect(one.pill).toHaveText(/Offline, \d+ unsent/);
+  await expect(one.pill).toHaveText(/Offline · \d+ to sync/);
   await second(two);
-  await expect(two.pill).toHaveText(/Offline, \d+ unsent/);
+  await expect(two.pill).toHaveText(/Offline · \d+ to sync/);
   await Promise.all(devices.map(({ context }) => context.setOffline(false)));
   await expect(one.pill).toHaveText("Synced");
   await expect(two.pill).toHaveText("Synced");
@@ -64,16 +64,16 @@ test("a lost edit has a mark, a card that says what happened, and can be let be"
   );
   for (const plan of [one, two]) {
     await expect(plan.item("By two")).toBeVisible();
-    await expect(plan.page.getByTestId("losses")).toHaveText("1 edit was lost");
+    await expect(plan.page.getByTestId("losses")).toHaveText("1 lost edit");
   }
   await one.openSync();
   const { page } = one;
-  await page.getByTestId("sync").getByRole("button", { name: "Look at them" }).click();
+  await page.getByTestId("sync").getByRole("button", { name: "Review" }).click();
   const card = page.getByTestId("conflict");
   await expect(card).toHaveText(/^By two.*Lost: Chrome on Linux.*By one/);
-  await expect(card).toHaveText(/Shown instead: Firefox on Android.*By two/);
-  await card.getByRole("button", { name: "Keep what is shown" }).click();
-  await expect(page.getByText("No edit was lost")).toBeVisible();
+  await expect(card).toHaveText(/Current: Firefox on Android.*By two/);
+  await card.getByRole("button", { name: "Keep current" }).click();
+  await expect(page.getByText("No lost edits")).toBeVisible();
   await expect(page.getByTestId("losses")).toBeGone();
 });
 
@@ -89,13 +89,13 @@ test("an edit that lost to a deletion says so, and brings the item back", async 
     },
   );
   await expect(one.items).toHaveCount(0);
-  await expect(one.page.getByTestId("losses")).toHaveText("1 edit was lost");
+  await expect(one.page.getByTestId("losses")).toHaveText("1 lost edit");
   await one.openSettings();
   await one.page.getByRole("button", { name: "Lost edits" }).click();
   const card = one.page.getByTestId("conflict");
   await expect(card).toHaveText(/^Better.*Lost: Chrome on Linux.*Better/);
-  await expect(card).toHaveText(/Instead: Firefox on Android.*Deleted/);
-  await card.getByRole("button", { name: "Bring it back with this edit" }).click();
+  await expect(card).toHaveText(/Current: Firefox on Android.*Deleted/);
+  await card.getByRole("button", { name: "Restore with this edit" }).click();
   await one.close();
   await expect(one.item("Better")).toBeVisible();
   await expect(two.item("Better")).toBeVisible();
@@ -120,8 +120,8 @@ test("what was deleted is put back: without an account, and from another device"
   await again.page.getByRole("button", { name: "Recently deleted" }).click();
   const row = again.page.getByTestId("deleted-row");
   await expect(row).toHaveText("Roses");
-  await row.getByRole("button", { name: "Put it back" }).click();
-  await expect(again.page.getByText("Nothing was deleted")).toBeVisible();
+  await row.getByRole("button", { name: "Restore" }).click();
+  await expect(again.page.getByText("Nothing to restore")).toBeVisible();
   await again.close();
   await again.item("Roses").getByRole("button").click();
   assert.equal(await panel.getByLabel("Note").inputValue(), "red ones");
@@ -134,7 +134,7 @@ test("what was deleted is put back: without an account, and from another device"
   await one.page.getByRole("button", { name: "Recently deleted" }).click();
   const deleted = one.page.getByTestId("deleted-row");
   await expect(deleted).toHaveText(/Of lars.*Deleted.*on Firefox on Android/);
-  await deleted.getByRole("button", { name: "Put it back" }).click();
+  await deleted.getByRole("button", { name: "Restore" }).click();
   await expect(two.item("Of lars")).toBeVisible();
 });
 
@@ -149,14 +149,14 @@ test("an item that does not fit is hidden, listed, and shown with another value"
   native.close();
   await here.server.warren("track", file, "item");
   await here.server.sync(file, "lisa");
-  await expect(plan.page.getByTestId("losses")).toHaveText("1 item is hidden");
+  await expect(plan.page.getByTestId("losses")).toHaveText("1 hidden item");
   await plan.openSync();
   const { page } = plan;
-  await page.getByTestId("sync").getByRole("button", { name: "Look at them" }).click();
+  await page.getByTestId("sync").getByRole("button", { name: "Review" }).click();
   const card = page.getByTestId("hidden-row");
   await expect(card).toHaveText("NOT NULL");
   await card.getByLabel("Title").fill("From a script");
-  await card.getByRole("button", { name: "Show it with this" }).click();
+  await card.getByRole("button", { name: "Save and show" }).click();
   await expect(card).toBeGone();
   await expect(page.getByTestId("losses")).toBeGone();
   await plan.close();

@@ -28,10 +28,10 @@ async function fill(page: Page, fields: FormFields): Promise<void> {
   for (const [label, value] of Object.entries(fields)) {
     await dialog.getByLabel(label, { exact: true }).fill(value);
   }
-  await dialog.getByRole("button", { name: /^(Set|Remove) it$/ }).click();
+  await dialog.getByRole("button", { name: /^(Set|Change|Remove) passcode$/ }).click();
 }
 
-const SET = { Passcode: OLD, "Once more": OLD };
+const SET = { Passcode: OLD, "Confirm passcode": OLD };
 
 async function unlock(page: Page, passcode: string): Promise<PlanScreen> {
   await tryPasscode(page, passcode);
@@ -41,7 +41,7 @@ async function unlock(page: Page, passcode: string): Promise<PlanScreen> {
 async function tryPasscode(page: Page, passcode: string): Promise<void> {
   const gate = page.getByTestId("locked");
   await gate.getByLabel("Passcode").fill(passcode);
-  await gate.getByRole("button", { name: "Open", exact: true }).click();
+  await gate.getByRole("button", { name: "Unlock", exact: true }).click();
 }
 
 test("it is set, changed and removed, also offline; a wrong one is refused", async () => {
@@ -59,23 +59,23 @@ test("it is set, changed and removed, also offline; a wrong one is refused", asy
   await page.reload();
   const gate = page.getByTestId("locked");
   await tryPasscode(page, "something else");
-  await expect(gate.getByRole("alert")).toHaveText("This is not the passcode");
+  await expect(gate.getByRole("alert")).toHaveText("Wrong passcode");
   const again = await unlock(page, OLD);
   await expect(again.item("A secret plan")).toBeVisible();
   await expect(again.item("Made after it")).toBeVisible();
 
-  const wrong = { "Present passcode": "not it", "New passcode": NEW, "Once more": NEW };
-  await changePasscode(again, /Change the passcode/, wrong);
+  const wrong = { "Current passcode": "not it", "New passcode": NEW, "Confirm passcode": NEW };
+  await changePasscode(again, /Change passcode/, wrong);
   const problem = page.getByTestId("passcode").getByRole("alert");
-  await expect(problem).toHaveText("This is not the passcode");
-  await fill(page, { "Present passcode": OLD });
-  await expect(again.toast).toHaveText("The passcode is changed");
+  await expect(problem).toHaveText("Wrong passcode");
+  await fill(page, { "Current passcode": OLD });
+  await expect(again.toast).toHaveText("Passcode changed");
   await page.reload();
   await tryPasscode(page, OLD);
-  await expect(gate.getByRole("alert")).toHaveText("This is not the passcode");
+  await expect(gate.getByRole("alert")).toHaveText("Wrong passcode");
   const changed = await unlock(page, NEW);
-  await changePasscode(changed, /Remove the passcode/, { "Present passcode": NEW });
-  await expect(changed.toast).toHaveText("no passcode any more");
+  await changePasscode(changed, /Remove passcode/, { "Current passcode": NEW });
+  await expect(changed.toast).toHaveText("Passcode removed");
   await page.reload();
   await expect((await planOn(page)).item("A secret plan")).toBeVisible();
 });
@@ -108,7 +108,7 @@ test("signed in, encrypted from end to end, unsent changes: all of it stays", as
   await plan.openSettings();
   await page.getByTestId("settings").getByRole("button", { name: /with a passcode/ }).click();
   await typeWords(page, phrase);
-  await page.getByTestId("passcode").getByRole("button", { name: "Go on" }).click();
+  await page.getByTestId("passcode").getByRole("button", { name: "Continue" }).click();
   await fill(page, SET);
   await expect(plan.toast).toHaveText("encrypted on this device");
   await device.context.setOffline(false);
@@ -139,13 +139,13 @@ test("a second tab asks for it, and so it does after it was changed in the first
   await expect(plan.toast).toHaveText("encrypted on this device");
   const tab = await device.open("/#/all");
   await tryPasscode(tab, "something else");
-  await expect(tab.getByTestId("locked").getByRole("alert")).toHaveText("not the passcode");
+  await expect(tab.getByTestId("locked").getByRole("alert")).toHaveText("Wrong passcode");
   const beside = await unlock(tab, OLD);
   await expect(beside.item("Secret")).toBeVisible();
   await plan.page.bringToFront();
-  const change = { "Present passcode": OLD, "New passcode": NEW, "Once more": NEW };
-  await changePasscode(plan, /Change the passcode/, change);
-  await expect(plan.toast).toHaveText("The passcode is changed");
+  const change = { "Current passcode": OLD, "New passcode": NEW, "Confirm passcode": NEW };
+  await changePasscode(plan, /Change passcode/, change);
+  await expect(plan.toast).toHaveText("Passcode changed");
   await tab.bringToFront();
   await expect((await unlock(tab, NEW)).item("Secret")).toBeVisible();
 });
@@ -162,9 +162,9 @@ test("forgotten: the device is erased, says what is lost, and signs in again", a
   await expect(plan.toast).toHaveText("encrypted on this device");
   await page.reload();
   const gate = page.getByTestId("locked");
-  await gate.getByRole("button", { name: "I forgot the passcode" }).click();
-  await expect(gate).toHaveText("not sent yet are lost");
-  const erase = gate.getByRole("button", { name: "Erase this device and sign in again" });
+  await gate.getByRole("button", { name: "Forgot passcode?" }).click();
+  await expect(gate).toHaveText("haven’t been sent yet are lost");
+  const erase = gate.getByRole("button", { name: "Erase items and sign in again" });
   await expect(erase).toBeDisabled();
   await gate.getByRole("checkbox").check();
   await erase.click();

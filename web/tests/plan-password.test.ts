@@ -31,7 +31,7 @@ async function openPasswordForm(plan: PlanScreen): Promise<PasswordForm> {
     next: form.getByLabel("New password", { exact: true }),
     others: form.getByRole("checkbox", { name: "Sign out all other devices" }),
     problem: form.getByRole("alert"),
-    submit: () => form.getByRole("button", { name: "Change it" }).click(),
+    submit: () => form.getByRole("button", { name: "Change password" }).click(),
   };
 }
 
@@ -122,11 +122,11 @@ test("the other devices are signed out; they say so, and lose nothing", async ()
   await expect(again.item("Made after the end")).toBeVisible();
   await again.toast.getByRole("button", { name: "Sign in" }).click();
   const account = again.page.getByTestId("account");
-  assert.equal(await account.getByLabel("Name").inputValue(), "pia");
+  assert.equal(await account.getByLabel("Name", { exact: true }).inputValue(), "pia");
   const signIn = account.locator("form").getByRole("button", { name: "Sign in" });
   await account.getByLabel("Password").fill(PASSWORD);
   await signIn.click();
-  await expect(account.getByRole("alert")).toHaveText("The name or the password is wrong");
+  await expect(account.getByRole("alert")).toHaveText("Wrong name or password");
   await account.getByLabel("Password").fill(NEW_PASSWORD);
   await signIn.click();
   await expect(account).toBeGone();
@@ -154,7 +154,8 @@ test("if that is wanted, the other devices go on; the next sign-in needs the new
   await expect(first.item("Still in sync")).toBeVisible();
 
   const third = await signedIn("paul", PASSWORD);
-  await expect(third.page.getByTestId("account").getByRole("alert")).toHaveText("is wrong");
+  const refused = third.page.getByTestId("account").getByRole("alert");
+  await expect(refused).toHaveText("Wrong name or password");
   await third.close();
   await third.signIn("paul", NEW_PASSWORD);
   await expect(third.item("Still in sync")).toBeVisible();
@@ -175,7 +176,7 @@ test("a wrong password, and a server that is away, are said; what was typed stay
   await form.current.fill(PASSWORD);
   await device.context.setOffline(true);
   await form.submit();
-  await expect(form.problem).toHaveText("The server cannot be reached");
+  await expect(form.problem).toHaveText("Can’t reach the server");
   await holds(form, PASSWORD, false);
   await device.context.setOffline(false);
   await form.submit();
@@ -214,10 +215,10 @@ test("an answer that is lost: the next attempt says that it may have been change
     await route.abort();
   });
   await form.submit();
-  await expect(form.problem).toHaveText("The server cannot be reached");
+  await expect(form.problem).toHaveText("Can’t reach the server");
   await device.context.unroute("**/v1/accounts/password");
   await form.submit();
-  await expect(form.problem).toHaveText("it is already the new one");
+  await expect(form.problem).toHaveText("If your last attempt did go through");
   await holds(form, PASSWORD, true);
   await form.current.fill(NEW_PASSWORD);
   await form.submit();

@@ -46,7 +46,7 @@ const SCREENS: Readonly<Record<string, (plan: PlanScreen) => Promise<void>>> = {
   },
   account: async (plan) => {
     await plan.openSync();
-    await plan.page.getByTestId("sync").getByRole("button", { name: "Make an account" }).click();
+    await plan.page.getByTestId("sync").getByRole("button", { name: "Create account" }).click();
   },
   settings: async (plan) => settings(plan),
   passcode: async (plan) => {
@@ -64,7 +64,7 @@ const SCREENS: Readonly<Record<string, (plan: PlanScreen) => Promise<void>>> = {
   },
   keys: async (plan) => {
     await settings(plan);
-    await plan.page.getByRole("button", { name: "Keys" }).click();
+    await plan.page.getByRole("button", { name: "Keyboard shortcuts" }).click();
   },
   import: async (plan) => {
     await settings(plan);
@@ -185,10 +185,10 @@ async function typeOver(plan: PlanScreen, second: PlanScreen, look: string): Pro
   await expect(plan.page.getByTestId("contest")).toHaveText("He comes on Thursday");
   await lookAt(plan.page, `plan-contest-${look}`);
   await plan.page.getByRole("button", { name: "Close item" }).click();
-  await expect(plan.page.getByTestId("losses")).toHaveText("1 edit was lost");
+  await expect(plan.page.getByTestId("losses")).toHaveText("1 lost edit");
   await showPlace(plan, "Home");
   await plan.openSync();
-  await plan.page.getByRole("button", { name: "Look at them" }).click();
+  await plan.page.getByRole("button", { name: "Review" }).click();
   await expect(plan.page.getByTestId("conflict")).toHaveText(title);
   await lookAt(plan.page, `plan-conflicts-${look}`);
   await second.page.getByRole("button", { name: "Close item" }).click();
@@ -202,20 +202,20 @@ async function lock(plan: PlanScreen, look: string, phrase: string): Promise<voi
   await typeWords(page, phrase);
   await lookAt(page, `plan-words-check-${look}`);
   const dialog = page.getByTestId("passcode");
-  await dialog.getByRole("button", { name: "Go on" }).click();
+  await dialog.getByRole("button", { name: "Continue" }).click();
   await dialog.getByLabel("Passcode", { exact: true }).fill("open sesame");
-  await dialog.getByLabel("Once more").fill("open sesame");
-  await dialog.getByRole("button", { name: "Set it" }).click();
+  await dialog.getByLabel("Confirm passcode").fill("open sesame");
+  await dialog.getByRole("button", { name: "Set passcode" }).click();
   await expect(dialog).toBeGone();
   await page.reload();
   const gate = page.getByTestId("locked");
   await expect(gate).toBeVisible();
   await lookAt(page, `plan-locked-${look}`);
-  await gate.getByRole("button", { name: "I forgot the passcode" }).click();
+  await gate.getByRole("button", { name: "Forgot passcode?" }).click();
   await lookAt(page, `plan-erase-${look}`);
   await gate.getByRole("button", { name: "Back" }).click();
   await gate.getByLabel("Passcode").fill("open sesame");
-  await gate.getByRole("button", { name: "Open", exact: true }).click();
+  await gate.getByRole("button", { name: "Unlock", exact: true }).click();
   await page.getByTestId("app").waitFor();
 }
 
@@ -227,7 +227,7 @@ async function openPassword(plan: PlanScreen): Promise<void> {
 async function changePassword({ page }: PlanScreen, current: string): Promise<void> {
   await page.getByLabel("Current password", { exact: true }).fill(current);
   await page.getByLabel("New password", { exact: true }).fill("another password");
-  await page.getByRole("button", { name: "Change it" }).click();
+  await page.getByRole("button", { name: "Change password" }).click();
 }
 
 async function drawer(page: Page): Promise<void> {

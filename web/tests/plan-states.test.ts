@@ -16,16 +16,16 @@ test("a wrong password, and a name that is taken, are said in the form", async (
   await here.server.account("berta");
   await plan.signIn("berta", "not the password");
   const account = plan.page.getByTestId("account");
-  await expect(account.getByRole("alert")).toHaveText("The name or the password is wrong");
+  await expect(account.getByRole("alert")).toHaveText("Wrong name or password");
   await account.getByRole("tab", { name: "New account" }).click();
   await account.getByLabel("Password").fill(PASSWORD);
-  await account.getByRole("button", { name: "Make an account" }).click();
-  await expect(account.getByRole("alert")).toHaveText("There is an account with this name");
+  await account.getByRole("button", { name: "Create account" }).click();
+  await expect(account.getByRole("alert")).toHaveText("This name is taken");
   await account.getByRole("tab", { name: "Sign in" }).click();
   await account.locator("form").getByRole("button", { name: "Sign in" }).click();
   await expect(account).toBeGone();
   const begin = plan.page.getByTestId("new-account");
-  await begin.getByRole("button", { name: "It is new: without encryption" }).click();
+  await begin.getByRole("button", { name: "Start without end-to-end encryption" }).click();
   await expect(begin).toBeGone();
   await plan.add("In plain, as the account is");
   await expect(plan.pill).toHaveText("Synced");
@@ -44,8 +44,8 @@ test("a revoked device says so, and sends its changes after signing in again", a
   await first.openSync();
   const row = first.page.getByTestId("devices").getByRole("listitem");
   const lost = row.filter({ hasText: "Firefox on Android" });
-  await lost.getByRole("button", { name: "Revoke" }).click();
-  await lost.getByRole("button", { name: "Really revoke" }).click();
+  await lost.getByRole("button", { name: "Remove" }).click();
+  await lost.getByRole("button", { name: "Confirm removal" }).click();
   await expect(row).toHaveCount(1);
   await first.close();
 
@@ -53,7 +53,7 @@ test("a revoked device says so, and sends its changes after signing in again", a
   await second.add("Made after the end");
   await expect(second.pill).toHaveText("Signed out");
   await second.openSync();
-  await expect(second.page.getByTestId("sync")).toHaveText(/was signed out.*none is lost/);
+  await expect(second.page.getByTestId("sync")).toHaveText(/was signed out.*will sync later/);
   await second.close();
   await second.signIn("rita");
   await expect(second.pill).toHaveText("Synced");
@@ -64,9 +64,9 @@ test("the server goes away and comes back: what was done meanwhile is sent by it
   const plan = await signedUp(await here.device(), "sven");
   await here.server.kill();
   await plan.add("While it was away");
-  await expect(plan.pill).toHaveText(/Offline, \d+ unsent/);
+  await expect(plan.pill).toHaveText(/Offline · \d+ to sync/);
   await plan.openSync();
-  await expect(plan.page.getByTestId("sync")).toHaveText("You can go on");
+  await expect(plan.page.getByTestId("sync")).toHaveText("You can keep working");
   await plan.close();
   await here.server.start();
   await expect(plan.pill).toHaveText("Synced");
@@ -98,10 +98,10 @@ test("without lasting storage it works, and warns", async () => {
     await route.fulfill({ response, body: without + (await response.text()) });
   });
   const plan = await openPlan(device);
-  await expect(plan.pill).toHaveText("Not saved");
+  await expect(plan.pill).toHaveText("Not saved permanently");
   await plan.add("For now");
   await plan.openSync();
-  await expect(plan.page.getByTestId("sync")).toHaveText("gone when you close");
+  await expect(plan.page.getByTestId("sync")).toHaveText("lost when you close");
 });
 
 test("a full device: an import is refused as a whole, and later it goes on", async () => {
@@ -119,7 +119,7 @@ test("a full device: an import is refused as a whole, and later it goes on", asy
   const file = { name: "plan.csv", mimeType: "text/csv", buffer };
   await plan.page.locator("input[type=file]").setInputFiles(file);
   await plan.page.getByRole("button", { name: "Import 4,000 items" }).click();
-  await expect(plan.page.getByTestId("import")).toHaveText("no room left on this device");
+  await expect(plan.page.getByTestId("import")).toHaveText("Storage is full");
   await plan.close();
   await cdp.send("Storage.overrideQuotaForOrigin", { origin });
   await plan.add("There after");
@@ -160,5 +160,5 @@ test("loaded once, it starts without a network", async () => {
   const again = await planOn(plan.page);
   await expect(again.item("Kept")).toBeVisible();
   await again.add("Made offline");
-  await expect(again.pill).toHaveText("On this device only");
+  await expect(again.pill).toHaveText("Only on this device");
 });

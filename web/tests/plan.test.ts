@@ -15,7 +15,7 @@ test("without an account: items, lists, search, keys, undo; kept over a reload",
   const device = await here.device();
   const plan = await openPlan(device, "/");
   const { page } = plan;
-  await expect(plan.pill).toHaveText("On this device only");
+  await expect(plan.pill).toHaveText("Only on this device");
   await plan.add("Buy milk");
   await plan.goTo("All");
   await plan.addList("Trip");
@@ -92,9 +92,9 @@ test("two devices with a phrase: an edit is on the other screen without a reload
   const ask = second.page.getByTestId("enter-phrase");
   await expect(ask).toBeVisible();
   await second.enterPhrase("these are no words of a phrase");
-  await expect(ask.getByRole("alert")).toHaveText("not the words of a recovery phrase");
+  await expect(ask.getByRole("alert")).toHaveText("not a valid recovery phrase");
   await second.enterPhrase(`${"abandon ".repeat(23)}art`);
-  await expect(ask.getByRole("alert")).toHaveText("not the phrase your items are encrypted with");
+  await expect(ask.getByRole("alert")).toHaveText("This recovery phrase doesn’t match your items");
   await second.enterPhrase(phrase ?? "");
   await expect(ask).toBeGone();
   await second.goTo("Shared");
@@ -107,7 +107,7 @@ test("two devices with a phrase: an edit is on the other screen without a reload
   await expect(first.item("From the first")).toBeGone();
   await expect(first.pill).toHaveText("Synced");
   await first.openSync();
-  await expect(first.page.getByTestId("sync-status")).toHaveText(/Server holds/);
+  await expect(first.page.getByTestId("sync-status")).toHaveText(/On the server/);
   await expect(first.page.getByTestId("devices").getByRole("listitem")).toHaveCount(2);
 });
 
@@ -128,7 +128,7 @@ test("offline and back: both go on, and come to hold the same", async () => {
   }
   await first.add("From the first");
   await second.add("From the second");
-  await expect(first.pill).toHaveText(/Offline, \d+ unsent/);
+  await expect(first.pill).toHaveText(/Offline · \d+ to sync/);
   for (const device of devices) await device.context.setOffline(false);
   const wanted = ["Common", "From the first", "From the second"];
   for (const plan of [first, second]) {
@@ -160,8 +160,8 @@ test("two devices change one title while apart: the lost one is kept, and put ba
   await first.page.getByRole("button", { name: "Lost edits" }).click();
   const conflict = first.page.getByTestId("conflict");
   await expect(conflict).toHaveText("Call mum on Sunday");
-  await expect(conflict.getByRole("button", { name: "Keep what is shown" })).toBeVisible();
-  await conflict.getByRole("button", { name: "Put the lost one back" }).click();
+  await expect(conflict.getByRole("button", { name: "Keep current" })).toBeVisible();
+  await conflict.getByRole("button", { name: "Restore this edit" }).click();
   await first.close();
   await expect(second.item("Call mum on Sunday")).toBeVisible();
 });
@@ -210,7 +210,7 @@ test("10,000 items: imported, cancelled, undone, scrolled, searched, exported", 
   await choose();
   await expect(page.getByTestId("import")).toHaveText(/[1-9][\d,]* of 10,000 items/);
   await page.getByRole("button", { name: "Cancel import" }).click();
-  await expect(plan.toast).toHaveText("Import cancelled, nothing was added");
+  await expect(plan.toast).toHaveText("Import canceled, nothing was added");
   await plan.close();
   await expect(plan.items).toHaveCount(0);
 

@@ -46,7 +46,7 @@ const HASH_DIGITS: usize = 16;
 /// Brings what `target` has into the cache, and removes what nobody used for longest.
 pub(crate) fn save(root: &Path) -> Result<()> {
     let Some(cache) = BuildCache::open(root)? else { return Ok(()) };
-    cache.lock.lock().context("locking the cache")?;
+    cache.lock.lock().context("cannot lock the cache")?;
     cache.copy(&root.join("target"), &cache.folder)?;
     if bytes_below(&cache.folder)? > KEY_BYTES_MAX {
         fs::remove_dir_all(&cache.folder)?;
@@ -126,7 +126,7 @@ fn cache_folder(root: &Path) -> Result<Option<PathBuf>> {
 
 fn own_packages(root: &Path) -> Result<BTreeSet<String>> {
     let metadata = tidy::metadata(root)?;
-    let packages = metadata["packages"].as_array().context("cargo's metadata")?;
+    let packages = metadata["packages"].as_array().context("cargo's metadata has no packages")?;
     Ok(packages.iter().filter_map(|package| Some(package["name"].as_str()?.to_owned())).collect())
 }
 
@@ -190,7 +190,7 @@ fn copy_archive(from: &Path, to: &Path) -> Result<()> {
 /// With its time, by which cargo knows what was made from what.
 fn copy_file(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to.parent().context("a file has a folder")?)?;
-    fs::copy(from, to).with_context(|| format!("copying {}", from.display()))?;
+    fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
     let modified = fs::metadata(from)?.modified()?;
     File::options().write(true).open(to)?.set_times(FileTimes::new().set_modified(modified))?;
     Ok(())

@@ -50,7 +50,7 @@ pub(crate) fn compile(root: &Path, args: &[&str]) -> Result<Vec<CargoArtifact>> 
     let messages = BufReader::new(child.stdout.take().context("stdout is piped")?);
     let mut made = Vec::new();
     for line in messages.lines() {
-        let message = serde_json::from_str(&line?).context("cargo's messages")?;
+        let message = serde_json::from_str(&line?).context("cannot parse cargo's messages")?;
         made.extend(artifact(&message));
     }
     ensure!(child.wait()?.success(), "`cargo {}` failed", args.join(" "));
@@ -78,7 +78,8 @@ pub(crate) fn compile_tests(root: &Path, only: Option<&str>) -> Result<Vec<Cargo
 /// The binary among them.
 pub(crate) fn warren(made: &[CargoArtifact]) -> Result<&Path> {
     let mut binaries = made.iter().filter(|one| one.kind == "bin" && !one.is_test);
-    let warren = binaries.find(|one| one.name == "warren").context("cargo made no `warren`")?;
+    let warren =
+        binaries.find(|one| one.name == "warren").context("cargo did not build `warren`")?;
     Ok(&warren.path)
 }
 

@@ -96,18 +96,18 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
 fn run_check(root: &Path, name: &str) -> Result<bool> {
     match select(&[name])?[..] {
         [CiStep { run: CiStepKind::Check(check), .. }] => check(root),
-        _ => bail!("`{name}` is no check"),
+        _ => bail!("`{name}` is not a check"),
     }
 }
 
 /// Runs one check in a process of its own, and shows its output and keeps it.
 fn run_apart(root: &Path, name: &str) -> Result<(bool, Vec<String>)> {
-    let program = std::env::current_exe().context("finding this program")?;
+    let program = std::env::current_exe().context("cannot find the path of this program")?;
     let (output, input) = std::io::pipe()?;
     let mut command = Command::new(program);
     command.args(["ci", CHECK_ALONE, name]).current_dir(root).stdin(Stdio::null());
     command.stdout(input.try_clone()?).stderr(input);
-    let mut child = command.spawn().context("starting a check")?;
+    let mut child = command.spawn().context("cannot start a check")?;
     // It has the writing end: as long as that is open here, too, the output does not end.
     drop(command);
     let mut lines = VecDeque::new();
@@ -172,7 +172,7 @@ impl CiOutcome {
 fn select(wanted: &[&str]) -> Result<Vec<&'static CiStep>> {
     for name in wanted {
         let known = STEPS.iter().any(|step| step.name == *name);
-        ensure!(known, "no step is called `{name}`; {}", steps());
+        ensure!(known, "unknown step `{name}`; {}", steps());
     }
     let all = wanted.is_empty();
     Ok(STEPS.iter().filter(|step| all || wanted.contains(&step.name)).collect())

@@ -20,7 +20,7 @@ pub(crate) fn run(root: &Path, since: Option<&str>) -> Result<bool> {
         !changed.iter().any(|file| file.starts_with("web/")) || web::run(root, &["--check"])?;
     let packages = packages(root, &changed);
     if packages.is_empty() {
-        print_line("check: no crate has changed: nothing to test")?;
+        print_line("check: no crate has changed, nothing to test")?;
         return Ok(checks_pass && web_passes);
     }
     let mut cargo = cargo(root);

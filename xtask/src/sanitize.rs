@@ -66,13 +66,15 @@ fn main() {
 
 pub(crate) fn run(root: &Path) -> Result<bool> {
     let Some(target) = target() else {
-        print_line("sanitize: SKIPPED: it needs Linux with glibc on x86-64 or ARM64")?;
+        print_line("sanitize: SKIPPED: requires Linux with glibc on x86-64 or ARM64")?;
         return Ok(true);
     };
     let folder = root.join("target/sanitize");
     let finds_leaks = try_canary(root, &folder)?;
     if !finds_leaks {
-        print_line("sanitize: SKIPPED leaks: they cannot be looked for where ptrace is forbidden")?;
+        print_line(
+            "sanitize: SKIPPED leaks: leak detection needs ptrace, which is forbidden here",
+        )?;
     }
     let mut cargo = cargo(root);
     cargo
@@ -113,7 +115,7 @@ fn try_canary(root: &Path, folder: &Path) -> Result<bool> {
     let mut rustc = Command::new("rustc");
     rustc.current_dir(root).args(["--edition=2024", RUST_FLAGS, "-o"]).args([&program, &source]);
     let built = rustc.env("RUSTC_BOOTSTRAP", "1").output().context("cannot start `rustc`")?;
-    ensure!(built.status.success(), "the canary: {}", text(&built));
+    ensure!(built.status.success(), "the canary does not compile: {}", text(&built));
 
     let sings = |argument: &str, finds_leaks: bool| {
         let mut canary = Command::new(&program);
@@ -121,11 +123,11 @@ fn try_canary(root: &Path, folder: &Path) -> Result<bool> {
         canary.output().context("cannot start the canary")
     };
     let healthy = sings("nothing", false)?;
-    ensure!(healthy.status.success(), "the canary is ill: {}", text(&healthy));
+    ensure!(healthy.status.success(), "the canary fails without a bug: {}", text(&healthy));
     let poisoned = sings("use-after-free", false)?;
     ensure!(
         text(&poisoned).contains("heap-use-after-free"),
-        "the sanitizer does not see a use after free: {}",
+        "the sanitizer does not detect a use after free: {}",
         text(&poisoned)
     );
     Ok(text(&sings("leak", true)?).contains("detected memory leaks"))

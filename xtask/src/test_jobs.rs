@@ -82,9 +82,9 @@ pub(crate) struct TestReport {
 pub(crate) fn retries<'a>(args: &'a [&'a str]) -> Result<(&'a [&'a str], u32)> {
     match args {
         ["--retries", count, names @ ..] => {
-            Ok((names, count.parse().context("--retries takes a number")?))
+            Ok((names, count.parse().context("--retries must be a number")?))
         }
-        ["--retries"] => anyhow::bail!("--retries takes a number"),
+        ["--retries"] => anyhow::bail!("--retries must be a number"),
         names => Ok((names, RETRIES_COUNT)),
     }
 }
@@ -244,13 +244,13 @@ impl TestReport {
     pub(crate) fn print(mut self, steps: &[TestFailure]) -> Result<()> {
         self.durations.sort_by(|(left, _), (right, _)| right.total_cmp(left));
         if !self.durations.is_empty() {
-            print_line(format_args!("the slowest of {} tests:", self.durations.len()))?;
+            print_line(format_args!("slowest of {} tests:", self.durations.len()))?;
         }
         for (seconds, test) in self.durations.iter().take(SLOWEST_COUNT) {
             print_line(format_args!("{seconds:8.1} s  {test}"))?;
         }
         for TestFailure { name, output, .. } in &self.flaky {
-            print_line(format_args!("FLAKY {name}: it failed once with\n{output}"))?;
+            print_line(format_args!("FLAKY {name}: failed once with\n{output}"))?;
         }
         steps.iter().chain(&self.failed).try_for_each(print_line)?;
         let names = |failures: &[TestFailure]| {

@@ -59,6 +59,7 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     for finding in &findings {
         print_line(finding)?;
     }
-    print_line(format_args!("tidy: {} files, {} findings", tree.files.len(), findings.len()))?;
+    let noun = if findings.len() == 1 { "finding" } else { "findings" };
+    print_line(format_args!("tidy: {} files, {} {noun}", tree.files.len(), findings.len()))?;
     Ok(findings.is_empty())
 }

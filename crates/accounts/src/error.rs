@@ -11,11 +11,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    #[error("an account with this login exists")]
+    #[error("an account with this login already exists")]
     AccountExists,
-    #[error("a login is 1 to 64 letters, digits and . _ @ + -, beginning with a letter or digit")]
+    #[error("a login has 1 to 64 letters, digits and . _ @ + -, and starts with a letter or digit")]
     InvalidLogin,
-    #[error("a password has {PASSWORD_BYTES_MIN} to {PASSWORD_BYTES_MAX} bytes")]
+    #[error("a password must have {PASSWORD_BYTES_MIN} to {PASSWORD_BYTES_MAX} bytes")]
     InvalidPassword,
     /// Malformed, unknown, revoked, or of a deleted account: to its holder all the same.
     #[error("the token is unknown or revoked")]
@@ -25,16 +25,16 @@ pub enum Error {
     NotFound,
     #[error("no account has this login and this password")]
     WrongPassword,
-    #[error("the account may have {devices_max} devices, and it has them: revoke one first")]
+    #[error("the account has reached its device limit ({devices_max}); revoke a device first")]
     TooManyDevices { devices_max: u32 },
-    #[error("the account may have {SUB_VAULTS_COUNT_MAX} vaults beside its own, and it has them")]
+    #[error("the account has reached its sub-vault limit ({SUB_VAULTS_COUNT_MAX})")]
     TooManySubVaults,
-    #[error("the account's messages are sealed with another key")]
+    #[error("the account's messages are encrypted with another key")]
     KeyMismatch,
     /// A row of the accounts file holds what this program never writes there.
     #[error("the accounts file is damaged: {what}")]
     Damaged { what: &'static str },
-    #[error("a restore into {} has not finished", path.display())]
+    #[error("the restore into {} is incomplete", path.display())]
     UnfinishedRestore { path: PathBuf },
     #[error(transparent)]
     Engine(#[from] engine::Error),

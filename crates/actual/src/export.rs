@@ -123,7 +123,7 @@ fn decode(
     content: Bytes,
     key: Option<&AppKey>,
 ) -> Result<CellMessage, ExportError> {
-    let damaged = |why| ExportError::damaged("a change that an app made", why);
+    let damaged = |why| ExportError::damaged("cannot read a change that an app made", why);
     if !is_encrypted {
         return CellMessage::decode(content).map_err(damaged);
     }

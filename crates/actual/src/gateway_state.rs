@@ -28,10 +28,13 @@ const SYNC_FORMAT: f64 = 2.0;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DamagedGatewayState {
     /// Written by a newer Warren.
-    #[error("the record has version {0}, this Warren knows {VERSION}; use a newer one")]
+    #[error(
+        "the budget's state has version {0}, but this version of Warren supports only version \
+         {VERSION}; update Warren"
+    )]
     Version(u8),
     /// Not what was written.
-    #[error("the record is damaged: {0}")]
+    #[error("the budget's state is damaged: {0}")]
     Header(#[from] prost::DecodeError),
 }
 

@@ -82,7 +82,7 @@ pub fn import(
     if finished.is_err()
         && let Err(error) = discard(to, &unfinished)
     {
-        tracing::warn!(%error, "removing an import that broke off; the next one does it");
+        tracing::warn!(%error, "cannot remove an interrupted import; the next import removes it");
     }
     finished
 }

@@ -24,7 +24,7 @@ const PAGE_BYTES_MAX: usize = 1 << 20;
 #[non_exhaustive]
 pub enum InventoryError {
     /// No budget has this id or name.
-    #[error("there is no {what} {named}")]
+    #[error("{what} {named} not found")]
     NotFound {
         /// What kind was looked for.
         what: &'static str,
@@ -32,7 +32,7 @@ pub enum InventoryError {
         named: String,
     },
     /// More than one budget has this name.
-    #[error("more than one budget is called {named}: name it by its id, {}", ids.join(" or "))]
+    #[error("more than one budget is named {named}: use an id, {}", ids.join(" or "))]
     Ambiguous {
         /// What was asked for.
         named: String,
@@ -200,7 +200,7 @@ impl StoredBudget {
     async fn restore(&self) -> Result<BudgetState, InventoryError> {
         let show = |record: &[u8], _: &[Timestamp]| {
             let found = BudgetState::decode_record(record)?;
-            let (mut budget, trie) = found.ok_or_else(|| BoxError::from("there is no budget"))?;
+            let (mut budget, trie) = found.ok_or_else(|| BoxError::from("budget not found"))?;
             budget.is_deleted = false;
             let mut record = Vec::with_capacity(record.len());
             budget.encode_header(&mut record);

@@ -72,7 +72,7 @@ pub struct ActualSyncRequest {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyncRequestError {
     /// No protobuf, or not this one.
-    #[error("the request is no protobuf message: {0}")]
+    #[error("the request is not a valid protobuf message: {0}")]
     Protobuf(#[from] DecodeError),
     /// They would take many times the memory of their bytes.
     #[error("the request has more than {SHORT_ENVELOPES_MAX} messages without a timestamp")]

@@ -51,19 +51,19 @@ pub struct CompetitorInstallation {
 const COMPETITOR: &str = "actual-sync";
 pub(crate) const SETUP: &str = "warren bench actual --setup";
 const TITLE: &str = "Warren: Actual Budget's sync";
-const LEAD: &str = "Actual Budget's published sync server and Warren's gateway for its apps, asked \
-    with the same requests as the apps make them, on loopback and on the same disk. Each round of \
-    each case starts a fresh server process; ratios are within a round, of cases that ran in random \
-    order. The generator is one thread with kept-open connections and shares the machine's cores \
-    with the server.";
-const WARREN: &str = "Warren (its gateway): a SQLite file per budget, kept open, WAL mode with \
-    synchronous FULL, encrypted with chacha20; requests that wait together share a flush; a message \
-    that is known is found by its index; the trie is changed in place";
-const DURABILITY: &str = "durability: both answer a sync when its messages are on the disk, Actual \
-    by a rollback journal with synchronous FULL in a file that is not encrypted, Warren by a flush \
-    of the WAL of an encrypted file";
-const UNCOMPRESSED: &str = "requests do not offer to take compressed answers, which the published \
-    server does not have: answers are equally long";
+const LEAD: &str = "Compares Actual Budget's published sync server with Warren's gateway: the same \
+    requests as the apps send, on loopback and on the same disk. Each round of each case starts a \
+    fresh server process. Cases run in random order; ratios compare cases of the same round. The \
+    load generator is one thread with persistent connections and shares the machine's cores with \
+    the server.";
+const WARREN: &str = "Warren (its gateway): one SQLite file per budget, kept open, in WAL mode \
+    with synchronous FULL, encrypted with chacha20; waiting requests share a flush; an index finds \
+    messages that are already stored; the trie is updated in place";
+const DURABILITY: &str = "durability: both servers answer a sync when its messages are on the \
+    disk; Actual uses a rollback journal with synchronous FULL in an unencrypted file, Warren \
+    flushes the WAL of an encrypted file";
+const UNCOMPRESSED: &str = "requests do not ask for compressed responses, which the published \
+    server does not support, so responses are equally long";
 
 /// What is wanted of the table of memory: of its idle memory and of its peak.
 const MEMORY_GOALS: usize = 2;
@@ -97,7 +97,8 @@ pub fn run(plan: &ActualBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     let counts = [plan.messages.clone(), plan.users.clone(), vec![plan.rounds, plan.page]];
     let is_nothing = counts.iter().any(|counts| counts.is_empty() || counts.contains(&0));
     anyhow::ensure!(!is_nothing && !plan.duration.is_zero(), "nothing to measure");
-    let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
+    let folder =
+        ScratchFolder::new(&plan.folder, "bench").context("cannot use the work directory")?;
     let found = find(&plan.competitors, MissingPolicy::Absent(SETUP), bar);
     let mut notes: Vec<String> = found.absent.iter().map(UnavailableCompetitor::note).collect();
     notes.extend(found.present.iter().map(|service| service.about.to_string()));
@@ -110,7 +111,7 @@ pub fn run(plan: &ActualBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
         tables.push(suite::run(section, &stop_rule, bar)?);
     }
     let failures = run.fixture.failures.take().into_iter();
-    notes.extend(failures.map(|failure| format!("a failure, {failure}")));
+    notes.extend(failures.map(|failure| format!("failed request: {failure}")));
     bar.finish_and_clear();
     Ok(BenchReport {
         format: REPORT_FORMAT,

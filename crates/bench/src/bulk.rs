@@ -26,12 +26,12 @@ use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::report_setting::ReportSetting;
 
 const TITLE: &str = "Warren: messages in bulk";
-const LEAD: &str = "One user's messages, all new, stored in pages. The bare loop is one thread that \
-    calls SQLite with one prepared statement, a transaction and an fsync per page, into an equal \
-    encrypted table; moving the bytes is sending the same requests to a server that reads them and \
-    does nothing. What Warren does beyond both: decoding, checking, hashing, the queue, the \
-    fingerprint. Ratios are within a round, of cases that ran in random order, each into fresh \
-    files; published figures were measured elsewhere.";
+const LEAD: &str = "Stores the messages of one user, all new, in pages. The bare loop is one \
+    thread that calls SQLite with one prepared statement, one transaction and one fsync per page, \
+    on an equally encrypted table. \"Moving the bytes\" sends the same requests to a server that \
+    reads them and does nothing else. Beyond both, Warren decodes, checks and hashes the messages, \
+    queues them and updates the fingerprint. Cases run in random order, each into fresh files; \
+    ratios compare cases of the same round. Published figures were measured elsewhere.";
 /// Runs the plan; `bar` shows how far it is.
 pub fn run(plan: &BulkBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = plan.counts.iter().chain([&plan.page, &plan.rounds]);
@@ -39,7 +39,7 @@ pub fn run(plan: &BulkBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
     // PostgreSQL runs as a user of its own where we are root.
     let folder = ScratchFolder::new(&plan.folder, "bench");
     let folder = folder.and_then(ScratchFolder::let_others_enter);
-    let folder = folder.context("the folder to measure in")?;
+    let folder = folder.context("cannot use the work directory")?;
     let mut report = BenchReport {
         format: REPORT_FORMAT,
         benchmark: "bulk".into(),
@@ -56,7 +56,7 @@ pub fn run(plan: &BulkBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
     };
     let run = BulkBenchRun { plan, bar };
     if plan.wants(BulkBenchPart::Local) {
-        bar.set_message("accounts");
+        bar.set_message("creating accounts");
         let (tables, settings) = local::run(&run, folder.path())?;
         report.tables.extend(tables);
         report.settings.extend(settings);

@@ -78,7 +78,7 @@ pub struct RowComparison {
 pub fn compare(a: &BenchReport, b: &BenchReport) -> anyhow::Result<ReportComparison> {
     ensure!(
         a.benchmark == b.benchmark,
-        "these are reports of different benchmarks: {} and {}",
+        "the reports are of different benchmarks: {} and {}",
         a.benchmark,
         b.benchmark
     );
@@ -138,16 +138,16 @@ fn compared(a: &ResultTable, b: &ResultTable, is_same_machine: bool) -> TableCom
 
 impl fmt::Display for ReportComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, ReportSource { machine, command }) in [("A", &self.a), ("B", &self.b)] {
+        for (name, ReportSource { machine, command }) in [("old", &self.a), ("new", &self.b)] {
             writeln!(f, "{name}: {command}\n{machine}\n")?;
         }
         if !self.same_machine {
-            writeln!(f, "The machines differ: only multiples of the baseline are compared.\n")?;
+            writeln!(f, "The machines differ: only ratios to the baseline are compared.\n")?;
         }
         let tables: Vec<String> = self.tables.iter().map(TableComparison::text).collect();
         write!(f, "{}", tables.join("\n\n"))?;
-        for (which, only) in [("A", &self.only_in_a), ("B", &self.only_in_b)] {
-            only.iter().try_for_each(|row| write!(f, "\nonly in {which}: {row}"))?;
+        for (which, only) in [("old", &self.only_in_a), ("new", &self.only_in_b)] {
+            only.iter().try_for_each(|row| write!(f, "\nonly in the {which} report: {row}"))?;
         }
         Ok(())
     }
@@ -168,10 +168,10 @@ impl TableComparison {
             self.rows.iter().map(cell).collect::<Vec<_>>()
         };
         let columns = [
-            column("A", "median", cells(&|row| Some(format::median(&row.a)))),
-            column("B", "median", cells(&|row| Some(format::median(&row.b)))),
-            column("B against A", "", cells(&|row| told(&row.rate))),
-            column("multiples of the baseline", "", cells(&|row| told(&row.relative))),
+            column("old", "median", cells(&|row| Some(format::median(&row.a)))),
+            column("new", "median", cells(&|row| Some(format::median(&row.b)))),
+            column("new vs. old", "", cells(&|row| told(&row.rate))),
+            column("relative to baseline", "", cells(&|row| told(&row.relative))),
         ];
         let columns: Vec<MetricColumn> =
             columns.into_iter().filter(MetricColumn::says_something).collect();
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn too_few_rounds_say_nothing() {
         let comparison = compare(&report(1.0, 3), &report(1.5, 12)).unwrap();
-        assert_eq!(texts(&comparison)[1].0, Some("too few rounds to tell"));
+        assert_eq!(texts(&comparison)[1].0, Some("too few rounds for a verdict"));
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(comparison.only_in_b, ["inserts: theirs"]);
         b.benchmark = "tps".into();
         let error = compare(&a, &b).unwrap_err().to_string();
-        assert_eq!(error, "these are reports of different benchmarks: pragma and tps");
+        assert_eq!(error, "the reports are of different benchmarks: pragma and tps");
     }
 
     #[test]

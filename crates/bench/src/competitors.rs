@@ -90,7 +90,7 @@ pub(crate) fn find<T>(
         let missing = names.iter().filter(|name| !is_there(name));
         found.absent.extend(missing.map(|name| UnavailableCompetitor {
             name: (*name).to_owned(),
-            reason: format!("there is no such folder in {}", competitors.display()),
+            reason: format!("no such directory in {}", competitors.display()),
         }));
     }
     bar.set_length(candidates.len() as u64);
@@ -122,6 +122,7 @@ pub(crate) fn parse<T: DeserializeOwned>(
         bail!("{error}");
     }
     output.check()?;
-    let answer = parsed.context("an answer that is not one line of JSON")?;
-    serde_json::from_value(answer).with_context(|| format!("an answer that is not of {format}"))
+    let answer = parsed.context("the program did not print one line of JSON")?;
+    serde_json::from_value(answer)
+        .with_context(|| format!("the program's output does not follow {format}"))
 }

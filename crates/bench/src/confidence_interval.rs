@@ -195,7 +195,7 @@ impl MedianDifference {
             () => DifferenceVerdict::NoDifference,
         };
         let text = match verdict {
-            DifferenceVerdict::TooFewRounds => "too few rounds to tell".to_owned(),
+            DifferenceVerdict::TooFewRounds => "too few rounds for a verdict".to_owned(),
             DifferenceVerdict::NoDifference => "no difference found".to_owned(),
             DifferenceVerdict::Faster if low >= 2.0 => {
                 format!("{} times as fast", range(low, high, 10.0))
@@ -301,7 +301,7 @@ mod tests {
         check(0.04, 0.05, "takes 20–25 times as long", DifferenceVerdict::Slower);
         check(0.99, 1.01, "no difference found", DifferenceVerdict::NoDifference);
         check(1.0, 1.2, "no difference found", DifferenceVerdict::NoDifference);
-        check(f64::NAN, f64::NAN, "too few rounds to tell", DifferenceVerdict::TooFewRounds);
+        check(f64::NAN, f64::NAN, "too few rounds for a verdict", DifferenceVerdict::TooFewRounds);
     }
 
     #[test]
@@ -312,8 +312,8 @@ mod tests {
         let text = |a: &[f64], b: &[f64]| MedianDifference::between(a, b, 1).text;
         assert_eq!(text(&run(100.0, 1.0), &run(101.0, 1.0)), "no difference found");
         assert_eq!(text(&run(100.0, 0.1), &run(80.0, 0.1)), "slower by 19–21 %");
-        assert_eq!(text(&[100.0; 5], &run(80.0, 0.1)), "too few rounds to tell");
-        assert_eq!(text(&[], &[1.0; 9]), "too few rounds to tell");
+        assert_eq!(text(&[100.0; 5], &run(80.0, 0.1)), "too few rounds for a verdict");
+        assert_eq!(text(&[], &[1.0; 9]), "too few rounds for a verdict");
         // As wide as a bootstrap of 100,000 draws finds it, of 6 and 7 samples.
         let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
         let chances: f64 = medians(&a).iter().chain(&medians(&b)).map(|(_, chance)| chance).sum();

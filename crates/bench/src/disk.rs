@@ -11,15 +11,15 @@ use indicatif::DecimalBytes;
 /// An I/O error ([`io::ErrorKind::StorageFull`]) if less than `needed` bytes are free in `folder`;
 /// `what` needs them.
 pub(crate) fn check(folder: &Path, needed: u64, what: &str) -> anyhow::Result<()> {
-    let free = rustix::fs::statvfs(folder).context("the folder to measure in")?;
+    let free = rustix::fs::statvfs(folder).context("cannot read the free disk space")?;
     let free = free.f_bavail * free.f_frsize;
     if free >= needed {
         return Ok(());
     }
     let message = format!(
-        "{what} need {} of disk in {}, and {} are free",
-        DecimalBytes(needed),
+        "not enough disk space in {} for {what}: {} needed, {} free",
         folder.display(),
+        DecimalBytes(needed),
         DecimalBytes(free)
     );
     Err(io::Error::new(io::ErrorKind::StorageFull, message).into())

@@ -72,7 +72,7 @@ pub(crate) fn columns(table: &ResultTable) -> Vec<MetricColumn> {
         of_rows("of baseline", spread_of, &|row| Some(ratio(&row.relative))),
         of_rows("verdict", "", &|row| row.difference.as_ref().and_then(verdict)),
         of_rows("verdict", "processor time", &|row| row.by_cpu.as_ref().and_then(verdict)),
-        of_rows("published", "on its own machine", &|row| row.published.map(single)),
+        of_rows("published", "on another machine", &|row| row.published.map(single)),
         of_rows("average", LATENCY, &|row| {
             row.latency.and_then(|latency| latency.mean_us).map(wait)
         }),
@@ -97,7 +97,7 @@ pub(crate) fn columns(table: &ResultTable) -> Vec<MetricColumn> {
 
 /// What a chart shows beside the medians.
 pub(crate) fn whisker(table: &ResultTable) -> &'static str {
-    if has_extremes(table) { "the lowest and the highest" } else { "its 95 % interval" }
+    if has_extremes(table) { "lowest and highest value" } else { "95 % interval" }
 }
 
 fn has_extremes(table: &ResultTable) -> bool {
@@ -145,6 +145,13 @@ pub(crate) fn judged(ratio: &Distribution, difference: &MedianDifference) -> For
 pub(crate) fn whole(count: impl fmt::Display) -> String {
     let digits = count.to_string();
     grouped_digits(&digits, digits.len())
+}
+
+/// A count with its noun: `1 row`, `1,200 rows`.
+pub(crate) fn counted(count: impl fmt::Display, singular: &str, plural: &str) -> String {
+    let count = whole(count);
+    let noun = if count == "1" { singular } else { plural };
+    format!("{count} {noun}")
 }
 
 /// A PRAGMA: what was requested, what is wrong with that, whether it is what SQLite does anyway.

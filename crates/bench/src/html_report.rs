@@ -143,8 +143,8 @@ fn in_short(tables: &[ResultTable]) -> Markup {
     html! {
         @if !findings.is_empty() {
             section.summary aria-labelledby="in-short" {
-                h2 id="in-short" { "In short" }
-                p { "Against " b { (baseline) } "." }
+                h2 id="in-short" { "Summary" }
+                p { "Compared with " b { (baseline) } "." }
                 dl { @for finding in &findings { div {
                     dt { (finding.name) }
                     dd {
@@ -164,7 +164,7 @@ fn configurations(all: &[EffectiveConfiguration]) -> Markup {
     html! {
         @if !all.is_empty() {
             details.configurations {
-                summary { "What each configuration sets" }
+                summary { "Settings of each configuration" }
                 dl { @for one in all {
                     dt { (one.name) }
                     dd {

@@ -45,7 +45,7 @@ impl BenchConnection {
     ) -> anyhow::Result<BenchResponse> {
         request.headers_mut().insert(HOST, self.host.clone());
         let answer = tokio::time::timeout(REQUEST_TIME_MAX, self.send_now(request)).await;
-        answer.context("no answer")?
+        answer.context("no response")?
     }
 
     async fn send_now(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<BenchResponse> {
@@ -61,7 +61,7 @@ impl BenchConnection {
 }
 
 async fn connect(address: SocketAddr) -> anyhow::Result<SendRequest<Full<Bytes>>> {
-    let stream = TcpStream::connect(address).await.context("connecting")?;
+    let stream = TcpStream::connect(address).await.context("cannot connect")?;
     stream.set_nodelay(true)?;
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     // It ends with the sender, whose calls report what goes wrong.
@@ -85,5 +85,5 @@ impl BenchResponse {
 /// Of `http://127.0.0.1:4600`.
 pub(crate) fn socket_address(address: &str) -> anyhow::Result<SocketAddr> {
     let host = address.trim_start_matches("http://").trim_end_matches('/');
-    host.parse().with_context(|| format!("the address {address}"))
+    host.parse().with_context(|| format!("invalid address {address}"))
 }

@@ -72,7 +72,7 @@ impl ReportMatrix {
 }
 
 /// In place of the figures of a row that was not measured.
-pub(crate) const IDLE: &str = "not measured: it changes nothing here";
+pub(crate) const IDLE: &str = "not measured: has no effect here";
 
 /// One character for a verdict.
 pub(crate) fn sign(verdict: DifferenceVerdict) -> char {

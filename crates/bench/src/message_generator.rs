@@ -95,7 +95,7 @@ impl MessageGenerator {
     pub(crate) fn at(&self, index: u64, node: NodeId) -> anyhow::Result<Message> {
         let counter = u16::try_from(index % self.pace.at_once)?;
         let timestamp = Timestamp::new(FIRST_MS + self.after_ms(index), counter, node);
-        let timestamp = timestamp.context("a time within the years")?;
+        let timestamp = timestamp.context("the time is out of range")?;
         let content = match &self.contents {
             ContentGenerator::Budget => budget::content(index),
             ContentGenerator::Letters { pool, length } => {

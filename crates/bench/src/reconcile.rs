@@ -17,6 +17,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
 use replica::{HttpTransport, Transport};
 
+use crate::format::counted;
 use crate::machine::MachineInfo;
 use crate::measure::{RoundSample, time};
 use crate::report::{BenchReport, REPORT_FORMAT};
@@ -44,11 +45,12 @@ pub struct ReconcileBenchPlan {
 }
 
 const TITLE: &str = "Warren: finding differences";
-const LEAD: &str = "A device and a server hold the same messages, but for some that only one of them \
-    has, at random places. Compared until both know what they lack; what the device lacks arrives \
-    with the answers, what the server lacks is pushed afterwards and not counted. The baseline gets \
-    the whole vault instead, as a new device does. Rates are messages of the whole set a second, \
-    ratios are within a round.";
+const LEAD: &str = "A device and a server hold the same messages, except for some, at random \
+    positions, that only one of them has. Reconciliation ends when the missing messages of both \
+    sides are found. Messages that the device lacks arrive with the responses; messages that the \
+    server lacks are pushed afterwards, which is not counted. The baseline downloads the whole \
+    vault instead, as a new device does. Rates are messages of the whole set per second; ratios \
+    compare cases of the same round.";
 /// 2016-11-21: what is stamped from there on for ten years is not ahead of anybody's clock.
 const FIRST_MS: u64 = 1_479_686_400_000;
 const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
@@ -64,16 +66,17 @@ struct SetShape {
 }
 
 const SHAPES: [SetShape; 2] = [
-    SetShape { name: "years", title: "messages spread over ten years", span_ms: TEN_YEARS_MS },
-    SetShape { name: "minute", title: "all messages of one minute", span_ms: MINUTE_MS },
+    SetShape { name: "years", title: "spread over ten years", span_ms: TEN_YEARS_MS },
+    SetShape { name: "minute", title: "within one minute", span_ms: MINUTE_MS },
 ];
 
 /// Runs the plan; `bar` shows how far it is.
 pub fn run(plan: &ReconcileBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = [plan.messages, plan.rounds as u64, plan.differences.len() as u64];
     ensure!(counts.iter().all(|count| *count > 0), "nothing to measure");
-    let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
-    bar.set_message("accounts");
+    let folder =
+        ScratchFolder::new(&plan.folder, "bench").context("cannot use the work directory")?;
+    bar.set_message("creating accounts");
     let prepared =
         PreparedDataDir::make(folder.path().join("prepared"), SHAPES.len(), SHAPES.len())?;
     let data = folder.path().join("data");
@@ -82,7 +85,7 @@ pub fn run(plan: &ReconcileBenchPlan, bar: &ProgressBar) -> anyhow::Result<Bench
     let stop_rule = StopRule::rounds(plan.rounds, Duration::ZERO);
     let mut tables = Vec::new();
     for (shape, token) in SHAPES.into_iter().zip(&prepared.tokens) {
-        bar.set_message(format!("{}: storing", shape.name));
+        bar.set_message(format!("{}: storing messages", shape.name));
         let vault = BenchVault {
             plan,
             shape,
@@ -133,7 +136,10 @@ impl<'a> BenchVault<'a> {
         let timestamp = Timestamp::new(FIRST_MS + parts / 64, counter, node);
         let mut content = vec![0; *content_bytes];
         SmallRng::seed_from_u64(index).fill_bytes(&mut content);
-        Ok(Message { timestamp: timestamp.context("within the years")?, content: content.into() })
+        Ok(Message {
+            timestamp: timestamp.context("the time is out of range")?,
+            content: content.into(),
+        })
     }
 
     fn fill(&self) -> anyhow::Result<()> {
@@ -174,7 +180,11 @@ impl<'a> BenchVault<'a> {
         Ok(BenchSection {
             name: self.shape.name.to_owned(),
             unit: "messages",
-            title: format!("{} {}", self.plan.messages, self.shape.title),
+            title: format!(
+                "{} {}",
+                counted(self.plan.messages, "message", "messages"),
+                self.shape.title
+            ),
             cases,
         })
     }
@@ -217,7 +227,10 @@ impl<'a> BenchVault<'a> {
         }
         let (cost, took) = time(|| self.reconcile(SetReconciler::new(items)))?;
         let found = (cost.missing, cost.wanted);
-        ensure!(found == (lacking.len(), extra.len()), "found {found:?} of {differences}");
+        ensure!(
+            found == (lacking.len(), extra.len()),
+            "found {found:?} (missing here, missing on the server) of {differences} differences"
+        );
         Ok(self.sample(took, &cost))
     }
 

@@ -61,11 +61,13 @@ impl BenchReport {
     pub fn from_json(text: &str) -> anyhow::Result<Self> {
         let ReportFormatNumber { format } = serde_json::from_str(text)?;
         let format = format.with_context(|| {
-            format!("it has no format number, and this program reads only format {REPORT_FORMAT}")
+            format!(
+                "it has no format number; this version of Warren reads only format {REPORT_FORMAT}"
+            )
         })?;
         ensure!(
             format == REPORT_FORMAT,
-            "it has format {format}, and this program reads only format {REPORT_FORMAT}"
+            "it has format {format}; this version of Warren reads only format {REPORT_FORMAT}"
         );
         Ok(serde_json::from_str(text)?)
     }
@@ -132,7 +134,7 @@ mod tests {
             let refused = BenchReport::from_json(text).unwrap_err().to_string();
             assert_eq!(
                 refused,
-                format!("it has {expected}, and this program reads only format 11")
+                format!("it has {expected}; this version of Warren reads only format 11")
             );
         };
         check(r#"{"benchmark": "pragma", "aims": []}"#, "no format number");

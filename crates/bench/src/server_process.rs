@@ -47,15 +47,17 @@ impl ServerProcess {
             .args(more)
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("starting {}", program.display()))?;
+            .with_context(|| format!("cannot start {}", program.display()))?;
         let stdout = child.stdout.take().context("its standard output")?;
         // From here on the value ends the process.
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut served = Self { child, address: nowhere, actual: None };
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
-        let said: serde_json::Value = serde_json::from_str(&line).context("its first line")?;
-        served.address = socket_address(said["address"].as_str().context("its address")?)?;
+        let said: serde_json::Value =
+            serde_json::from_str(&line).context("`warren serve` did not print JSON")?;
+        served.address =
+            socket_address(said["address"].as_str().context("`warren serve` printed no address")?)?;
         served.actual = said["actual_budget_address"].as_str().map(socket_address).transpose()?;
         Ok(served)
     }

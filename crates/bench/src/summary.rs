@@ -21,8 +21,8 @@ impl ComparisonFinding<'_> {
             (0, _) => None,
             (1, true) => Some("no difference found".to_owned()),
             (_, true) => Some(format!("no difference found in {count} tables")),
-            (1, false) => Some("none found in another table".to_owned()),
-            (_, false) => Some(format!("none found in {count} other tables")),
+            (1, false) => Some("no difference found in 1 other table".to_owned()),
+            (_, false) => Some(format!("no difference found in {count} other tables")),
         }
     }
 }
@@ -109,7 +109,11 @@ mod tests {
         });
         let expected = [
             ("cache", String::new(), "no difference found in 2 tables".to_owned()),
-            ("off", "insert faster by 50 %".to_owned(), "none found in another table".to_owned()),
+            (
+                "off",
+                "insert faster by 50 %".to_owned(),
+                "no difference found in 1 other table".to_owned(),
+            ),
         ];
         assert_eq!(said.collect::<Vec<_>>(), expected);
         assert_eq!(baseline(&tables), Some("base"));

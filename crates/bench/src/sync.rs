@@ -32,18 +32,19 @@ use crate::suite::{self, BenchSection, StopRule};
 
 const TITLE: &str = "Warren: a sync service";
 const LEAD: &str = "Devices of several users push messages to a service on the same machine, and \
-    pull them. Warren is the shipped binary: each user has an encrypted file of their own, and a \
-    push is answered when it is on the disk. The load generator is one thread and shares the \
-    machine's cores with the service; the tables say what both used. Ratios are within a round, \
-    of cases that ran in random order, each on a fresh service.";
+    pull them. Warren is the shipped binary: each user has a separate encrypted file, and a push \
+    is answered when it is on the disk. The load generator is one thread and shares the machine's \
+    cores with the service; the tables show how much CPU time both used. Cases run in random \
+    order, each on a fresh service; ratios compare cases of the same round.";
 
 /// Runs the plan; `bar` shows how far it is.
 pub fn run(plan: &SyncBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = [plan.users, plan.devices, plan.messages, plan.limit, plan.rounds, plan.pool];
     anyhow::ensure!(!counts.contains(&0) && !plan.duration.is_zero(), "nothing to measure");
     let is_rate = plan.rate.is_none_or(|rate| rate.is_finite() && rate > 0.0);
-    anyhow::ensure!(is_rate, "a rate is more than 0 requests a second");
-    let folder = ScratchFolder::new(&plan.folder, "bench").context("the folder to measure in")?;
+    anyhow::ensure!(is_rate, "the rate must be greater than 0 requests per second");
+    let folder =
+        ScratchFolder::new(&plan.folder, "bench").context("cannot use the work directory")?;
     let (services, notes) = services(plan, bar);
     let mut report = BenchReport {
         format: REPORT_FORMAT,
@@ -59,7 +60,7 @@ pub fn run(plan: &SyncBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
         title: TITLE.into(),
         lead: LEAD.into(),
     };
-    bar.set_message("accounts");
+    bar.set_message("creating accounts");
     let fixture = ServiceFixture::new(
         folder.path(),
         &plan.program,
@@ -85,7 +86,7 @@ pub fn run(plan: &SyncBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
         }
     }
     if plan.wants(SyncBenchPart::Memory) {
-        bar.set_message("accounts");
+        bar.set_message("creating accounts");
         let accounts = plan.pool * memory::ACCOUNTS_PER_USER;
         let many = run.prepare("accounts", accounts, plan.pool)?;
         measure(memory::section(&run, &few, &many))?;
@@ -94,7 +95,7 @@ pub fn run(plan: &SyncBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRepor
         measure(live::section(&run, &few))?;
     }
     let failures = run.fixture.failures.take().into_iter();
-    report.notes.extend(failures.map(|failure| format!("a failure, {failure}")));
+    report.notes.extend(failures.map(|failure| format!("failed request: {failure}")));
     bar.finish_and_clear();
     Ok(report)
 }
@@ -112,9 +113,10 @@ fn services(
 ) -> (Vec<(SyncCompetitor, CompetitorService)>, Vec<String>) {
     let mut services = Vec::new();
     let mut notes = vec![
-        "Warren (asked in protobuf): a file per user in WAL mode, encrypted with chacha20; flushed \
-         before the answer, requests that wait together share a flush; a message that is known is found by its index; \
-         a fingerprint of the whole set is kept up to date and sent in each answer"
+        "Warren (requests in protobuf): one file per user in WAL mode, encrypted with chacha20; \
+         flushed before the response, waiting requests share a flush; an index finds messages that \
+         are already stored; a fingerprint of the whole set is kept up to date and sent in each \
+         response"
             .to_owned(),
     ];
     let target = competitors::target(&plan.competitors);
@@ -134,7 +136,7 @@ fn services(
     if !plan.against.contains(&SyncCompetitor::PlanService)
         && plan.only.contains(&SyncBenchPart::Wal)
     {
-        notes.push("no table `wal`: it is about --against plan-service".to_owned());
+        notes.push("no table `wal`: it requires --against plan-service".to_owned());
     }
     (services, notes)
 }

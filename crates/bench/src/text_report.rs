@@ -35,7 +35,7 @@ pub(crate) fn summary(tables: &[ResultTable]) -> String {
         return String::new();
     }
     let baseline = summary::baseline(tables).unwrap_or("the baseline of each table");
-    let mut lines = vec![format!("\nIn short, against {baseline}:")];
+    let mut lines = vec![format!("\nSummary, compared with {baseline}:")];
     for finding in &findings {
         let differs = finding.differs.iter();
         let said = differs.map(|(table, text)| format!("{} {text}", table.name));

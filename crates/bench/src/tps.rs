@@ -30,7 +30,7 @@ use self::fixture::TpsFixture;
 use self::vaults::VaultFilesFixture;
 use crate::competitors::{UnavailableCompetitor, target};
 use crate::disk;
-use crate::format::format_threshold;
+use crate::format::{counted, format_threshold};
 use crate::machine::MachineInfo;
 use crate::postgres::BenchPostgres;
 use crate::report::{BenchReport, REPORT_FORMAT};
@@ -92,12 +92,12 @@ pub enum TpsCompetitor {
     Libraries,
 }
 
-const TITLE: &str = "Warren: transactions a second";
-const LEAD: &str = "A transaction moves money between two accounts of a table, by two UPDATEs. The \
-    bare loop is one thread that calls SQLite with prepared statements, a thousand transactions a \
-    commit, nothing isolated, nobody waiting: what the work costs by itself. Ratios are within a \
-    round, of cases that ran in random order; published figures were measured elsewhere, on a \
-    laptop with ten cores.";
+const TITLE: &str = "Warren: transactions per second";
+const LEAD: &str = "A transaction moves money between two accounts of a table with two UPDATEs. \
+    The bare loop is one thread that calls SQLite with prepared statements, a thousand \
+    transactions per commit, without isolation and without callers that wait: it shows the cost of \
+    the work alone. Cases run in random order; ratios compare cases of the same round. Published \
+    figures were measured elsewhere, on a laptop with ten cores.";
 
 /// Bytes of a table with another cipher: at most so many rows, however large the main table is.
 const CIPHER_ROWS_MAX: i64 = 10_000_000;
@@ -109,7 +109,7 @@ pub fn run(plan: &TpsBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport
     // PostgreSQL runs as a user of its own where we are root.
     let temporary = ScratchFolder::new(&plan.folder, "bench");
     let temporary = temporary.and_then(ScratchFolder::let_others_enter);
-    let temporary = temporary.context("the folder to measure in")?;
+    let temporary = temporary.context("cannot use the work directory")?;
     let folder = if plan.keep { &*plan.folder } else { temporary.path() };
     bar.set_message("loading");
     let fixture = load(folder, plan.cipher, plan.rows, bar)?;
@@ -238,7 +238,7 @@ fn against_postgres(
     let server = BenchPostgres::start(folder)?;
     postgres::load(&server, fixture.rows, run.bar)?;
     let title = format!(
-        "PostgreSQL over a pool of 8, milliseconds between two statements ({})",
+        "PostgreSQL with a pool of 8 connections, by milliseconds between two statements ({})",
         server.settings_text()?
     );
     let mut cases = vec![sections::warren(fixture)];
@@ -257,7 +257,7 @@ fn against_libraries(
 ) -> anyhow::Result<Vec<String>> {
     anyhow::ensure!(
         matches!(fixture.encryption, FileEncryption::None),
-        "the competitors have no encryption: measure them without --cipher"
+        "the competitors do not support encryption; run them without --cipher"
     );
     let found = competitors::find(&run.plan.competitors, &target(&run.plan.competitors), run.bar);
     let pairs = folder.join("pairs");
@@ -272,8 +272,8 @@ fn against_libraries(
         };
         let mut cases = vec![ours(fixture)];
         cases.extend(competitors::cases(&found, workload));
-        let title = "libraries for SQLite, each as its documentation has it, same durability, a \
-                     thousand callers where it has callers";
+        let title = "SQLite libraries, each used as in its documentation, with the same \
+                     durability, and with a thousand callers unless marked \"one caller\"";
         let (name, title) = (name.to_owned(), title.to_owned());
         run.sections([BenchSection { name, unit: UNIT, title, cases }])?;
         fixture.check_sum()?;
@@ -291,7 +291,7 @@ fn check_disk(plan: &TpsBenchPlan) -> anyhow::Result<()> {
         let measured = postgres::measured(plan.duration, plan.rounds);
         needed += postgres::disk_bytes(plan.rows, measured);
     }
-    disk::check(&plan.folder, needed, &format!("{} rows", plan.rows))
+    disk::check(&plan.folder, needed, &counted(plan.rows, "row", "rows"))
 }
 
 fn settings(fixture: &TpsFixture, plan: &TpsBenchPlan) -> anyhow::Result<Vec<ReportSetting>> {

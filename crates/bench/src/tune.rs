@@ -35,7 +35,7 @@ use crate::machine::MachineInfo;
 
 /// Measures; `bar` shows how far it is.
 pub fn run(plan: &TunePlan, bar: &ProgressBar) -> anyhow::Result<TuneReport> {
-    bar.set_message("making a copy");
+    bar.set_message("preparing the file");
     let source = plan.source.as_ref();
     let subject = TuneTarget::prepare(source, plan.workload, &plan.folder, &plan.today)?;
     let found = search::search(&subject, plan.allow_unsafe, now() + plan.time, bar)?;

@@ -17,7 +17,9 @@ use std::fmt::{Arguments, Display};
 use std::io::Write;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{
+    HumanCount, HumanDuration, HumanFloatCount, ProgressBar, ProgressState, ProgressStyle,
+};
 use serde::Serialize;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
@@ -35,8 +37,8 @@ pub(crate) const START: &str = "Example:
   warren sync  a.db --server http://127.0.0.1:4600 --login ada
   warren clone b.db --server http://127.0.0.1:4600 --login ada
 
-After that, run `warren sync FILE` whenever a program has changed the file, or
-`warren sync FILE --watch` once.
+After that, run `warren sync FILE` whenever a program has changed the file, or keep
+`warren sync FILE --watch` running.
 See `warren COMMAND --help` for the options and examples of a command.";
 
 /// How to print.
@@ -75,9 +77,10 @@ impl Printer {
         if self.json {
             return ProgressBar::hidden();
         }
-        let template = "{msg:10} [{bar:30}] {human_pos}/{human_len} {per_sec} {eta} left";
+        let template = "{msg:10} [{bar:30}] {counts}";
         let style = ProgressStyle::with_template(template).expect("the template is valid");
-        ProgressBar::new(0).with_style(style.progress_chars("=> "))
+        let style = style.progress_chars("=> ").with_key("counts", write_counts);
+        ProgressBar::no_length().with_style(style)
     }
 
     /// What turns on the terminal while something runs that cannot say how far it is; hidden as the
@@ -91,6 +94,26 @@ impl Printer {
         spinner.enable_steady_tick(Duration::from_millis(100));
         spinner
     }
+}
+
+/// The figures next to a progress bar, those that are known: `1,200/5,000  850/s  4s left`.
+fn write_counts(state: &ProgressState, to: &mut dyn std::fmt::Write) {
+    let (done, rate, eta) = (state.pos(), state.per_sec(), state.eta());
+    let mut parts = Vec::new();
+    match state.len() {
+        Some(total) if total > done => {
+            parts.push(format!("{}/{}", HumanCount(done), HumanCount(total)));
+        }
+        _ if done > 0 => parts.push(HumanCount(done).to_string()),
+        _ => {}
+    }
+    if rate.is_finite() && rate >= 1.0 {
+        parts.push(format!("{:.0}/s", HumanFloatCount(rate)));
+    }
+    if eta >= Duration::from_secs(1) {
+        parts.push(format!("{:#} left", HumanDuration(eta)));
+    }
+    to.write_str(&parts.join("  ")).expect("a string takes any text");
 }
 
 /// On standard error. Where that is closed, there is nobody to tell.

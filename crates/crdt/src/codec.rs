@@ -18,7 +18,7 @@ pub(crate) const COLUMNS_COUNT_MAX: u64 = 2_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Written by a later version: keep it, an update of the program may read it.
-    #[error("content version {0} is not known here")]
+    #[error("content version {0} is not supported")]
     Version(u8),
     /// Not what any version writes.
     #[error("malformed content")]

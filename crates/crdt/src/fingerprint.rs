@@ -57,7 +57,8 @@ impl SubAssign for Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} messages, {:032x}", self.count, self.digest)
+        let noun = if self.count == 1 { "message" } else { "messages" };
+        write!(f, "{} {noun}, {:032x}", self.count, self.digest)
     }
 }
 

@@ -66,19 +66,19 @@ impl EncryptionMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnsealError {
     /// It is not of the sealed form at all: plain, or of another version.
-    #[error("not sealed")]
+    #[error("not encrypted")]
     NotSealed,
     /// It was sealed with another key.
-    #[error("sealed with another key")]
+    #[error("encrypted with another key")]
     WrongKey,
     /// Its end is missing.
-    #[error("cut off")]
+    #[error("truncated")]
     Truncated,
     /// It is the whole content of another message.
-    #[error("it belongs to another message")]
+    #[error("belongs to another message")]
     Replayed,
     /// Somebody without the key changed it.
-    #[error("changed by somebody without the key")]
+    #[error("changed by someone without the key")]
     Tampered,
 }
 

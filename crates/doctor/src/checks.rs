@@ -26,6 +26,7 @@ use crate::error::Result;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::file::unreadable::{TIME_LIMIT_REACHED, report_fault, skip_reason};
+use crate::format::counted;
 use crate::report::CheckResults;
 
 /// Looks at the file from outside.
@@ -49,30 +50,30 @@ enum CheckFn {
 }
 
 const OUTSIDE: &[EnvironmentCheck] = &[
-    EnvironmentCheck { name: "the file's size", run: file::check_size },
-    EnvironmentCheck { name: "its other names", run: file::check_links },
-    EnvironmentCheck { name: "what is beside it", run: file::check_companions },
+    EnvironmentCheck { name: "file size", run: file::check_size },
+    EnvironmentCheck { name: "hard links", run: file::check_links },
+    EnvironmentCheck {
+        name: "companion files (-journal, -wal, -shm)",
+        run: file::check_companions,
+    },
     EnvironmentCheck { name: "locks", run: locks::check },
     EnvironmentCheck { name: "journal and WAL", run: journal::check },
-    EnvironmentCheck { name: "the disks", run: disk::check },
+    EnvironmentCheck { name: "file system and disk space", run: disk::check },
 ];
 
 const CONTENT: &[ContentCheck] = &[
-    ContentCheck {
-        name: "the journal mode",
-        run: CheckFn::ReportsItself(journal::check_encrypted),
-    },
-    ContentCheck { name: "settings of the file", run: CheckFn::StopsAtError(settings::check) },
-    ContentCheck { name: "what the program sets", run: CheckFn::StopsAtError(connection::check) },
+    ContentCheck { name: "journal mode", run: CheckFn::ReportsItself(journal::check_encrypted) },
+    ContentCheck { name: "file settings", run: CheckFn::StopsAtError(settings::check) },
+    ContentCheck { name: "program settings", run: CheckFn::StopsAtError(connection::check) },
     ContentCheck { name: "views and triggers", run: CheckFn::StopsAtError(declarations::check) },
     ContentCheck { name: "free pages", run: CheckFn::ReportsItself(fragmentation::check) },
     ContentCheck { name: "indexes", run: CheckFn::StopsAtError(indexes::check) },
     ContentCheck { name: "statistics", run: CheckFn::StopsAtError(statistics::check) },
-    ContentCheck { name: "layout", run: CheckFn::StopsAtError(layout::check) },
+    ContentCheck { name: "row layout", run: CheckFn::StopsAtError(layout::check) },
     ContentCheck { name: "queries", run: CheckFn::StopsAtError(queries::check) },
     ContentCheck { name: "foreign keys", run: CheckFn::StopsAtError(foreign_keys::check) },
     ContentCheck { name: "integrity", run: CheckFn::ReportsItself(integrity::check) },
-    ContentCheck { name: "what was left beside it", run: CheckFn::StopsAtError(recovered::check) },
+    ContentCheck { name: "abandoned journal or WAL", run: CheckFn::StopsAtError(recovered::check) },
 ];
 
 /// Runs the checks that need no connection.
@@ -88,8 +89,9 @@ pub(crate) fn run_environment_checks(environment: &FileEnvironment, log: &mut Ch
 fn report_hidden_processes(environment: &FileEnvironment, log: &mut CheckResults) {
     let count = environment.users.hidden_count;
     if count > 0 {
-        let why = format!("{count} processes show their open files to root alone");
-        log.add_skipped("who else has the file open", why);
+        let processes = counted(count.try_into().unwrap_or(u64::MAX), "process", "processes");
+        let why = format!("only root can see the open files of {processes}");
+        log.add_skipped("other processes that have the file open", why);
     }
 }
 
@@ -113,7 +115,7 @@ pub(crate) fn run_content_checks(subject: &OpenedFile, log: &mut CheckResults) {
             Ok(()) => {}
             Err(error) if error.is_fault() => {
                 fault = Some(error);
-                log.add_skipped(check.name, "a page that it needs is broken");
+                log.add_skipped(check.name, "a page that this check needs is damaged");
             }
             Err(error) => log.add_skipped(check.name, skip_reason(&error)),
         }

@@ -12,13 +12,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// There is no such file.
-    #[error("{}: no such file", .0.display())]
+    #[error("file not found: {}", .0.display())]
     FileNotFound(PathBuf),
     /// A directory, a pipe, a device.
-    #[error("{}: not a regular file", .0.display())]
+    #[error("not a regular file: {}", .0.display())]
     NotAFile(PathBuf),
     /// This user may not read it.
-    #[error("{}: no permission to read it", .0.display())]
+    #[error("no permission to read {}", .0.display())]
     NoPermission(PathBuf),
     /// It does not begin as an SQLite file does, and no key was given.
     #[error("{} is not a SQLite database, or it is encrypted", .0.display())]
@@ -27,7 +27,7 @@ pub enum Error {
     #[error(transparent)]
     WrongKey(engine::Error),
     /// A query that was given is not understood.
-    #[error("the query {sql:?}: {source}")]
+    #[error("invalid query {sql:?}: {source}")]
     InvalidQuery {
         /// The query.
         sql: String,
@@ -35,7 +35,7 @@ pub enum Error {
         source: rusqlite::Error,
     },
     /// What a snippet printed is not understood.
-    #[error("line {line} of the settings: {why}")]
+    #[error("invalid settings (line {line}): {why}")]
     InvalidSettings {
         /// From 1.
         line: usize,
@@ -43,7 +43,7 @@ pub enum Error {
         why: String,
     },
     /// Somebody must decide first, or there is nothing that could be executed.
-    #[error("{code} cannot be fixed by a command: {why}")]
+    #[error("{code} cannot be fixed automatically: {why}")]
     NotFixable {
         /// The finding's.
         code: FindingCode,
@@ -51,7 +51,7 @@ pub enum Error {
         why: String,
     },
     /// The file was not well after the fix, and is as it was.
-    #[error("fixing {code} failed, and the file is as it was: {why}")]
+    #[error("the fix for {code} failed, and the file is unchanged: {why}")]
     FixFailed {
         /// The finding's.
         code: FindingCode,
@@ -63,8 +63,8 @@ pub enum Error {
     InUse(String),
     /// There is no room for a copy of the file.
     #[error(
-        "no room for a copy of the file, which is made before it is changed: {needed} bytes are \
-         needed, {free} are free"
+        "not enough space for a copy of the file, which is required before a fix: {needed} bytes \
+         needed, {free} bytes free"
     )]
     NoRoom {
         /// Bytes.
@@ -73,18 +73,18 @@ pub enum Error {
         free: u64,
     },
     /// Nothing was fixed, or it was undone.
-    #[error("{}: there is no folder with the file as it was before a fix", .0.display())]
+    #[error("nothing to undo: there is no copy of {} from before a fix", .0.display())]
     NoUndo(PathBuf),
     /// A new file would have this name.
-    #[error("{}: exists already", .0.display())]
+    #[error("{} already exists", .0.display())]
     Exists(PathBuf),
     /// Nothing in it looks like a page of a database.
-    #[error("{}: nothing in it looks like a SQLite database", .0.display())]
+    #[error("{}: no part of the file looks like a SQLite database", .0.display())]
     NothingRecovered(PathBuf),
     /// Of all its pages none can be read with this key.
     #[error(
-        "{}: no page can be read with this key: it is another key or another cipher, or the file's \
-         first 16 bytes are lost, which passphrases and sqlcipher need for the key",
+        "{}: no page can be read with this key. The key or the cipher is wrong, or the first 16 \
+         bytes of the file are lost (passphrases and sqlcipher need them to derive the key)",
         .0.display()
     )]
     NothingReadable(PathBuf),

@@ -192,7 +192,7 @@ fn check_fixable(report: &DoctorReport, fixes: &[AppliedFix]) -> Result<()> {
     ];
     match report.findings.iter().find(|finding| BROKEN.contains(&finding.code)) {
         Some(finding) => {
-            let why = format!("the file is broken ({}): {}", finding.code, finding.fix);
+            let why = format!("the file is damaged ({}): {}", finding.code, finding.fix);
             Err(Error::NotFixable { code: fixes[0].code, why })
         }
         None => Ok(()),
@@ -215,7 +215,7 @@ fn rehearse(
         return Ok(None);
     }
     let (db, _) = engine::open_read_only(path, encryption, ReadOnlyMode::Overlay)?;
-    let views = views(&db).map_err(sqlite("views"))?;
+    let views = views(&db).map_err(sqlite("reading the views"))?;
     for fix in fixes {
         let started = clock::now();
         match db.execute_batch(&fix.sql) {
@@ -229,21 +229,22 @@ fn rehearse(
         check_well(&db, &views).map_err(|why| failed(fix.code, &why))?;
     }
     let size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-    let bytes: i64 = db.query_row(size, [], |row| row.get(0)).map_err(sqlite("size"))?;
+    let bytes: i64 =
+        db.query_row(size, [], |row| row.get(0)).map_err(sqlite("reading the file size"))?;
     Ok(Some(bytes.cast_unsigned()))
 }
 
 fn apply(path: &Path, encryption: &FileEncryption, fixes: &[AppliedFix]) -> Result<()> {
     let (db, _) = engine::open_connection(path, encryption, &AS_IS, false, false)?;
-    db.busy_timeout(BUSY_TIME).map_err(sqlite("busy_timeout"))?;
+    db.busy_timeout(BUSY_TIME).map_err(sqlite("PRAGMA busy_timeout"))?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)
-        .map_err(sqlite("settings"))?;
-    let views = views(&db).map_err(sqlite("views"))?;
+        .map_err(sqlite("setting up the connection"))?;
+    let views = views(&db).map_err(sqlite("reading the views"))?;
     for fix in fixes {
         db.execute_batch(&fix.sql).map_err(|error| failed_sql(fix.code, error))?;
     }
     check_well(&db, &views).map_err(|why| failed(fixes[0].code, &why))?;
-    db.close().map_err(|(_, error)| sqlite("close")(error))
+    db.close().map_err(|(_, error)| sqlite("closing the file")(error))
 }
 
 /// Examines the file again: what was fixed is gone, and nothing grave has come.
@@ -290,7 +291,7 @@ fn check_well(db: &Connection, views_before: &BTreeSet<String>) -> Result<(), St
     }
     let views = views(db).map_err(|error| error.to_string())?;
     match views_before.difference(&views).next() {
-        Some(view) => Err(format!("the view {view} could not be read any more")),
+        Some(view) => Err(format!("the view {view} can no longer be read")),
         None => Ok(()),
     }
 }

@@ -13,6 +13,12 @@ pub(crate) fn format_estimate(value: f64) -> String {
     HumanCount(round_to_u64((value / scale).round() * scale)).to_string()
 }
 
+/// A count with its noun, as people read it: `1 row`, `1,200 rows`.
+pub fn counted(count: u64, singular: &str, plural: &str) -> String {
+    let noun = if count == 1 { singular } else { plural };
+    format!("{} {noun}", HumanCount(count))
+}
+
 /// `17 %`
 pub(crate) fn format_percent(part: f64) -> String {
     format!("{:.0} %", part * 100.0)

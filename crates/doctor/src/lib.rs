@@ -43,6 +43,7 @@ pub use environment::temp_dirs::TempDirVariables;
 pub use environment::watch::{FileWatcher, WatchInterval, WatchedProcess};
 pub use error::{Error, Result};
 pub use fix::{AppliedFix, FixReport, FixSelection, fix, undo_fix};
+pub use format::counted;
 pub use options::ExamineOptions;
 pub use program::settings::{ConnectionSettings, SETTINGS_BYTES_MAX, SettingLine};
 pub use program::workload::QueryLog;
@@ -95,7 +96,7 @@ pub fn examine(
         }
         Err(file) => {
             if settings.is_some() {
-                log.add_skipped("what the program sets", "the content was not looked at");
+                log.add_skipped("program settings", "the content was not checked");
             }
             file
         }

@@ -120,7 +120,7 @@ pub fn recover(
     }
     drop(source.database);
     if stamps(&path) != before {
-        return Err(Error::InUse("a program that wrote to it meanwhile".to_owned()));
+        return Err(Error::InUse("a program that wrote to it during the recovery".to_owned()));
     }
     File::open(&made).and_then(|file| file.sync_all()).map_err(io(&made))?;
     publish(&made, target)?;
@@ -172,7 +172,7 @@ fn pages(source: &RecoverySource, header: Option<&DatabaseHeader>) -> Result<Rec
         (Ok(count), _) => u64::from(count),
         // Without a header, SQLite does not say.
         (Err(_), None) => 0,
-        (Err(error), Some(_)) => return Err(sqlite("page_count")(error)),
+        (Err(error), Some(_)) => return Err(sqlite("PRAGMA page_count")(error)),
     };
     let expected = header.filter(|header| header.has_valid_page_count());
     let expected = expected.map_or(0, |header| u64::from(header.pages_count));
@@ -200,12 +200,12 @@ fn run(
     let mut recovery = DatabaseRecovery::new(db, recovery_options, |sql, values| {
         output.borrow_mut().run_statement(sql, values)
     })
-    .map_err(sqlite("recovery"))?;
+    .map_err(sqlite("recovering the content"))?;
     let mut is_done = step_of(&mut recovery, &output)?;
     let (schema, losses) = match recovery.workspace() {
         Some(workspace) => {
             let schema =
-                FoundSchema::read(workspace).map_err(sqlite("the schema that was found"))?;
+                FoundSchema::read(workspace).map_err(sqlite("reading the recovered schema"))?;
             let losses = TreeLosses::find(workspace, &source.database.unreadable(), &schema)
                 .map_err(sqlite("walking the trees"))?;
             (schema, losses)
@@ -229,7 +229,7 @@ fn step_of(recovery: &mut DatabaseRecovery<'_>, output: &RefCell<RecoveryOutput>
     let stepped = recovery.step();
     match output.borrow_mut().take_error() {
         Some(error) => Err(sqlite("writing the new file")(error)),
-        None => stepped.map_err(sqlite("recovery")),
+        None => stepped.map_err(sqlite("recovering the content")),
     }
 }
 

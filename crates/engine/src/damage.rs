@@ -242,7 +242,7 @@ pub(crate) fn find_in_structure(db: &Connection) -> Result<Option<String>> {
 }
 
 pub(crate) fn page_damage(page: u32, pages_count: u32) -> String {
-    format!("page {page} of {pages_count} does not read back as it was written")
+    format!("page {page} of {pages_count} is damaged")
 }
 
 pub(crate) fn count_pages(db: &Connection) -> Result<u32> {

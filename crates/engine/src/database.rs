@@ -186,7 +186,7 @@ impl Database {
             database.begin_scrubbing(writer.connection())?;
         }
         if let Some(error) = wal_failure {
-            database.poison(format!("a WAL that was left: {error}"));
+            database.poison(format!("abandoned WAL: {error}"));
         }
         Ok(database)
     }

@@ -268,7 +268,7 @@ impl Databases {
     fn close_and_log(&self, database: &Database) {
         if let Err(error) = self.close_marked(database) {
             let path = database.path().display();
-            tracing::warn!(%path, %error, "closing; the WAL will be recovered at the next open");
+            tracing::warn!(%path, %error, "close failed; the next open recovers the WAL");
         }
     }
 

@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The key does not open the file: another key, another cipher, or not a database at all.
     /// Without a key, it is [`Self::NotADatabase`].
-    #[error("{} does not open with this key", path.display())]
+    #[error("cannot open {} with this key", path.display())]
     WrongKey {
         /// The file.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum Error {
         found: String,
     },
     /// The file was written by a later version of the program.
-    #[error("the schema is version {found}, and this program knows up to {known}")]
+    #[error("schema version {found} is too new (newest supported: {known})")]
     SchemaTooNew {
         /// The file's `user_version`.
         found: u32,
@@ -50,10 +50,7 @@ pub enum Error {
         known: u32,
     },
     /// The file was written by an earlier version of the program, which this one no longer reads.
-    #[error(
-        "the file has schema version {found}, which this program no longer reads; it reads \
-         {oldest} and newer"
-    )]
+    #[error("schema version {found} is no longer supported (oldest supported: {oldest})")]
     SchemaTooOld {
         /// The file's `user_version`.
         found: u32,
@@ -79,19 +76,19 @@ pub enum Error {
     /// A commit, a flush or a checkpoint failed, so what is on the disk is uncertain: a write that
     /// hears this is stored or not. No more writes until the database has recovered, which it tries
     /// by itself.
-    #[error("no writes until the database has recovered: {cause}")]
+    #[error("the database refuses writes until it has recovered: {cause}")]
     Poisoned {
         /// What failed.
         cause: Arc<str>,
     },
     /// The profile never flushes, so that a write cannot be made durable. Nothing was done.
-    #[error("the profile {profile} never flushes, so no write can be made durable")]
+    #[error("profile {profile} never flushes, so writes cannot be durable")]
     NeverFlushed {
         /// The profile's name.
         profile: &'static str,
     },
     /// SQLite could open the file, or its WAL, only for reading.
-    #[error("{} can only be read", path.display())]
+    #[error("{} is read-only", path.display())]
     ReadOnly {
         /// The file.
         path: PathBuf,
@@ -108,7 +105,7 @@ pub enum Error {
     },
     /// A compact copy is not what the original is, which stays: the original is damaged, or the
     /// disk.
-    #[error("a copy of the file is not like the file itself: {what}")]
+    #[error("a copy of the file differs from the file: {what}")]
     CopyDiffers {
         /// The copy.
         path: PathBuf,
@@ -116,7 +113,7 @@ pub enum Error {
         what: String,
     },
     /// The file is damaged, and a damaged file was quarantined before: nothing was done.
-    #[error("{} is damaged, and a file that was damaged before is still beside it", path.display())]
+    #[error("{} is damaged, and an earlier .damaged file still exists next to it", path.display())]
     AlreadyQuarantined {
         /// The file.
         path: PathBuf,
@@ -133,7 +130,7 @@ pub enum Error {
         attempts_count: u32,
     },
     /// The program that owns the rows could not complete a repair. Nothing was quarantined.
-    #[error("completing a repair: {source}")]
+    #[error("cannot complete a repair: {source}")]
     Application {
         /// What it said.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -143,7 +140,7 @@ pub enum Error {
     Panicked,
     /// The database, or the whole registry, was closed; or a panic took the batch that a transaction
     /// was in, which is then stored or not.
-    #[error("closed")]
+    #[error("the database is closed")]
     Closed,
     /// SQLite said no.
     #[error("{context}: {source}")]

@@ -20,12 +20,13 @@ pub struct ReservedPort {
 impl ReservedPort {
     /// Reserves a free port.
     pub fn new() -> anyhow::Result<Self> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).context("a socket")?;
+        let socket =
+            Socket::new(Domain::IPV4, Type::STREAM, None).context("cannot create a socket")?;
         socket.set_reuse_address(true).context("SO_REUSEADDR")?;
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        socket.bind(&any.into()).context("a free port")?;
-        let address = socket.local_addr().context("the port's number")?;
-        let number = address.as_socket_ipv4().context("an IPv4 address")?.port();
+        socket.bind(&any.into()).context("no free port")?;
+        let address = socket.local_addr().context("cannot read the port number")?;
+        let number = address.as_socket_ipv4().context("not an IPv4 address")?.port();
         Ok(Self { number, _socket: Arc::new(socket) })
     }
 

@@ -84,7 +84,7 @@ impl PostgresServer {
         config.connect_timeout(START_MAX);
 
         let log = folder.join("postgres.log");
-        let file = File::create(&log).context("the server's log")?;
+        let file = File::create(&log).context("cannot create the server's log")?;
         let mut child = host.serve(port.number(), settings, file)?;
         let remove = temporary.then_some(folder);
         let watchdog = watchdog(&host, child.id(), remove).inspect_err(|_| {
@@ -96,7 +96,7 @@ impl PostgresServer {
             let log = fs::read_to_string(&log).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             let last = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
-            format!("starting PostgreSQL; the end of its log:\n{last}")
+            format!("cannot start PostgreSQL; the end of its log:\n{last}")
         })?;
         Ok(server)
     }
@@ -118,7 +118,7 @@ impl PostgresServer {
         let mut config = self.config.clone();
         config.dbname(database);
         let (client, connection) =
-            config.connect(NoTls).await.context("connecting to PostgreSQL")?;
+            config.connect(NoTls).await.context("cannot connect to PostgreSQL")?;
         // It ends with the client, whose calls report what goes wrong.
         tokio::spawn(connection);
         Ok(client)
@@ -130,7 +130,7 @@ impl PostgresServer {
         let answered = async {
             loop {
                 if let Some(status) = self.child.try_wait()? {
-                    anyhow::bail!("it ended: {status}");
+                    anyhow::bail!("PostgreSQL exited: {status}");
                 }
                 match self.connect(USER).await {
                     Ok(_) => return Ok(()),
@@ -143,7 +143,7 @@ impl PostgresServer {
             Ok(answered) => answered,
             Err(elapsed) => {
                 let refused = refused.unwrap_or_else(|| elapsed.into());
-                Err(refused.context(format!("no answer in {START_MAX:?}")))
+                Err(refused.context(format!("no response within {START_MAX:?}")))
             }
         }
     }
@@ -188,7 +188,7 @@ fn watchdog(host: &ClusterHost, server: u32, remove: Option<&Path>) -> anyhow::R
     };
     command.args(["-c", WATCHDOG, &server.to_string()]).args(remove);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    command.spawn().context("starting the server's watchdog")
+    command.spawn().context("cannot start the server's watchdog")
 }
 
 /// Where the cluster lives, and as whom.
@@ -242,8 +242,8 @@ impl ClusterHost {
         }
         if let Some(folder) = closed {
             anyhow::bail!(
-                "the system user `{USER}` may not enter {}, and PostgreSQL refuses to be run by \
-                 root: choose another folder for its files",
+                "the system user `{USER}` cannot access {}, and PostgreSQL does not run as root: \
+                 choose another directory for its files",
                 folder.display()
             );
         }
@@ -253,7 +253,7 @@ impl ClusterHost {
     /// Creates the cluster; returns the password of its user.
     fn initialise(&self) -> anyhow::Result<String> {
         let mut secret = [0; 16];
-        getrandom::fill(&mut secret).context("random numbers")?;
+        getrandom::fill(&mut secret).context("cannot generate random numbers")?;
         let password = format!("{:032x}", u128::from_be_bytes(secret));
         let file = self.data.with_extension("password");
         File::options()
@@ -269,7 +269,7 @@ impl ClusterHost {
         let mut initdb = self.command(&self.binaries.join("initdb"));
         initdb.args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
         initdb.args(["--username", USER, "--pwfile"]).arg(&file).arg("--pgdata").arg(&self.data);
-        let output = initdb.output().context("starting initdb")?;
+        let output = initdb.output().context("cannot start initdb")?;
         fs::remove_file(&file)?;
         let said = String::from_utf8_lossy(&output.stderr);
         anyhow::ensure!(output.status.success(), "initdb: {}", said.trim());
@@ -291,7 +291,7 @@ impl ClusterHost {
             command.arg("-c").arg(setting);
         }
         command.stdout(log.try_clone()?).stderr(log).process_group(0);
-        command.spawn().context("starting postgres")
+        command.spawn().context("cannot start postgres")
     }
 }
 
@@ -318,7 +318,7 @@ fn binaries() -> anyhow::Result<PathBuf> {
         }
     }
     let in_path = Command::new("initdb").arg("--version").output();
-    in_path.context("no PostgreSQL server here: install the package `postgresql`")?;
+    in_path.context("PostgreSQL server not found: install the package `postgresql`")?;
     Ok(PathBuf::new())
 }
 
@@ -332,7 +332,7 @@ fn system_user() -> anyhow::Result<(u32, u32)> {
         (name == USER).then_some(ids)
     });
     ids.with_context(|| {
-        format!("PostgreSQL refuses to be run by root, and there is no system user `{USER}`")
+        format!("PostgreSQL does not run as root, and the system user `{USER}` does not exist")
     })
 }
 

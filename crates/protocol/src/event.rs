@@ -22,12 +22,12 @@ const CURSOR: &str = "cursor";
 /// Bytes of an event's data: three members take about a hundred.
 const DATA_BYTES_MAX: usize = 4 << 10;
 
-/// How a vault stands: what an event says.
+/// The state of a vault, sent as an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VaultState {
     /// The newest sequence number.
     pub cursor: u64,
-    /// Messages in the set.
+    /// The number of messages in the set.
     pub count: u64,
     /// 16 bytes, big-endian; in JSON 32 hex digits.
     #[serde(with = "crate::json::digest")]
@@ -67,7 +67,7 @@ impl EventLineParser {
         match field {
             "event" => value.clone_into(&mut self.name),
             "data" if self.data.len() + value.len() > DATA_BYTES_MAX => {
-                return Err(format!("an event has at most {DATA_BYTES_MAX} bytes"));
+                return Err(format!("the event is larger than {DATA_BYTES_MAX} bytes"));
             }
             "data" => self.data.push_str(value),
             // Comments, ids, and what later versions may send.

@@ -96,7 +96,7 @@ pub(crate) mod key_id {
         let id = Some(&text).filter(|text| text.len() == 16);
         let id = id
             .and_then(|text| u64::from_str_radix(text, 16).ok().filter(|_| !text.starts_with('+')));
-        let id = id.ok_or_else(|| serde::de::Error::custom("a key's id has 16 hex digits"))?;
+        let id = id.ok_or_else(|| serde::de::Error::custom("a key id must have 16 hex digits"))?;
         Ok(Bytes::copy_from_slice(&id.to_be_bytes()))
     }
 }

@@ -75,7 +75,7 @@ pub struct SetDifference {
 
 /// The server's answer is none to what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its findings do not fit the claims")]
+#[error("the range diffs do not match the claims")]
 pub struct InvalidRangeDiffs;
 
 /// One comparison, from the first request to the last answer.

@@ -18,7 +18,7 @@ pub use self::reconcile::{
     ReconcileRequest, ReconcileResponse, WireRangeBucket, WireRangeClaim, WireRangeDiff,
 };
 
-/// One message on the wire.
+/// A message.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Message)]
@@ -35,11 +35,11 @@ pub struct WireMessage {
     pub content: Bytes,
 }
 
-/// Count and digest of a vault's set of messages.
+/// The number and the digest of a vault's messages.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = Fingerprint)]
 pub struct WireFingerprint {
-    /// Messages in the set.
+    /// The number of messages in the set.
     #[prost(uint64, tag = "1")]
     pub count: u64,
     /// 16 bytes, big-endian; in JSON 32 hex digits.
@@ -49,11 +49,12 @@ pub struct WireFingerprint {
     pub digest: Bytes,
 }
 
-/// How the contents of an account's messages are written.
+/// The encryption mode of an account's messages.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = EncryptionMode)]
 pub struct WireEncryptionMode {
-    /// The id of the key that seals them, 8 bytes; empty: they are in plain. In JSON hex digits.
+    /// The id of the end-to-end encryption key, 8 bytes; empty if the messages are not encrypted.
+    /// In JSON hex digits.
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::key_id")]
     #[schema(value_type = String, example = "56c96c572ddbe567")]
@@ -64,21 +65,21 @@ pub struct WireEncryptionMode {
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PushRequest {
-    /// In any order; what is known already is counted, not stored.
+    /// The messages in any order. Known messages are counted, but not stored again.
     #[prost(message, repeated, tag = "1")]
     pub messages: Vec<WireMessage>,
-    /// The encryption mode of their contents, as in `EncryptionMode`; of an account that has none
-    /// yet, from now on that of all its messages.
+    /// The encryption mode of the contents, as in `EncryptionMode`. The first push sets the mode of
+    /// the account.
     #[prost(bytes = "bytes", tag = "2")]
     #[serde(default, with = "crate::json::key_id")]
     #[schema(value_type = String, example = "")]
     pub key_id: Bytes,
-    /// The device's cursor, if the messages are to be stored only as long as nothing has arrived
-    /// after it; left out, they are stored whatever has.
+    /// The device's cursor: the messages are stored only if nothing has arrived after it. Without
+    /// it, they are always stored.
     #[prost(uint64, optional, tag = "3")]
     #[serde(default)]
     pub expected_cursor: Option<u64>,
-    /// The id of the set that `expected_cursor` is a cursor of, as the last answer had it. In JSON
+    /// The id of the message set that `expected_cursor` belongs to, from the last response. In JSON
     /// 16 hex digits.
     #[prost(fixed64, tag = "4")]
     #[serde(default, with = "crate::json::hex64")]
@@ -86,90 +87,92 @@ pub struct PushRequest {
     pub set_id: u64,
 }
 
-/// The answer to a `PushRequest` or an `EraseRequest`: everything in it is durable.
+/// The response to a `PushRequest` or an `EraseRequest`: all messages of the request are durable.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct PushResponse {
-    /// Messages that were new, or got another content.
+    /// The number of messages that were new or got different content.
     #[prost(uint64, tag = "1")]
     pub stored_count: u64,
-    /// Messages that the vault had already, with this content.
+    /// The number of messages that the vault already had with the same content.
     #[prost(uint64, tag = "2")]
     pub known_count: u64,
-    /// The newest sequence number; those of this request end here, without gaps.
+    /// The newest sequence number. The new messages of the request have consecutive numbers up to
+    /// it.
     #[prost(uint64, tag = "3")]
     pub cursor: u64,
-    /// The whole set, after storing.
+    /// The fingerprint of the whole set after the request.
     #[prost(message, optional, tag = "4")]
     #[schema(required, nullable = false)]
     pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub server_time_ms: u64,
-    /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
-    /// 16 hex digits.
+    /// The id of the message set that the cursor belongs to. In another set, cursors start at 0
+    /// again. In JSON 16 hex digits.
     #[prost(fixed64, tag = "6")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
     pub set_id: u64,
 }
 
-/// `GET /v1/sync/delta`: what arrived after a cursor.
+/// `GET /v1/sync/delta`: the messages that arrived after a cursor.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct PullResponse {
-    /// In order of arrival.
+    /// The messages in order of arrival.
     #[prost(message, repeated, tag = "1")]
     pub messages: Vec<WireMessage>,
     /// The sequence number of the last of these messages, or the vault's newest if there are none.
     #[prost(uint64, tag = "2")]
     pub cursor: u64,
-    /// Whether more follow.
+    /// Whether more messages follow.
     #[prost(bool, tag = "3")]
     pub more: bool,
-    /// The whole set.
+    /// The fingerprint of the whole set.
     #[prost(message, optional, tag = "4")]
     #[schema(required, nullable = false)]
     pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub server_time_ms: u64,
-    /// The account's; absent until the first push. After `POST /v1/sync/e2ee` it is that of the
-    /// e2ee set, also while a device still reads the plain one.
+    /// The encryption mode of the account; absent until the first push. After `POST /v1/sync/e2ee`
+    /// it is that of the end-to-end encrypted set, even while a device still reads the plain set.
     #[prost(message, optional, tag = "6")]
     #[serde(default)]
     pub encryption: Option<WireEncryptionMode>,
-    /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
-    /// 16 hex digits.
+    /// The id of the message set that the cursor belongs to. In another set, cursors start at 0
+    /// again. In JSON 16 hex digits.
     #[prost(fixed64, tag = "7")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
     pub set_id: u64,
-    /// Whether the account is encrypted end to end, and this is still its plain set.
+    /// Whether the account is end-to-end encrypted and this is still its plain set.
     #[prost(bool, tag = "8")]
     pub in_plain: bool,
-    /// What the server has lost of this set and not got back; absent if nothing.
+    /// The messages of this set that the server has lost and not received again; absent if there
+    /// are none.
     #[prost(message, optional, tag = "9")]
     #[serde(default)]
     pub loss: Option<ServerLoss>,
 }
 
-/// Messages that the server could not read any more, because its disk had damaged them. Devices
-/// that have them send them again.
+/// Messages that the server lost to disk damage. Devices that have them send them again.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = ServerLoss)]
 pub struct ServerLoss {
-    /// When the server found out, milliseconds since 1970.
+    /// The time at which the server found the damage, milliseconds since 1970.
     #[prost(uint64, tag = "1")]
     pub repaired_ms: u64,
-    /// How many are still missing; absent if the server doesn't know.
+    /// The number of messages that are still missing; absent if unknown.
     #[prost(uint64, optional, tag = "2")]
     #[serde(default)]
     pub missing_count: Option<u64>,
-    /// Names of the account's other devices that have not synced since: twenty at most.
+    /// The names of the account's other devices that have not synced since, at most twenty.
     #[prost(string, repeated, tag = "3")]
     pub devices_away: Vec<String>,
 }
 
-/// `POST /v1/sync/e2ee`: turns an account to end-to-end encryption, or follows a device that has.
+/// `POST /v1/sync/e2ee`: enables end-to-end encryption of an account, or joins an account that has
+/// it.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = EnableE2eeRequest)]
@@ -179,12 +182,14 @@ pub struct EnableE2eeRequest {
     #[serde(with = "crate::json::key_id")]
     #[schema(value_type = String, example = "56c96c572ddbe567")]
     pub key_id: Bytes,
-    /// The plain set's fingerprint: this device has all of it. Left out, the device's file is
-    /// sealed already and takes nothing more from the plain set; it can follow, not start.
+    /// The fingerprint of the plain set, all of which this device has. Without it, the device's
+    /// file is already encrypted and reads nothing more from the plain set; it can join, but not
+    /// start.
     #[prost(message, optional, tag = "2")]
     #[serde(default)]
     pub holds: Option<WireFingerprint>,
-    /// Whether an account that is in plain may be turned, or only followed.
+    /// Whether the request may enable end-to-end encryption of a plain account. If false, it can
+    /// only join an account that has it.
     #[prost(bool, tag = "3")]
     #[serde(default)]
     pub start: bool,
@@ -205,30 +210,30 @@ pub struct AccountRequest {
     pub password: String,
 }
 
-/// The account that was made.
+/// The account that was created.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct AccountResponse {
-    /// The login as it is stored: in lower case.
+    /// The login as it is stored, in lower case.
     #[prost(string, tag = "1")]
     pub login: String,
 }
 
-/// `PUT /v1/accounts/password`: another password.
+/// `PUT /v1/accounts/password`: a new password.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[prost(skip_debug)]
 #[serde(deny_unknown_fields)]
 pub struct PasswordRequest {
-    /// Whose.
+    /// The login of the account.
     #[prost(string, tag = "1")]
     #[schema(example = "ada")]
     pub login: String,
-    /// The present one.
+    /// The current password.
     #[prost(string, tag = "2")]
     pub password: String,
-    /// The next one: 8 to 1,024 bytes.
+    /// The new password: 8 to 1,024 bytes.
     #[prost(string, tag = "3")]
     pub new_password: String,
-    /// Whether it ends every device but the one whose token comes with the request.
+    /// Whether to revoke all devices except the one whose token is sent with the request.
     #[prost(bool, tag = "4")]
     #[serde(default)]
     pub revoke_others: bool,
@@ -249,7 +254,7 @@ pub struct RegisterDeviceRequest {
     #[prost(string, tag = "2")]
     #[serde(default)]
     pub password: String,
-    /// What people call the device; at most 200 characters.
+    /// The name of the device, at most 200 characters.
     #[prost(string, tag = "3")]
     #[serde(default)]
     #[schema(example = "Ada's laptop")]
@@ -264,10 +269,10 @@ pub struct RegisterDeviceResponse {
     /// 16 hex digits.
     #[prost(string, tag = "1")]
     pub device_id: String,
-    /// The device's secret, shown this once: the server keeps only a hash.
+    /// The device's secret, returned only once: the server stores only a hash.
     #[prost(string, tag = "2")]
     pub token: String,
-    /// The account's; absent until the first push.
+    /// The encryption mode of the account; absent until the first push.
     #[prost(message, optional, tag = "3")]
     #[serde(default)]
     pub encryption: Option<WireEncryptionMode>,
@@ -280,38 +285,38 @@ pub struct DeviceInfo {
     /// 16 hex digits.
     #[prost(string, tag = "1")]
     pub device_id: String,
-    /// What people call it.
+    /// The name of the device.
     #[prost(string, tag = "2")]
     pub name: String,
-    /// Up to which sequence number it has what the vault has.
+    /// The sequence number up to which the device has all messages of the vault.
     #[prost(uint64, tag = "3")]
     pub cursor: u64,
-    /// When it last synced, milliseconds since 1970; 0 if never.
+    /// The time of the last sync, milliseconds since 1970; 0 if the device never synced.
     #[prost(uint64, tag = "4")]
     pub last_seen_ms: u64,
-    /// When it was registered, milliseconds since 1970.
+    /// The time of registration, milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub created_ms: u64,
-    /// Whether it is the one that asks.
+    /// Whether this is the device that sent the request.
     #[prost(bool, tag = "6")]
     pub current: bool,
-    /// The node id in the timestamps of its changes: 16 hex digits, or empty if it has not said so.
+    /// The node id in the timestamps of its changes: 16 hex digits, or empty if unknown.
     #[prost(string, tag = "7")]
     #[serde(default)]
     #[schema(required)]
     pub node_id: String,
-    /// Changes that it had yet to send when it was last heard of.
+    /// The number of changes that the device had not sent at its last contact.
     #[prost(uint64, tag = "8")]
     #[serde(default)]
     #[schema(required)]
     pub unsent_count: u64,
-    /// Messages of the vault that it has yet to fetch.
+    /// The number of messages that the device has not downloaded yet.
     #[prost(uint64, tag = "9")]
     #[serde(default)]
     #[schema(required)]
     pub pending_download_count: u64,
-    /// The device whose token registered it, and with which it is revoked; empty if the password
-    /// did.
+    /// The device whose token registered this one; revoking that device revokes this one, too.
+    /// Empty if this device was registered with the password.
     #[prost(string, tag = "10")]
     #[serde(default)]
     #[schema(required)]
@@ -322,7 +327,7 @@ pub struct DeviceInfo {
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = DeviceList)]
 pub struct DeviceList {
-    /// In order of registration.
+    /// The devices in order of registration.
     #[prost(message, repeated, tag = "1")]
     pub devices: Vec<DeviceInfo>,
     /// The vault's newest sequence number.
@@ -330,7 +335,7 @@ pub struct DeviceList {
     #[serde(default)]
     #[schema(required)]
     pub cursor: u64,
-    /// The whole set.
+    /// The fingerprint of the whole set.
     #[prost(message, optional, tag = "3")]
     #[schema(required, nullable = false)]
     pub fingerprint: Option<WireFingerprint>,

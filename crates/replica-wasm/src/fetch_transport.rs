@@ -96,7 +96,7 @@ impl FetchTransport {
         self.acquire_connection().await?;
         // Messages are parts of these bytes, and no copies.
         T::decode(Bytes::from(answer?))
-            .map_err(|source| Error::Unreachable(format!("its answer: {source}")))
+            .map_err(|source| Error::Unreachable(format!("invalid response: {source}")))
     }
 
     async fn acquire_connection(&self) -> Result<()> {
@@ -180,7 +180,7 @@ async fn read(response: &Response) -> Result<Vec<u8>> {
     while let Some(piece) = pieces.next().await? {
         body.extend(piece);
         if body.len() as u64 > ANSWER_BYTES_MAX {
-            return Err(Error::Unreachable("its answer is too large".into()));
+            return Err(Error::Unreachable("response too large".into()));
         }
     }
     Ok(body)
@@ -202,7 +202,8 @@ struct BodyChunks {
 
 impl BodyChunks {
     fn from_response(response: &Response, timeout_ms: i32) -> Result<Self> {
-        let body = response.body().ok_or_else(|| Error::Unreachable("it has no body".into()))?;
+        let body =
+            response.body().ok_or_else(|| Error::Unreachable("response without a body".into()))?;
         let stream: Stream = body.unchecked_into();
         let options = js_sys::Object::new();
         let is_set = js_sys::Reflect::set(&options, &"mode".into(), &"byob".into());
@@ -237,7 +238,7 @@ impl Drop for BodyChunks {
 async fn with_timeout(ms: i32, promise: &Promise) -> std::result::Result<JsValue, JsValue> {
     let mut timeout = JsValue::NULL;
     let too_late = Promise::new(&mut |_, reject| {
-        let error = js_sys::Error::new("nothing came for too long");
+        let error = js_sys::Error::new("no data received for too long");
         timeout = set_timeout(&reject.bind1(&JsValue::NULL, &error).into(), ms);
     });
     let first = JsFuture::from(Promise::race(&Array::of2(promise, &too_late))).await;

@@ -51,15 +51,19 @@ fn one(value: &JsValue) -> Result<Value> {
     }
     if let Some(integer) = value.dyn_ref::<BigInt>() {
         let integer = i64::try_from(integer.clone());
-        let too_large =
-            |_| WasmError::new(ErrorCode::InvalidArgument, "SQLite's integers have 64 bits");
+        let too_large = |_| {
+            WasmError::new(ErrorCode::InvalidArgument, "SQLite integers are limited to 64 bits")
+        };
         return integer.map(Value::Integer).map_err(too_large);
     }
     if let Some(bytes) = value.dyn_ref::<Uint8Array>() {
         return Ok(Value::Blob(bytes.to_vec()));
     }
     let what = value.js_typeof().as_string().unwrap_or_default();
-    Err(WasmError::new(ErrorCode::InvalidArgument, format!("SQLite has no value for this {what}")))
+    Err(WasmError::new(
+        ErrorCode::InvalidArgument,
+        format!("SQLite cannot store a value of type {what}"),
+    ))
 }
 
 /// JavaScript has one kind of number: whole ones are integers, as people mean them.

@@ -63,7 +63,8 @@ fn read_key(key: &JsValue) -> Result<Option<StorageKey>> {
     }
     let bytes = Zeroizing::new(Uint8Array::new(key).to_vec());
     let bytes = <[u8; KEY_BYTES]>::try_from(bytes.as_slice()).ok();
-    let bytes = bytes.ok_or_else(|| WasmError::new(ErrorCode::InvalidKey, "a key has 32 bytes"))?;
+    let bytes =
+        bytes.ok_or_else(|| WasmError::new(ErrorCode::InvalidKey, "a key must have 32 bytes"))?;
     Ok(Some(StorageKey::Raw(Zeroizing::new(bytes))))
 }
 
@@ -375,7 +376,7 @@ impl WasmReplica {
     pub fn rekey(&self, from: &JsValue, to: &JsValue) -> Result<()> {
         let (from, to) = (read_key(from)?, read_key(to)?);
         if !self.storage.has_key(from.as_ref()) {
-            return Err(WasmError::new(ErrorCode::WrongKey, "this is not the key of the file"));
+            return Err(WasmError::new(ErrorCode::WrongKey, "the key does not match the file"));
         }
         self.while_closed(|storage| storage.rekey(to))
     }

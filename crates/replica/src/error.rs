@@ -15,7 +15,7 @@ const STATUS_TOO_LARGE: u16 = 413;
 #[non_exhaustive]
 pub enum Error {
     /// There is no such file.
-    #[error("there is no file {path}")]
+    #[error("file not found: {path}")]
     FileNotFound {
         /// Where it was looked for.
         path: String,
@@ -27,7 +27,7 @@ pub enum Error {
         path: String,
     },
     /// The file was written by a later version of Warren.
-    #[error("this file has format {found}; this program knows up to {known}")]
+    #[error("file format {found} is too new (newest supported: {known})")]
     FormatTooNew {
         /// In the file.
         found: i64,
@@ -35,10 +35,7 @@ pub enum Error {
         known: i64,
     },
     /// The file was written by an earlier version of Warren, in a format that is no longer read.
-    #[error(
-        "this file has format {found}, which this version of Warren no longer reads; it reads \
-         format {oldest}"
-    )]
+    #[error("file format {found} is no longer supported (oldest supported: {oldest})")]
     FormatTooOld {
         /// In the file.
         found: i64,
@@ -46,7 +43,7 @@ pub enum Error {
         oldest: i64,
     },
     /// No table of this name syncs, here or on another device.
-    #[error("no table that syncs is called {table}")]
+    #[error("no synced table is named {table}")]
     TableNotFound {
         /// What was asked for.
         table: String,
@@ -60,7 +57,7 @@ pub enum Error {
         reason: String,
     },
     /// A tracked table lost a column, its key or itself.
-    #[error("table {table}: {what}; nothing has been sent or applied")]
+    #[error("table {table}: {what}; nothing was sent or applied")]
     SchemaChanged {
         /// The table, as it was tracked.
         table: String,
@@ -68,16 +65,16 @@ pub enum Error {
         what: String,
     },
     /// Taking everything away would lose changes that no server has.
-    #[error("{count} changes have not been sent")]
+    #[error("{}", counted(*count, "change has not been sent", "changes have not been sent"))]
     UnsentChanges {
         /// How many messages.
         count: u64,
     },
     /// The file knows no server, or no account on it.
-    #[error("this file has no server yet")]
+    #[error("no server is configured for this file")]
     ServerNotConfigured,
     /// The server refused.
-    #[error("the server refused ({code}): {message}")]
+    #[error("the server rejected the request: {message}")]
     RejectedByServer {
         /// Why.
         code: ErrorCode,
@@ -85,7 +82,7 @@ pub enum Error {
         message: String,
     },
     /// No answer, or none that makes sense.
-    #[error("the server cannot be reached: {0}")]
+    #[error("cannot reach the server: {0}")]
     Unreachable(String),
     /// The server's certificate is not taken.
     #[error("the server's certificate is not trusted: {reason}")]
@@ -94,31 +91,25 @@ pub enum Error {
         reason: String,
     },
     /// What was given as certificates of authorities is none.
-    #[error("this is no certificate in PEM: {reason}")]
+    #[error("not a PEM certificate: {reason}")]
     InvalidCertificate {
         /// What is wrong with it.
         reason: String,
     },
     /// An answer that is not Warren's: something else answered in the server's place.
-    #[error(
-        "something between this device and the server answered in its place, with status \
-         {status}: {}",
-        likely_intermediary(*status)
-    )]
+    #[error("unexpected response (HTTP {status}), probably from {}", likely_intermediary(*status))]
     UnexpectedResponse {
         /// Of the answer.
         status: u16,
     },
     /// A proxy refused, by its limit on bodies, a request that cannot be made smaller.
-    #[error(
-        "a proxy in front of the server refused one change as too large, with status 413: {row}"
-    )]
+    #[error("a proxy in front of the server rejected a change as too large (HTTP 413): {row}")]
     ProxyBodyLimit {
         /// What the change is of.
         row: String,
     },
     /// A message in the file's own log cannot be read.
-    #[error("message {timestamp} in the file cannot be read: {reason}")]
+    #[error("message {timestamp} in this file is corrupt: {reason}")]
     CorruptMessage {
         /// Which.
         timestamp: String,
@@ -126,25 +117,28 @@ pub enum Error {
         reason: String,
     },
     /// No lost edit has this id.
-    #[error("there is no lost edit {id}")]
+    #[error("no conflict has the id {id}")]
     ConflictNotFound {
         /// What was asked for.
         id: String,
     },
     /// More than one lost edit has an id that begins so.
-    #[error("the ids of more than one lost edit begin with {id}")]
+    #[error("the id {id} is ambiguous: more than one conflict matches")]
     AmbiguousConflict {
         /// What was asked for.
         id: String,
     },
     /// A constraint refuses a lost edit.
-    #[error("the table does not take it: {reason}")]
+    #[error("the table rejected the change: {reason}")]
     ConstraintViolated {
         /// SQLite's words.
         reason: String,
     },
     /// A hidden row cannot be deleted: its references would dangle.
-    #[error("{count} rows refer to the row of {table} with key {key}")]
+    #[error(
+        "{} the row of {table} with key {key}",
+        counted(*count, "row refers to", "rows refer to")
+    )]
     Referenced {
         /// Its table.
         table: String,
@@ -156,7 +150,7 @@ pub enum Error {
         same: Option<String>,
     },
     /// What was to be erased is what the table shows.
-    #[error("the row of {table} with key {key} still shows it")]
+    #[error("the row of {table} with key {key} still shows this value")]
     StillShown {
         /// The row's table.
         table: String,
@@ -167,13 +161,16 @@ pub enum Error {
     #[error(transparent)]
     RecoveryPhrase(#[from] RecoveryPhraseError),
     /// The file is encrypted with another key, or not at all.
-    #[error("this key does not open the file")]
+    #[error("wrong key, or the file is not encrypted")]
     WrongKey,
     /// No key was given, and the file is encrypted, or no database.
-    #[error("this is not a SQLite database, or it is encrypted")]
+    #[error("not a SQLite database, or it is encrypted")]
     NotADatabase,
     /// A trigger of the user's ended the sync's transaction: nothing that was received is shown.
-    #[error("a trigger rolled everything back (RAISE(ROLLBACK)), so nothing is shown: {reason}")]
+    #[error(
+        "a trigger rolled back the sync (RAISE(ROLLBACK)), so no received changes were applied: \
+         {reason}"
+    )]
     RolledBack {
         /// The trigger's words.
         reason: String,
@@ -264,18 +261,23 @@ pub fn sqlite_code(error: &rusqlite::Error) -> ErrorCode {
 
 fn words_of(error: &rusqlite::Error) -> String {
     match (sqlite_code(error), error) {
-        (ErrorCode::Busy, _) => "another program keeps it locked".to_owned(),
+        (ErrorCode::Busy, _) => "another program has locked the file".to_owned(),
         (_, rusqlite::Error::SqliteFailure(_, Some(message))) => message.clone(),
         (_, other) => other.to_string(),
     }
 }
 
+/// A count with its words, for one and for more.
+pub(crate) fn counted(count: u64, singular: &str, plural: &str) -> String {
+    format!("{count} {}", if count == 1 { singular } else { plural })
+}
+
 /// Who answers so, as a rule.
 fn likely_intermediary(status: u16) -> &'static str {
     match status {
-        401 | 403 | 407 | 451 | 511 => "a proxy or a network that does not let this pass",
-        502..=504 => "a proxy that does not reach the server",
-        _ => "a proxy, or another program at this address",
+        401 | 403 | 407 | 451 | 511 => "a proxy or network that blocks the request",
+        502..=504 => "a proxy that cannot reach the server",
+        _ => "a proxy or another program at this address",
     }
 }
 
@@ -283,40 +285,35 @@ fn likely_intermediary(status: u16) -> &'static str {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryPhraseError {
     /// Not 24 words of the list, or mistyped: the last word is a checksum.
-    #[error("this is no recovery phrase: {0}")]
+    #[error("invalid recovery phrase: {0}")]
     Invalid(String),
     /// The server's contents are encrypted, and this file has no phrase.
     #[error(
-        "the other devices' changes are encrypted end to end, with a recovery phrase that this file \
-         does not have; nothing has been sent or applied"
+        "this account is end-to-end encrypted and this file has no recovery phrase; nothing was \
+         sent or applied"
     )]
     Required,
     /// The server's contents were encrypted with another phrase.
-    #[error("the other devices have another recovery phrase; nothing has been sent or applied")]
+    #[error("the other devices use a different recovery phrase; nothing was sent or applied")]
     Wrong,
     /// The server says that the account is in plain, and this file has a phrase.
     #[error(
-        "the server says that this account is not encrypted end to end, and this file is: the phrase \
-         is another account's, the server was restored from an old backup, or it is not to be \
-         trusted; nothing has been sent"
+        "this file is end-to-end encrypted, but the server reports that the account is not: the \
+         recovery phrase belongs to another account, the server was restored from an old backup, \
+         or the server cannot be trusted; nothing was sent"
     )]
     AccountNotEncrypted,
     /// A phrase was typed in, and nothing has opened with it yet.
-    #[error(
-        "nothing on the server opens with this recovery phrase, because there is nothing yet; \
-         nothing has been sent"
-    )]
+    #[error("cannot verify the recovery phrase because the account is empty; nothing was sent")]
     Unverified,
     /// Nobody has said yet whether the account is encrypted end to end.
-    #[error(
-        "this account has no data yet, and it is not decided whether it is encrypted end to end"
-    )]
+    #[error("the account is empty, and it is not decided yet whether it is end-to-end encrypted")]
     EncryptionUndecided,
     /// Changes are on the server that were sealed with the phrase that the file has.
-    #[error("this file has synced with another recovery phrase already")]
+    #[error("this file already uses a different recovery phrase")]
     InUse,
     /// The file is not encrypted end to end.
-    #[error("this file has no recovery phrase: it does not encrypt end to end")]
+    #[error("this file has no recovery phrase and is not end-to-end encrypted")]
     NotSet,
 }
 
@@ -355,7 +352,7 @@ mod tests {
         check(ffi::SQLITE_FULL, full, (ErrorCode::DiskFull, full));
         let read_only = "attempt to write a readonly database";
         check(ffi::SQLITE_READONLY, read_only, (ErrorCode::ReadOnly, read_only));
-        let locked = "another program keeps it locked";
+        let locked = "another program has locked the file";
         check(ffi::SQLITE_BUSY, "database is locked", (ErrorCode::Busy, locked));
         check(
             ffi::SQLITE_IOERR_FSYNC,

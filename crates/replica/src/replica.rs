@@ -133,7 +133,7 @@ impl Replica {
             (2, 2) => Ok(true),
             _ => Err(Error::Untrackable {
                 table: "warren_meta".into(),
-                reason: "Warren keeps a table of its own under this name: rename yours".into(),
+                reason: "this name is reserved for a table of Warren: rename your table".into(),
             }),
         }
     }

@@ -140,7 +140,7 @@ impl SyncDriver<'_, '_> {
             match round.next(&self.device()?) {
                 SyncStep::Pull if self.pull(&mut round).await? => {}
                 SyncStep::Pull => {
-                    let reason = "it sends this device what is not encrypted".into();
+                    let reason = "the server sends unencrypted messages to this device".into();
                     self.follow(Error::Unreachable(reason), &mut round).await?;
                 }
                 SyncStep::Push => match self.push(&mut round).await {
@@ -266,7 +266,7 @@ impl SyncDriver<'_, '_> {
         if meta::number(db, ReplicaMetaKey::Cursor)? < cursor {
             self.sets += 1;
             if self.sets > SETS_COUNT_MAX {
-                return Err(Error::Unreachable("it answers from another set each time".into()));
+                return Err(Error::Unreachable("the server keeps changing message sets".into()));
             }
             self.duplicates_count = 0;
             *round = SyncRound::new();
@@ -282,7 +282,7 @@ impl SyncDriver<'_, '_> {
         let node = meta::node_id(&self.replica.db)?;
         let count = answer.messages.len() as u64;
         if answer.more && count == 0 {
-            return Err(Error::Unreachable("it sends an empty page, and more to follow".into()));
+            return Err(Error::Unreachable("the server sent an empty page before the end".into()));
         }
         let report = &mut self.report;
         let refused_before = report.rejected.count();
@@ -309,10 +309,10 @@ impl SyncDriver<'_, '_> {
         self.duplicates_count += count - new - refused;
         let known_count = meta::fingerprint(&self.replica.db)?.count;
         if self.duplicates_count > known_count {
-            return Err(Error::Unreachable("it sends the same changes again and again".into()));
+            return Err(Error::Unreachable("the server keeps sending the same changes".into()));
         }
         if self.report.rejected.count() > known_count + REFUSALS_COUNT_MAX {
-            return Err(Error::Unreachable("it sends what nobody can read".into()));
+            return Err(Error::Unreachable("the server keeps sending unreadable messages".into()));
         }
         self.report.registered_copy |= meta::node_id(&self.replica.db)? != node;
         round.handle_pull(pulled, cursor);
@@ -403,5 +403,5 @@ fn identity(message: &protocol::WireMessage) -> Option<Fingerprint> {
 
 fn fingerprint(wire: Option<&protocol::WireFingerprint>) -> Result<Fingerprint> {
     let fingerprint = wire.and_then(protocol::WireFingerprint::to_crdt);
-    fingerprint.ok_or_else(|| Error::Unreachable("its answer has no fingerprint".into()))
+    fingerprint.ok_or_else(|| Error::Unreachable("response without a fingerprint".into()))
 }

@@ -35,12 +35,12 @@ use crate::sql_value::read;
 pub struct TrackingResult {
     /// The table.
     pub table: String,
-    /// Rows that were there; 0 if it was tracked before.
+    /// The number of existing rows; 0 if the table was tracked before.
     pub rows_count: u64,
-    /// Whether it was tracked before.
+    /// Whether the table was tracked before.
     pub already_tracked: bool,
-    /// Whether it has auto keys: of two devices that give one key to two new rows, the second
-    /// to send gives its row another.
+    /// Whether the table has auto keys. If two devices create rows with the same key, the row that
+    /// syncs second gets a new key.
     pub auto_keys: bool,
 }
 
@@ -162,7 +162,7 @@ impl<'a> BaselineWriter<'a> {
     ) -> Result<()> {
         let full = || Error::Untrackable {
             table: table.name.clone(),
-            reason: "the baseline is full".into(),
+            reason: "too many existing rows to track".into(),
         };
         let Self { log, baseline, fingerprint } = self;
         let id = RowId::new(table.id, &key);
@@ -241,7 +241,7 @@ pub(crate) fn untrack(db: &Connection, name: &str) -> Result<()> {
     let sql = "SELECT id, name FROM warren_table WHERE name = ?1 AND tracked = 1";
     let found = db.query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let not_tracked =
-        || Error::Untrackable { table: name.into(), reason: "it is not tracked".into() };
+        || Error::Untrackable { table: name.into(), reason: "the table is not tracked".into() };
     let (id, name): (i64, String) = found.ok_or_else(not_tracked)?;
     triggers::remove(db, &name)?;
     db.execute("UPDATE warren_table SET tracked = 0, declaration_pending = 0 WHERE id = ?1", [id])?;

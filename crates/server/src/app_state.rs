@@ -88,7 +88,7 @@ impl AppState {
             proxies: TrustedProxies::new(config.trusted_proxies.clone()),
             tls,
             memory: MemoryBudget::new(config.memory_bytes_max),
-            reconcile_permits: FairSemaphore::new(cores, "too many comparisons are under way"),
+            reconcile_permits: FairSemaphore::new(cores, "too many comparisons are in progress"),
             config,
             accounts,
             databases,

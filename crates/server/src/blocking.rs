@@ -36,15 +36,15 @@ where
         // Of the thread alone.
         #[cfg(target_os = "linux")]
         if let Err(error) = rustix::process::setpriority_process(None, PRIORITY_ASIDE) {
-            tracing::debug!(%error, "lowering a thread's priority");
+            tracing::debug!(%error, "cannot lower a thread's priority");
         }
         // Who asked may have gone.
         drop(send.send(catch_unwind(AssertUnwindSafe(work))));
     };
     let spawned = thread::Builder::new().name("aside".into()).spawn(run);
     spawned.map_err(|error| {
-        tracing::warn!(%error, "starting a thread");
-        OverloadError::Busy("too many threads are under way")
+        tracing::warn!(%error, "cannot start a thread");
+        OverloadError::Busy("too many threads are running")
     })?;
     match receive.await {
         Ok(Ok(result)) => Ok(result),

@@ -126,14 +126,14 @@ impl Default for DefaultAccountLimits {
 /// The operator's secret. Zeroised on drop; there is no `Debug`.
 pub struct AdminToken(Zeroizing<String>);
 
-/// Why a text is no operator's token.
+/// The reasons why a text is not an admin token.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InvalidAdminToken {
     /// Somebody could guess it.
-    #[error("an operator's token has {ADMIN_TOKEN_CHARACTERS_MIN} characters or more")]
+    #[error("an admin token must have at least {ADMIN_TOKEN_CHARACTERS_MIN} characters")]
     TooShort,
     /// No request could have it in its header.
-    #[error("an operator's token has printable ASCII characters only")]
+    #[error("an admin token must contain only printable ASCII characters")]
     Unprintable,
 }
 

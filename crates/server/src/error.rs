@@ -164,7 +164,7 @@ pub enum TlsError {
     Io { path: PathBuf, source: std::io::Error },
     #[error("{}: {source}", .path.display())]
     Pem { path: PathBuf, source: rustls::pki_types::pem::Error },
-    #[error("{} has no certificate", .path.display())]
+    #[error("{} contains no certificate", .path.display())]
     NoCertificate { path: PathBuf },
     #[error("{} and {}: {source}", .files.certificates.display(), .files.key.display())]
     Unusable { files: TlsFiles, source: rustls::Error },

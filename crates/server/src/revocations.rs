@@ -21,14 +21,14 @@ pub(crate) async fn apply(app: &Arc<AppState>) -> Result<()> {
         tracing::warn!(
             %path,
             lines = ?applied.damaged_lines,
-            "lines of the list of revocations are damaged and were skipped"
+            "skipped damaged lines in the revocation list"
         );
     }
     if applied.unknown_count > 0 {
         tracing::error!(
             %path,
             count = applied.unknown_count,
-            "the accounts file is damaged, and may lack revocations of the list"
+            "the accounts file is damaged and may lack revocations from the revocation list"
         );
     }
     if applied.applied_count > 0 {
@@ -36,7 +36,7 @@ pub(crate) async fn apply(app: &Arc<AppState>) -> Result<()> {
             %path,
             count = applied.applied_count,
             vaults_without_account = applied.removed_vaults.len(),
-            "the accounts file was older than the list of revocations, which was applied to it"
+            "applied the revocation list, because the accounts file was older than the list"
         );
     }
     Ok(())

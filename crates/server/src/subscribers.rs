@@ -95,7 +95,7 @@ impl Subscribers {
         // Before somebody has to go for it.
         self.check(&self.registry(), set)?;
         let place = self.places.acquire_for_client(Some(client)).await;
-        let busy = || ApiError::new(ErrorCode::Busy, "too many devices listen here");
+        let busy = || ApiError::new(ErrorCode::Busy, "too many event streams are open");
         let place = place.ok_or_else(busy)?;
         place.connection.waits_for_event();
         let mut registry = self.registry();
@@ -117,7 +117,7 @@ impl Subscribers {
         }
         let of_account = registry.channels.get(&set).map_or(0, |channel| channel.count);
         if of_account >= self.account_max {
-            let message = format!("at most {} devices of an account listen", self.account_max);
+            let message = format!("an account can have at most {} event streams", self.account_max);
             return Err(ApiError::new(ErrorCode::Busy, message));
         }
         Ok(())

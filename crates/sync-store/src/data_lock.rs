@@ -34,7 +34,10 @@ impl DataDirLock {
             Err(TryLockError::WouldBlock) => return Err(in_use(data, &mut file)),
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
                 let path = data.display();
-                tracing::warn!(%path, "no locks here: nothing keeps a second server away");
+                tracing::warn!(
+                    %path,
+                    "the file system has no locks: nothing prevents a second server from starting"
+                );
             }
             Err(TryLockError::Error(error)) => return Err(io(&path)(error)),
         }

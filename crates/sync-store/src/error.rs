@@ -17,16 +17,20 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[non_exhaustive]
 pub enum Error {
     /// Timestamps that came with other contents than before. Nothing of the request is stored.
-    #[error("another content for {} known timestamps, the first of them {}", .timestamps.len(), .timestamps[0])]
+    #[error(
+        "timestamps already stored with different content: {} (the first is {})",
+        .timestamps.len(),
+        .timestamps[0]
+    )]
     TimestampConflict {
         /// At least one, at most [`TIMESTAMPS_NAMED_MAX`].
         timestamps: Vec<Timestamp>,
     },
     /// Something has arrived after the cursor that the batch names. Nothing of the request is stored.
-    #[error("something has arrived that the device has not pulled")]
+    #[error("the device has not pulled all messages yet")]
     StaleCursor,
     /// The new messages do not fit into what the account may hold. Nothing of the request is stored.
-    #[error("the account may hold {limit} {what}, and this would make it {wanted}")]
+    #[error("the account's limit for {what} is {limit}; this request would bring it to {wanted}")]
     QuotaExceeded {
         /// `messages`, or `bytes`.
         what: &'static str,
@@ -38,7 +42,7 @@ pub enum Error {
     Declined(BoxError),
     /// Not all chunks of a blob are there that a gateway's state was to name. Nothing of the
     /// request is stored.
-    #[error("another upload has taken this one's place")]
+    #[error("another upload replaced this one")]
     BlobIncomplete,
     /// The database server has too much to do, or another transaction was in the way: try again.
     #[error("PostgreSQL is busy: {}", chain(&**.0))]
@@ -49,7 +53,7 @@ pub enum Error {
     Unavailable(BoxError),
     /// Something sealed that is not what was stored: somebody without the key changed it. `verify`
     /// finds all messages' contents that are so, `rebuild` drops them.
-    #[error("{what} does not open: {source}")]
+    #[error("cannot decrypt {what}: {source}")]
     Unreadable { what: String, source: UnsealError },
     /// Another process has the data directory.
     #[error("{} is in use by {holder}", path.display())]
@@ -62,10 +66,10 @@ pub enum Error {
     #[error("the copy differs: {what}")]
     CopyDiffers { what: String },
     /// How to reach the database server cannot be understood, or not be followed.
-    #[error("the address of PostgreSQL: {0}")]
+    #[error("cannot use the PostgreSQL address: {0}")]
     PostgresUrl(String),
     /// The tables in PostgreSQL cannot be used by this version.
-    #[error("the schema in PostgreSQL: {0}")]
+    #[error("cannot use the PostgreSQL schema: {0}")]
     PostgresSchema(String),
     /// PostgreSQL refused.
     #[error("PostgreSQL: {}", chain(.0))]

@@ -117,7 +117,7 @@ async function ask(token: string, selection: AccountListQuery): Promise<AccountL
   } catch (error) {
     // That the server is away is said at the top.
     const isTold = error instanceof AdminApiError && error.kind === "away";
-    return { list: null, problem: isTold ? null : "The accounts could not be listed." };
+    return { list: null, problem: isTold ? null : "Could not load accounts." };
   }
 }
 
@@ -133,10 +133,10 @@ function Pages({ list, selection, onGo }: PagesProps): JSX.Element {
     list.total_count === 0
       ? selection.search === ""
         ? "No accounts yet."
-        : `No login contains “${selection.search}”.`
+        : `No accounts match “${selection.search}”.`
       : `${count(first + 1)}–${count(list.cursor)} of ${count(list.total_count)}`;
   return (
-    <nav class="pages" aria-label="Pages of accounts">
+    <nav class="pages" aria-label="Account pages">
       <p role="status">{shown}</p>
       <button type="button" disabled={first <= 0} onClick={() => onGo(-1)}>
         Previous

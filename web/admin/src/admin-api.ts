@@ -37,7 +37,7 @@ export class AdminApiError extends Error {
 const ANSWER_MS_MAX = 10_000;
 const MAINTENANCE_MS_MAX = 60_000;
 
-/** Whether the server has an operator's token, and so anything to sign in to. */
+/** Whether the server has an admin token, and so anything to sign in to. */
 export async function isEnabled(): Promise<boolean> {
   return (await ask<AdminStatus>("", "")).enabled;
 }
@@ -81,7 +81,7 @@ async function ask<T>(token: string, call: string, body?: object): Promise<T> {
     response = await fetch(`/v1/admin${call}`, request);
     text = await response.text();
   } catch {
-    throw new AdminApiError("away", "The server does not answer.");
+    throw new AdminApiError("away", "The server is not responding.");
   }
   const answer = parse(text);
   if (response.ok && answer !== null) {
@@ -94,7 +94,7 @@ function toAdminApiError(response: Response, answer: unknown): AdminApiError {
   const error = (answer as { error?: { code?: ErrorCode; message?: string } } | null)?.error;
   const after = Number(response.headers.get("retry-after") ?? Number.NaN);
   const retryAfter = Number.isFinite(after) ? after : null;
-  const message = error?.message ?? `The server answered with status ${response.status}.`;
+  const message = error?.message ?? `The server responded with status ${response.status}.`;
   switch (error?.code) {
     case "admin_disabled":
       return new AdminApiError("disabled", message);

@@ -11,7 +11,7 @@ export function Brand(): JSX.Element {
         <path d="M12.5 25a3.5 3.5 0 0 1 7 0z" class="brand-shape" />
       </svg>
       <span>
-        Warren <span class="brand-part">operator</span>
+        Warren <span class="brand-part">admin</span>
       </span>
     </p>
   );

@@ -3,7 +3,7 @@
  * those, and run WARREN_RECORD=1 cargo xtask browser json-types.
  */
 
-/** Where vaults are kept. */
+/** The storage of the vaults. */
 export type StorageKind = "sqlite" | "postgres";
 
 export interface AccountLimitsView {
@@ -14,146 +14,151 @@ export interface AccountLimitsView {
 /** A part of the list of accounts. */
 export interface AccountList {
   readonly accounts: readonly AccountListEntry[];
-  /** Where the next part begins. */
+  /** The start of the next part. */
   readonly cursor: number;
-  /** Whether accounts follow. */
+  /** Whether more accounts follow. */
   readonly more: boolean;
-  /** How many the search finds. */
+  /** The number of accounts that match the search. */
   readonly total_count: number;
 }
-/** An account, as its operator sees it. */
+/** An account in the list. */
 export interface AccountListEntry {
-  /** Milliseconds since 1970. */
+  /** The time of creation, milliseconds since 1970. */
   readonly created_ms: number;
-  /** Its devices. */
+  /** The number of devices. */
   readonly devices_count: number;
-  /** The vaults' files, without their WALs. Null where vaults have no files of their own. */
+  /** The size of the vaults' files without their WALs; null if vaults are not stored in files. */
   readonly file_bytes: number | null;
-  /** The share of pages that hold nothing, 0 to 1, of the vaults that are open; null if none is. */
+  /** The share of free pages in the open vaults, 0 to 1; null if no vault is open. */
   readonly fragmentation_ratio: number | null;
-  /** When one of its files was last changed, milliseconds since 1970. */
+  /** The last change of any of its files, milliseconds since 1970. */
   readonly last_changed_ms: number | null;
   /**
-   * When one of its devices last synced, milliseconds since 1970. Null if its own vault is not
-   * open, or none ever did.
+   * The last sync of any device, milliseconds since 1970; null if the account's own vault is not
+   * open or no device ever synced.
    */
   readonly last_seen_ms: number | null;
   readonly limits: AccountLimitsView;
   readonly login: string;
   readonly open_vaults_count: number;
-  /** Its vaults: its own, and those of its budgets. */
+  /** The number of vaults: the account's own vault and its sub-vaults, such as those of budgets. */
   readonly vaults_count: number;
   readonly wal_bytes: number | null;
 }
 export interface AdminStatus {
-  /** Whether the server has an operator's token; without one the other calls let nobody in. */
+  /** Whether the server has an admin token; without one, the other admin calls are refused. */
   readonly enabled: boolean;
 }
 /** The vaults' files, open or not. */
 export interface FileTotals {
   readonly count: number;
-  /** Without their WALs. */
+  /** The size of the files without their WALs. */
   readonly file_bytes: number;
   /**
-   * When those that are not open were looked at, milliseconds since 1970: where there are very
-   * many, a while ago.
+   * The time at which closed files were last measured, milliseconds since 1970; with very many
+   * files, this can be a while ago.
    */
   readonly scanned_ms: number;
   readonly wal_bytes: number;
 }
-/** What maintenance has done. */
+/** The result of maintenance. */
 export interface MaintenanceReport {
   readonly after_bytes: number;
-  /** Of the files that were looked after, with their WALs. */
+  /** The size of the maintained files with their WALs before maintenance. */
   readonly before_bytes: number;
-  /** Vaults that are not open, which their users' keys alone open. None in PostgreSQL. */
+  /** The number of closed vaults, which only their users' keys can open; 0 in PostgreSQL. */
   readonly closed_count: number;
   readonly compacted_count: number;
   readonly duration_ms: number;
-  /** Files of which the log says why not. */
+  /** The number of files that failed; the log has the reasons. */
   readonly failed_count: number;
-  /** Files that were looked after, whatever they needed. */
+  /** The number of files that were maintained, including those that needed nothing. */
   readonly files_count: number;
   readonly optimized_count: number;
-  /** Files for which there was no time; call again. */
+  /** The number of files that were not processed in time; call again. */
   readonly remaining_count: number;
   readonly returned_pages_count: number;
-  /** Pages read to see whether they are damaged. */
+  /** The number of pages that were checked for damage. */
   readonly scrubbed_pages_count: number;
   readonly truncated_wals_count: number;
 }
-/** What maintenance has done. */
+/** The maintenance since the server was started. */
 export interface MaintenanceTotals {
   readonly compacted_count: number;
-  /** Times that a file was found damaged. */
+  /** The number of times that a file was found damaged. */
   readonly damaged_count: number;
   readonly optimized_count: number;
-  /** Damaged vaults that were put aside and made anew. */
+  /** The number of damaged vaults that were quarantined and rebuilt. */
   readonly repaired_count: number;
   readonly returned_pages_count: number;
   readonly runs_count: number;
-  /** Pages read to see whether they are damaged. */
+  /** The number of pages that were checked for damage. */
   readonly scrubbed_pages_count: number;
   readonly truncated_wals_count: number;
 }
 export interface MessageTotals {
-  /** Came, and were there already. */
+  /** The number of received messages that were already known. */
   readonly known_count: number;
-  /** Left. */
+  /** The number of sent messages. */
   readonly sent_count: number;
-  /** Came, and were new. */
+  /** The number of received messages that were new. */
   readonly stored_count: number;
 }
-/** The vaults' files that are open, and their memory. */
+/** The open vaults' files and their memory. */
 export interface OpenVaultTotals {
-  /** Of all page caches, also that of the accounts' file. */
+  /** The size of all page caches, including that of the accounts file. */
   readonly cache_bytes: number;
   readonly count: number;
-  /** Of their pages, also of those that are in a WAL as yet. */
+  /** The size of all pages, including those that are still in a WAL. */
   readonly file_bytes: number;
   /** The largest share of free pages, 0 to 1. */
   readonly fragmentation_ratio_max: number;
-  /** Pages that hold nothing. */
+  /** The size of the free pages. */
   readonly free_bytes: number;
-  /** Age of the oldest read that is running. */
+  /** The age of the oldest running read. */
   readonly longest_read_ms: number;
   readonly wal_bytes: number;
   readonly wal_bytes_max: number;
 }
-/** What keeps the server from doing its work. */
+/** The readiness of the server and its problems. */
 export interface Readiness {
   /**
-   * The accounts' file does not read back as it was written, so some devices or logins may be
-   * refused. It is used as far as it can be read: restore it from a backup.
+   * Whether the accounts file is damaged. Some devices or logins may be refused. The readable
+   * part is still used; restore the file from a backup.
    */
   readonly accounts_damaged: boolean;
   /**
-   * The disk failed under the accounts' file: no device can be registered until it has
-   * recovered.
+   * Whether the accounts file refuses writes after a disk failure; no device can be registered
+   * until it has recovered.
    */
   readonly accounts_poisoned: boolean;
-  /** Open vaults that are damaged and were not repaired, because that has happened before. */
+  /**
+   * The number of open vaults that are damaged and were not repaired, because an earlier
+   * .damaged file still exists.
+   */
   readonly damaged_vaults_count: number;
-  /** There is no room on the disk of the data directory: nothing new is stored. */
+  /** Whether the disk of the data directory is full; nothing new is stored. */
   readonly disk_full: boolean;
-  /** Open vaults whose disk failed, and that have not recovered. */
+  /** The number of open vaults that refuse writes after a disk failure and have not recovered. */
   readonly poisoned_vaults_count: number;
-  /** Devices are let in and their writes taken, but for those of a few vaults perhaps. */
+  /** Whether the server accepts logins and writes, except perhaps for a few vaults. */
   readonly ready: boolean;
   /**
-   * Open files that a backup copies which makes no progress. Nobody waits for it; the log names
-   * its process.
+   * The number of open files whose backup makes no progress. The server no longer waits for it;
+   * the log names its process.
    */
   readonly stalled_backups_count: number;
 }
-/** How the server is. What counts up does so since it was started: two answers make a rate. */
+/**
+ * The state of the server. Counters start at 0 when the server starts; two responses give a rate.
+ */
 export interface ServerOverview {
   readonly accounts_count: number;
   readonly connections_count: number;
   readonly connections_max: number;
-  /** Devices of all accounts. */
+  /** The number of devices of all accounts. */
   readonly devices_count: number;
-  /** Requests that were answered with a status of 500 or more. */
+  /** The number of requests that were answered with a status of 500 or higher. */
   readonly failed_requests_count: number;
   readonly files: FileTotals | null;
   readonly maintenance: MaintenanceTotals;
@@ -164,7 +169,7 @@ export interface ServerOverview {
   /** The server's clock, milliseconds since 1970. */
   readonly server_time_ms: number;
   readonly storage: StorageKind;
-  /** Devices that listen. */
+  /** The number of open event streams. */
   readonly subscribers_count: number;
   readonly subscribers_max: number;
   readonly syncs: SyncTotals;
@@ -173,25 +178,25 @@ export interface ServerOverview {
   readonly vaults_count: number;
   readonly version: string;
 }
-/** Requests that brought or fetched messages. */
+/** Requests that pushed or pulled messages. */
 export interface SyncTotals {
-  /** Bounds of durations, in milliseconds. */
+  /** Upper bounds of the durations, in milliseconds. */
   readonly bounds_ms: readonly number[];
   readonly count: number;
   /**
-   * How many took no longer than each bound, but longer than the one before; the last, longer
-   * than all.
+   * The number of requests per interval between two bounds; the last is the number above all
+   * bounds.
    */
   readonly counts: readonly number[];
 }
-/** Of all files, also the accounts'. */
+/** Transactions of all files, including the accounts file. */
 export interface TransactionTotals {
-  /** Commits: several transactions share one. */
+  /** The number of commits; several transactions can share one. */
   readonly batches_count: number;
   readonly committed_count: number;
   readonly failed_count: number;
-  /** Times that a WAL was flushed to the disk. */
+  /** The number of times that a WAL was flushed to the disk. */
   readonly flushes_count: number;
-  /** Not taken, because a queue was full. */
+  /** The number of transactions rejected because a queue was full. */
   readonly rejected_count: number;
 }

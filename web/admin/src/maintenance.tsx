@@ -26,7 +26,8 @@ export function useMaintenance(
     maintain(token, login).then(
       (report) => setOutcome({ kind: "done", report }),
       (error: unknown) => {
-        const problem = error instanceof AdminApiError ? error.message : "This page has a fault.";
+        const problem =
+          error instanceof AdminApiError ? error.message : "Something went wrong on this page.";
         setOutcome({ kind: "failed", problem });
       },
     );
@@ -46,15 +47,15 @@ export function Maintenance({ token, storage }: MaintenanceProps): JSX.Element {
       <div class="panel-head">
         <h2 id="maintenance">Maintenance</h2>
         <button type="button" onClick={start} aria-disabled={outcome.kind === "running"}>
-          Maintain open vaults now
+          Run maintenance
         </button>
       </div>
       <p class="hint">
         {storage === "sqlite"
-          ? "Vaults get it by themselves when nobody writes to them. One that is not open stays " +
-            "as it is: its key is known only while a device is served."
-          : "The vaults are in PostgreSQL, whose own autovacuum looks after them. Here it is the " +
-            "accounts’ file that gets it."}
+          ? "Idle vaults are maintained automatically. Closed vaults are skipped, because their " +
+            "keys are known only while the server serves one of their devices."
+          : "Vaults are in PostgreSQL, which runs its own autovacuum. The button maintains only " +
+            "the accounts database."}
       </p>
       <p role="status" class={outcome.kind === "failed" ? "problem" : "result"}>
         {describeMaintenance(outcome)}
@@ -69,7 +70,7 @@ export function describeMaintenance(outcome: MaintenanceRequestState): string {
     case "none":
       return "";
     case "running":
-      return "Under way…";
+      return "Running…";
     case "failed":
       return outcome.problem;
     case "done":
@@ -83,20 +84,20 @@ function reported(report: MaintenanceReport): string {
   const { truncated_wals_count: wals, returned_pages_count: pages } = report;
   const freed = report.before_bytes - report.after_bytes;
   const done = [
-    wals > 0 ? `${several(wals, "WAL")} cut` : "",
-    pages > 0 ? `${several(pages, "page")} given back` : "",
-    report.compacted_count > 0 ? `${several(report.compacted_count, "file")} written anew` : "",
+    wals > 0 ? `${several(wals, "WAL")} truncated` : "",
+    pages > 0 ? `${several(pages, "page")} released` : "",
+    report.compacted_count > 0 ? `${several(report.compacted_count, "file")} compacted` : "",
     freed > 0 ? `${bytes(freed)} freed` : "",
   ].filter((text) => text !== "");
   const took = report.duration_ms < 1 ? "under 1 ms" : shortDuration(report.duration_ms);
   const parts = [
-    `${several(files, "file")} looked after in ${took}`,
-    ...(done.length === 0 ? ["nothing was due"] : done),
+    `Checked ${several(files, "file")} in ${took}`,
+    ...(done.length === 0 ? ["nothing to do"] : done),
   ];
   const rest = [
-    closed > 0 ? `${several(closed, "vault")} not open.` : "",
-    remaining > 0 ? `${several(remaining, "file")} left for want of time: do it again.` : "",
-    failed > 0 ? `${several(failed, "file")} failed: the server’s log says why.` : "",
+    closed > 0 ? `${several(closed, "closed vault")} skipped.` : "",
+    remaining > 0 ? `${several(remaining, "file")} not processed in time; run again.` : "",
+    failed > 0 ? `${several(failed, "file")} failed; see the server log.` : "",
   ];
   return [`${parts.join(", ")}.`, ...rest].filter((text) => text !== "").join(" ");
 }

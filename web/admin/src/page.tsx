@@ -41,7 +41,7 @@ function Waiting({ standing, onRetry }: WaitingProps): JSX.Element {
   return (
     <main class="narrow">
       <Brand />
-      <h1>{standing.kind === "away" ? "The server is away" : "Asking the server…"}</h1>
+      <h1>{standing.kind === "away" ? "Server status unavailable" : "Connecting…"}</h1>
       {standing.kind === "away" && <Away standing={standing} onRetry={onRetry} />}
     </main>
   );
@@ -62,11 +62,13 @@ function Dashboard({ session, overview }: DashboardProps): JSX.Element {
         <p class="facts">
           <span class={isLive ? "pill ok" : "pill warn"}>
             <span class="dot" aria-hidden="true" />
-            {isLive ? "Live" : "Away"}
+            {isLive ? "Live" : "Not updating"}
           </span>
           <span>Version {overview.version}</span>
           <span>Up {duration(overview.uptime_ms)}</span>
-          <span>{overview.storage === "postgres" ? "PostgreSQL" : "SQLite, a file per vault"}</span>
+          <span>
+            {overview.storage === "postgres" ? "PostgreSQL" : "SQLite, one file per vault"}
+          </span>
         </p>
         <button type="button" class="quiet" onClick={session.signOut}>
           Sign out
@@ -75,7 +77,7 @@ function Dashboard({ session, overview }: DashboardProps): JSX.Element {
       {standing.kind === "away" && <Away standing={standing} onRetry={retry} />}
       <Problems readiness={overview.readiness} repaired={overview.maintenance.repaired_count} />
       <main class={isLive ? "" : "stale"}>
-        <h1 class="hidden">How the server is</h1>
+        <h1 class="hidden">Server status</h1>
         <Tiles overview={overview} />
         <Charts history={history} />
         <Accounts token={token} isLive={isLive} />
@@ -98,24 +100,24 @@ function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
   const stalled = readiness.stalled_backups_count;
   const reasons = [
     readiness.disk_full &&
-      "The disk of the data directory is full: nothing new is stored until there is room.",
+      "The data directory’s disk is full. No new data can be stored.",
     readiness.accounts_poisoned &&
-      "The disk failed under the accounts’ file: no device can be added until it has recovered.",
+      "Disk error on the accounts database: no devices can be added until it recovers.",
     vaults > 0 &&
-      `The disk failed under ${several(vaults, "vault")}: ` +
-        "no writes there until they have recovered. The log and /metrics name them.",
+      `Disk errors on ${several(vaults, "vault")}: read-only until recovered. ` +
+        "See the log or /metrics.",
     readiness.accounts_damaged &&
-      "The accounts’ file is damaged: restore it from a backup, and have a look at the disk.",
+      "The accounts database is damaged. Restore it from a backup and check the disk.",
     damaged > 0 &&
-      `${several(damaged, "vault")} damaged again, and not repaired: the log names them. ` +
-        "Have a look at the disk, then move the older .damaged file away: " +
-        "the server repairs the vault when it is used next.",
+      `${several(damaged, "vault")} damaged again and not repaired (see the log). ` +
+        "Check the disk, then move the older .damaged files away: " +
+        "the server repairs a vault the next time it is used.",
     stalled > 0 &&
-      "A backup has stopped in the middle of a file: the log names its process. " +
-        "Nothing waits for it. End it, and run the backup again.",
+      "A backup has stalled in the middle of a file. It does not block the server. " +
+        "End its process (see the log) and run the backup again.",
     repaired > 0 &&
-      `${several(repaired, "vault")} damaged and made anew; devices send what is missing. ` +
-        "The log names the .damaged files that were put aside. Have a look at the disk.",
+      `${several(repaired, "damaged vault")} rebuilt; devices resend the missing data. ` +
+        "The old files are kept as .damaged (see the log). Check the disk.",
   ].filter((reason) => reason !== false);
   if (reasons.length === 0) return null;
   return (
@@ -145,11 +147,11 @@ function Away({ standing, onRetry }: AwayProps): JSX.Element {
   return (
     <section class="banner warn" aria-label="Connection">
       <p role="alert">
-        <strong>{standing.problem}</strong> What is shown is as it was.
+        <strong>{standing.problem}</strong> Data on this page may be out of date.
       </p>
-      <p>{rest > 0 ? `Trying again in ${rest} s.` : "Trying again…"}</p>
+      <p>{rest > 0 ? `Retrying in ${rest} s.` : "Retrying…"}</p>
       <button type="button" onClick={onRetry}>
-        Try now
+        Retry now
       </button>
     </section>
   );

@@ -21,7 +21,7 @@ export type ConnectionState =
   | { readonly kind: "asking" }
   /** No token, or a wrong one, of which `problem` tells. */
   | { readonly kind: "signed-out"; readonly problem: string | null }
-  /** The server has no operator's token. */
+  /** The server has no admin token. */
   | { readonly kind: "disabled"; readonly problem: null }
   | { readonly kind: "live" }
   /** `retryAt` by the page's clock. */
@@ -113,14 +113,16 @@ async function ask(
     return STEP_MS;
   } catch (error) {
     const refused =
-      error instanceof AdminApiError ? error : new AdminApiError("other", "This page has a fault.");
+      error instanceof AdminApiError
+        ? error
+        : new AdminApiError("other", "Something went wrong on this page.");
     switch (refused.kind) {
       case "disabled":
         tell(() => ({ ...NOTHING, standing: { kind: "disabled", problem: null } }));
         return null;
       case "token": {
         sessionStorage.removeItem(KEY);
-        const problem = "This is not the operator’s token.";
+        const problem = "Wrong admin token.";
         tell(() => ({ ...NOTHING, standing: { kind: "signed-out", problem } }));
         return null;
       }

@@ -25,11 +25,10 @@ export function SignIn({ problem, onSignIn }: SignInProps): JSX.Element {
       <Brand />
       <h1>Sign in</h1>
       <p class="lead">
-        This page shows how the server is, and nothing of what its users keep there. It wants the
-        operator’s token.
+        Server status only: this page never shows users’ data. Sign in with the admin token.
       </p>
       <form onSubmit={submit} class="stack">
-        <label for="token">Operator’s token</label>
+        <label for="token">Admin token</label>
         <input
           id="token"
           ref={field}
@@ -50,8 +49,8 @@ export function SignIn({ problem, onSignIn }: SignInProps): JSX.Element {
           Sign in
         </button>
         <p id="token-hint" class="hint">
-          It is the first line of the file that <code>warren serve --admin-token-file</code> names.
-          This tab forgets it when it is closed.
+          It is the first line of the file passed to <code>warren serve --admin-token-file</code>.
+          It is forgotten when you close this tab.
         </p>
       </form>
     </main>
@@ -66,21 +65,20 @@ export function NoToken({ onRetry }: NoTokenProps): JSX.Element {
   return (
     <main class="narrow">
       <Brand />
-      <h1>No operator’s token yet</h1>
+      <h1>Admin page disabled</h1>
       <p class="lead">
-        This server was started without one, so nobody can sign in here. Make a token, and start the
-        server with it:
+        The server was started without an admin token. Create one and restart the server:
       </p>
       <pre tabIndex={0} aria-label="Commands">
         {"head -c 32 /dev/urandom | base64 > admin-token.txt\n"}
         {"warren serve --admin-token-file admin-token.txt …"}
       </pre>
       <p class="hint">
-        Keep the other options as they were. Whoever has the token may make accounts and see this
-        page; it opens nobody’s data.
+        Keep your other options. The token allows creating accounts and using this page; it does
+        not decrypt any user’s data.
       </p>
       <button type="button" class="primary" onClick={onRetry}>
-        Look again
+        Check again
       </button>
     </main>
   );

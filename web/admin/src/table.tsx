@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 
 import type { AccountListQuery, AccountSortKey } from "./admin-api";
 import type { AccountListEntry, AccountList } from "./json-types";
-import { ago, bytes, count, date, dateTime, percent } from "./format";
+import { ago, bytes, count, date, dateTime, percent, several } from "./format";
 import { describeMaintenance, useMaintenance } from "./maintenance";
 
 interface AccountColumn {
@@ -119,7 +119,7 @@ function Row({ token, account }: RowProps): JSX.Element {
           type="button"
           class="small"
           disabled={account.open_vaults_count === 0}
-          title={account.open_vaults_count === 0 ? "No vault of this account is open" : undefined}
+          title={account.open_vaults_count === 0 ? "No open vault" : undefined}
           aria-label={`Maintain the vaults of ${account.login}`}
           aria-disabled={outcome.kind === "running"}
           onClick={start}
@@ -148,10 +148,10 @@ function LastSync({ account }: { readonly account: AccountListEntry }): JSX.Elem
 
 function limits({ limits: own }: AccountListEntry): string {
   const parts = [
-    own.messages_max === null ? "" : `${count(own.messages_max)} messages`,
+    own.messages_max === null ? "" : several(own.messages_max, "message"),
     own.bytes_max === null ? "" : bytes(own.bytes_max),
-    own.devices_max === null ? "" : `${count(own.devices_max)} devices`,
+    own.devices_max === null ? "" : several(own.devices_max, "device"),
   ];
   const set = parts.filter((part) => part !== "");
-  return set.length === 0 ? "server’s" : set.join(", ");
+  return set.length === 0 ? "default" : set.join(", ");
 }

@@ -104,7 +104,7 @@ export function App({ db, firstToast, onOther, onReopen }: AppProps): JSX.Elemen
     <AppContext.Provider value={app}>
       <div class="app" data-testid="app">
         <button type="button" class="skip-link" onClick={focusItems}>
-          Skip to the items
+          Skip to items
         </button>
         {!isPhone && <Sidebar {...sidebar} />}
         <Main view={view} search={search} isPhone={isPhone} onMenu={() => setDrawerOpen(true)} />
@@ -125,7 +125,7 @@ export function App({ db, firstToast, onOther, onReopen }: AppProps): JSX.Elemen
 function useSettledDrafts(db: WarrenDatabase, toast: (toast: Toast) => void): void {
   useEffect(() => {
     settleDrafts(db).catch((error: unknown) =>
-      toast({ text: errorText(error) ?? "A draft could not be saved.", tone: "bad" }),
+      toast({ text: errorText(error) ?? "A draft couldn’t be saved.", tone: "bad" }),
     );
   }, [db]);
 }

@@ -71,9 +71,9 @@ function Failed({ error }: { readonly error: unknown }): JSX.Element {
       </span>
       <h1>Plan can’t open</h1>
       <p role="alert">{errorText(error)}</p>
-      <p class="muted">Nothing was changed. Loading the page again often helps.</p>
+      <p class="muted">Your data hasn’t changed. Try reloading the page.</p>
       <button type="button" class="button button-primary" onClick={() => location.reload()}>
-        Load again
+        Reload
       </button>
     </main>
   );

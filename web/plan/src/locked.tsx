@@ -51,11 +51,11 @@ function Passcode({ onOpen, onForgotten, onOther }: PasscodeProps): JSX.Element 
     task.run(async () => onOpen(await openPresent(passcode)));
   };
   const problem =
-    codeOf(task.error) === "wrong_key" ? "This is not the passcode." : errorText(task.error);
+    codeOf(task.error) === "wrong_key" ? "Wrong passcode." : errorText(task.error);
   return (
     <>
       <h1>Plan is locked</h1>
-      {login !== undefined && <p class="muted">The items of {login}</p>}
+      {login !== undefined && <p class="muted">{login}’s items</p>}
       <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
         <Problem text={problem} />
         <PasswordField
@@ -66,10 +66,10 @@ function Passcode({ onOpen, onForgotten, onOther }: PasscodeProps): JSX.Element 
           onInput={setPasscode}
         />
         <button type="submit" class="button button-primary button-wide" disabled={task.isBusy}>
-          {task.isBusy ? "Opening…" : "Open"}
+          {task.isBusy ? "Unlocking…" : "Unlock"}
         </button>
         <button type="button" class="button button-quiet button-wide" onClick={onForgotten}>
-          I forgot the passcode
+          Forgot passcode?
         </button>
         {login !== undefined && (
           <button type="button" class="button button-quiet button-wide" onClick={onOther}>
@@ -93,23 +93,26 @@ function Erase({ onReopen, onBack }: EraseProps): JSX.Element {
   const erase = (): void =>
     task.run(async () => {
       await eraseLocked();
-      onReopen({ text: "Plan’s items on this device are erased" });
+      onReopen({ text: "Items erased from this device" });
     });
   return (
     <>
-      <h1>Erase this device’s items?</h1>
-      <p>Nobody can recover the passcode. Without it you can only begin anew on this device.</p>
+      <h1>Erase items on this device?</h1>
+      <p>
+        The passcode can’t be recovered. Without it, you can only erase the items on this device and
+        start over.
+      </p>
       {login === undefined ? (
         <p>
-          These items are on no server, since there is no account.{" "}
-          <strong>They are lost for good.</strong>
+          Without an account, these items exist only on this device.{" "}
+          <strong>They will be lost permanently.</strong>
         </p>
       ) : (
         <p>
-          After you sign in again as {login}, your items come back from the server.{" "}
-          <strong>Changes that were not sent yet are lost.</strong> If your items are encrypted from
-          end to end, you need the 24 words of your recovery phrase, or another device that shows
-          them: <strong>without them nothing comes back.</strong>
+          After you sign in again as {login}, your items are downloaded from the server.{" "}
+          <strong>Changes that haven’t been sent yet are lost.</strong> If your items are end-to-end
+          encrypted, you need your 24-word recovery phrase, or another device that shows it:{" "}
+          <strong>without it, your items can’t be recovered.</strong>
         </p>
       )}
       <div class="form">
@@ -122,8 +125,8 @@ function Erase({ onReopen, onBack }: EraseProps): JSX.Element {
           />
           <span>
             {login === undefined
-              ? "I don’t need these items any more"
-              : "I have the recovery phrase, or my items are not encrypted from end to end"}
+              ? "I no longer need these items"
+              : "I have my recovery phrase, or my items aren’t end-to-end encrypted"}
           </span>
         </label>
         <button
@@ -135,8 +138,8 @@ function Erase({ onReopen, onBack }: EraseProps): JSX.Element {
           {task.isBusy
             ? "Erasing…"
             : login === undefined
-              ? "Erase the items"
-              : "Erase this device and sign in again"}
+              ? "Erase items"
+              : "Erase items and sign in again"}
         </button>
         <button type="button" class="button button-quiet button-wide" onClick={onBack}>
           Back

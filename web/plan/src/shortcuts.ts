@@ -15,7 +15,7 @@ export const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["/", "Search"],
   ["↑ ↓", "Move through the list"],
   ["Space or x", "Check off"],
-  ["Enter", "Open, with the cursor in the title"],
+  ["Enter", "Open and edit the title"],
   ["Esc", "Close the item"],
   ["Alt ↑ ↓", "Move the item up or down"],
   ["m", "Move to another list"],
@@ -23,8 +23,8 @@ export const SHORTCUTS: readonly (readonly [string, string])[] = [
   [IS_MAC ? "⌘ Z" : "Ctrl Z", "Undo"],
   [IS_MAC ? "⌘ Shift Z" : "Ctrl Shift Z", "Redo"],
   [IS_MAC ? "⌘ P" : "Ctrl P", "Print the list"],
-  ["g then t u a", "Go to Today, Upcoming, All"],
-  ["?", "This table"],
+  ["g then t u a", "Go to Today, Upcoming or All"],
+  ["?", "Show these shortcuts"],
 ];
 
 /** How long the second key of `g t` may take. */

@@ -74,7 +74,7 @@ export async function planOn(page: Page): Promise<PlanScreen> {
     addList: async (name) => {
       await button("New list").click();
       await page.getByLabel("Name", { exact: true }).fill(name);
-      await button("Make the list").click();
+      await button("Create list").click();
       await expect(page.getByTestId("view-title")).toHaveText(name);
     },
     goTo: async (name) => {
@@ -82,10 +82,10 @@ export async function planOn(page: Page): Promise<PlanScreen> {
       await expect(page.getByTestId("view-title")).toHaveText(name);
     },
     signUp: async (login, encryption) => {
-      await fillAccount(plan, "Make an account", login, PASSWORD);
-      const wants = page.getByRole("checkbox", { name: /Encrypt from end to end/ });
+      await fillAccount(plan, "Create account", login, PASSWORD);
+      const wants = page.getByRole("checkbox", { name: /End-to-end encryption/ });
       await wants.setChecked(encryption === "e2ee");
-      await page.locator("form").getByRole("button", { name: "Make an account" }).click();
+      await page.locator("form").getByRole("button", { name: "Create account" }).click();
       if (encryption === "plaintext") {
         await page.getByTestId("account").waitFor({ state: "detached" });
         return undefined;
@@ -103,7 +103,7 @@ export async function planOn(page: Page): Promise<PlanScreen> {
     enterPhrase: async (words) => {
       const dialog = page.getByTestId("enter-phrase");
       await dialog.getByLabel("Recovery phrase").fill(words);
-      await dialog.getByRole("button", { name: "Open my items" }).click();
+      await dialog.getByRole("button", { name: "Unlock" }).click();
     },
     openSync: async () => {
       await pill.click();
@@ -143,9 +143,9 @@ export async function writeDown(page: Page): Promise<string> {
   const list = dialog.getByTestId("words").getByRole("listitem");
   await expect(list).toHaveCount(24);
   const words = (await list.allTextContents()).join(" ");
-  await dialog.getByRole("button", { name: "I have written it down" }).click();
+  await dialog.getByRole("button", { name: "I’ve written it down" }).click();
   await typeWords(page, words);
-  await dialog.getByRole("button", { name: "Go on" }).click();
+  await dialog.getByRole("button", { name: "Continue" }).click();
   await expect(dialog).toBeGone();
   return words;
 }
@@ -173,6 +173,6 @@ export async function fillAccount(
   await plan.openSync();
   await page.getByTestId("sync").getByRole("button", { name: action, exact: true }).click();
   const account = page.getByTestId("account");
-  await account.getByLabel("Name").fill(login);
+  await account.getByLabel("Name", { exact: true }).fill(login);
   await account.getByLabel("Password").fill(password);
 }

@@ -48,22 +48,23 @@ const failed = (code: ErrorCode, unsentCount = 0): ReturnType<typeof syncIndicat
   told({ phase: "failed", error: { code, message: "the words of the code" } }, { unsentCount });
 
 test("without an account: on this device only, or not even there", () => {
-  assert.equal(alone().label, "On this device only");
+  assert.equal(alone().label, "Only on this device");
   assert.equal(alone().tone, "quiet");
   const memory = alone({ storage: "memory" });
-  assert.deepEqual([memory.tone, memory.label, memory.remedy], ["warn", "Not saved", "signUp"]);
+  const { tone, label, remedy } = memory;
+  assert.deepEqual([tone, label, remedy], ["warn", "Not saved permanently", "signUp"]);
 });
 
 test("signed out: whose items these are", () => {
   const standing = syncIndicator(base, NOW, "anna");
   assert.deepEqual([standing.label, standing.remedy], ["Signed out", "signIn"]);
-  assert.match(standing.detail, /items of anna/);
+  assert.match(standing.detail, /anna’s items/);
 });
 
 test("in sync: since when", () => {
   const standing = told({ phase: "inSync" }, { lastSyncedMs: NOW - 5 * 60_000 });
   assert.deepEqual([standing.tone, standing.label], ["ok", "Synced"]);
-  assert.match(standing.detail, /as of 5 min ago/);
+  assert.match(standing.detail, /Last synced 5 min ago\.$/);
 });
 
 test("in sync, but the server has lost changes: who may have them", () => {
@@ -74,7 +75,8 @@ test("in sync, but the server has lost changes: who may have them", () => {
   };
   const standing = told({ phase: "inSync" }, { serverLoss });
   assert.deepEqual([standing.tone, standing.label], ["warn", "Changes missing"]);
-  assert.match(standing.detail, /44 changes \(2 h ago\).*: a, b, c, 1 more\. Open Plan there\./);
+  const toldAll = /44 changes to a damaged disk \(2 h ago\).*: a, b, c, 1 more\. Open Plan there\./;
+  assert.match(standing.detail, toldAll);
   const nobody = told({ phase: "inSync" }, { serverLoss: { ...serverLoss, devicesAway: [] } });
   assert.match(nobody.detail, /44 changes .* none of them had these/);
   const unknown = { repairedMs: NOW, devicesAway: [] };
@@ -89,7 +91,7 @@ test("syncing: how many of how many, as soon as it is known", () => {
   assert.equal(standing.fraction, 0.03);
   assert.equal(told({ phase: "syncing" }).fraction, undefined);
   const applied = { stage: "applied", done: 3000, total: 0 } as const;
-  assert.equal(told({ phase: "syncing", progress: applied }).label, "Sorting in 3,000");
+  assert.equal(told({ phase: "syncing", progress: applied }).label, "Applied 3,000 changes");
 });
 
 test("offline: what waits is counted", () => {
@@ -97,8 +99,8 @@ test("offline: what waits is counted", () => {
   const offline = { phase: "offline", retryMs: 1, error } as const;
   assert.equal(told(offline).label, "Offline");
   const waiting = told(offline, { unsentCount: 1200 });
-  assert.equal(waiting.label, "Offline, 1,200 unsent");
-  assert.match(waiting.detail, /1,200 changes will be sent/);
+  assert.equal(waiting.label, "Offline · 1,200 to sync");
+  assert.match(waiting.detail, /1,200 changes will sync/);
 });
 
 test("each failure says what to do, and that nothing is lost", () => {
@@ -118,7 +120,7 @@ test("each failure says what to do, and that nothing is lost", () => {
   for (const [code, remedy] of remedies) {
     const standing = failed(code, 3);
     assert.deepEqual([standing.tone, standing.remedy], ["bad", remedy], code);
-    assert.match(standing.detail, /3 changes wait here, none is lost/);
+    assert.match(standing.detail, /3 changes are saved here and will sync later/);
   }
   assert.match(failed(NEWER_CODE).detail, /The words of the code\. \(something_new\)/);
 });

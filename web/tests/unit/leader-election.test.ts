@@ -282,7 +282,7 @@ test("without OPFS, and without locks, the database is in memory, with a warning
   assert.match(db.status.value.warning ?? "", /private window/);
   const alone = await tab({}, false);
   await alone.sql`INSERT INTO item (id) VALUES (1)`;
-  assert.match(alone.status.value.warning ?? "", /for this tab alone/);
+  assert.match(alone.status.value.warning ?? "", /for this tab only/);
   assert.deepEqual(await db.sql`SELECT * FROM item`, []);
 });
 
@@ -304,7 +304,8 @@ test("a migration that was edited is refused, whatever its layout", async () => 
   const laidOut = "CREATE  TABLE item (id INTEGER PRIMARY KEY,\n  name TEXT);";
   await tab({ schema: laidOut });
   const edited = "CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT);";
-  const message = /migration 1 was edited .* append a migration .* “name TEXT\);”, .* “title TEXT/;
+  const message =
+    /migration 1 was edited .* append a new migration.* “name TEXT\);”, .* “title TEXT/;
   await assert.rejects(tab({ schema: edited }), { code: "schema_changed", message });
   const second = [before, "ALTER TABLE item ADD COLUMN done INTEGER"];
   await tab({ schema: second });

@@ -34,7 +34,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
         _ => bail!("usage: cargo xtask fuzz TARGET [--minutes N]"),
     };
     let minutes: std::num::NonZeroU64 =
-        minutes.parse().context("--minutes takes a whole number, at least 1")?;
+        minutes.parse().context("--minutes must be a whole number, at least 1")?;
     let seconds = 60 * minutes.get();
     let folder = root.join("target/fuzz");
     let inputs = folder.join("inputs").join(target);
@@ -52,7 +52,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
     searching.arg(format!("-timeout={INPUT_SECONDS_MAX}"));
     searching.arg(format!("-artifact_prefix={}/{target}-", found.display()));
     searching.args(["-print_final_stats=1", "-reload=0"]).arg(&inputs);
-    let holds = searching.status().context("cannot start the search")?.success();
+    let holds = searching.status().context("cannot start the fuzzer")?.success();
 
     let kept = folder.join("kept").join(target);
     if kept.exists() {
@@ -61,12 +61,12 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
     fs::create_dir_all(&kept)?;
     let mut keeping = search();
     keeping.args(["-set_cover_merge=1", "-verbosity=0"]).args([&kept, &inputs]);
-    if !keeping.status().context("cannot start the search")?.success() {
-        bail!("the inputs could not be reduced to those that reach something");
+    if !keeping.status().context("cannot start the fuzzer")?.success() {
+        bail!("cannot reduce the inputs to those that add coverage");
     }
     corpus(root, "pack", target, &kept)?;
     if !holds {
-        print_line(format_args!("{target}: an input breaks it, see {}", found.display()))?;
+        print_line(format_args!("{target}: an input fails, see {}", found.display()))?;
     }
     Ok(holds)
 }
@@ -81,7 +81,7 @@ fn compile(root: &Path, folder: &Path) -> Result<()> {
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env("RUSTFLAGS", RUST_FLAGS);
     if !cargo.status().context("cannot start `cargo`")?.success() {
-        bail!("the search does not compile");
+        bail!("the fuzzer does not compile");
     }
     Ok(())
 }

@@ -220,7 +220,7 @@ impl<'a> ProgramWatcher<'a> {
         }
         self.run.is_complete = is_whole && (is_success || !self.run.failed.is_empty());
         if !is_success && self.run.failed.is_empty() {
-            self.fail_as_program("ended badly");
+            self.fail_as_program("exited with an error");
         }
         if self.run.failed.is_empty() { Ok(()) } else { self.lines.iter().try_for_each(print_line) }
     }

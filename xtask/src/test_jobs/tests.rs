@@ -81,7 +81,7 @@ fn tests_are_counted_and_timed() {
 
 #[test]
 fn a_program_that_dies_fails_and_so_does_what_it_did_not_end() {
-    let badly = failure("job (ended badly)", None, "why");
+    let badly = failure("job (exited with an error)", None, "why");
     assert_eq!(report("echo why; exit 3").failed, [badly]);
     let begun = r#"echo '{"event":"started","name":"a"}'; kill -9 $$"#;
     assert_eq!(report(begun).failed, [failure("job: a (did not end)", Some("a"), "")]);

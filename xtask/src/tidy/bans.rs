@@ -14,38 +14,38 @@ struct BannedPattern {
 const BANS: &[BannedPattern] = &[
     BannedPattern {
         rule: "unbounded",
-        advice: "use a bounded channel with a named `_MAX`: a queue without a limit is a crash later",
+        advice: "use a bounded channel with a named `_MAX`: an unbounded queue can exhaust memory",
         matches: |line| has_word(&line.code, "unbounded_channel"),
     },
     BannedPattern {
         rule: "fixme",
-        advice: "mend it, or open an issue and write `TODO(#12)`: what is known broken is not merged",
+        advice: "fix it, or open an issue and write `TODO(#12)`: known bugs are not merged",
         matches: |line| has_word(&line.comment, "FIXME"),
     },
     BannedPattern {
         rule: "todo",
-        advice: "name the issue, `TODO(#12)`: nobody searches comments for work to do",
+        advice: "name the issue, `TODO(#12)`: comments are not a task list",
         matches: |line| has_todo_without_issue(&line.comment),
     },
     BannedPattern {
         rule: "banner",
-        advice: "make it a module or delete the line: a file that needs banners is several files",
+        advice: "make it a module or delete the line: split a file that needs banners",
         matches: |line| is_banner(&line.comment),
     },
     BannedPattern {
         rule: "step-comment",
-        advice: "say why, or name a function after the step: numbers go stale when steps move",
+        advice: "explain why, or name a function after the step: numbers go stale when steps move",
         matches: |line| is_step(&line.comment),
     },
     BannedPattern {
         rule: "module-name",
-        advice: "name it after what it holds, or move each part to its owner: such a name takes anything",
+        advice: "name it after its contents, or move each part to its owner: this name fits \
+            anything",
         matches: |line| declares_banned_module(&line.code),
     },
 ];
 
-const SWALLOWED: &str =
-    "return the error or match on it: a failure that is dropped is found by a user";
+const SWALLOWED: &str = "return the error or match on it: a dropped error hides a failure";
 
 const BANNED_MODULES: &[&str] = &["common", "helpers", "prelude", "types", "utils"];
 

@@ -83,7 +83,7 @@ pub(crate) fn metadata(root: &Path) -> Result<Value> {
         .context("cannot start `cargo metadata`")?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "cargo metadata: {}", stderr.trim());
-    serde_json::from_slice(&output.stdout).context("parsing the output of cargo metadata")
+    serde_json::from_slice(&output.stdout).context("cannot parse the output of cargo metadata")
 }
 
 pub(super) fn check(metadata: &Value, tree: &SourceTree) -> Result<Vec<TidyFinding>> {

@@ -27,7 +27,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let in_package = |file: &&SourceFile| package_of(tree, &file.path).is_some();
     let dead =
         tree.rust_files().filter(in_package).filter(|file| !reached.contains(file.path.as_str()));
-    let instead = "no `mod` leads here: declare the module or delete the file";
+    let instead = "no `mod` declares this file: declare it or delete the file";
     dead.map(|file| TidyFinding::new(&file.path, 1, "dead-file", instead)).collect()
 }
 

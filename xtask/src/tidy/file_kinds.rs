@@ -17,7 +17,8 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     for file in &tree.files {
         if file.bytes_count > BYTES_MAX {
             let advice = format!(
-                "{} bytes, {BYTES_MAX} at most: split it, or let a build or a test make it",
+                "{} bytes, the maximum is {BYTES_MAX}: split it, or generate it in a build or a \
+                 test",
                 file.bytes_count
             );
             findings.push(TidyFinding::new(&file.path, 1, "large-file", advice));

@@ -30,7 +30,7 @@ fn check_graph(graph: &FileGraph) -> Vec<TidyFinding> {
     while let Some(cycle) = shortest_cycle(&imports) {
         let line = imports.get_mut(&cycle[0]).and_then(|targets| targets.remove(&cycle[1]));
         let names: Vec<&str> = cycle.iter().map(|path| graph.short_name(path)).collect();
-        let advice = format!("{}: move what one of them needs from another", names.join(" → "));
+        let advice = format!("{}: break the cycle by moving the shared code", names.join(" → "));
         findings.push(TidyFinding::new(&cycle[0], line.unwrap_or(1), RULE, advice));
     }
     findings
@@ -85,8 +85,8 @@ mod tests {
         let report = check_crate(&[("lib.rs", LIB), ("one.rs", "\nuse crate::two::Two;"), two]);
         assert_eq!(
             report,
-            ["crates/a/src/one.rs:2: import-cycle: one → two → one: move what one \
-                             of them needs from another"]
+            ["crates/a/src/one.rs:2: import-cycle: one → two → one: break the cycle by moving \
+                 the shared code"]
         );
         assert!(check_crate(&[("lib.rs", LIB), ("one.rs", "struct One;"), two]).is_empty());
     }

@@ -39,7 +39,7 @@ fn check_reachable(tree: &SourceTree) -> Vec<TidyFinding> {
     let documents = tree.files.iter().filter(|file| file.path.starts_with("docs/"));
     let unreached = documents.filter(|file| file.is_markdown() && !reached.contains(&file.path));
     let advice =
-        "no link from README.md leads here: add one to `docs/README.md` or a page below it";
+        "not reachable by links from README.md: link it from `docs/README.md` or a page below it";
     unreached.map(|file| TidyFinding::new(&file.path, 1, "unreachable", advice)).collect()
 }
 
@@ -85,7 +85,7 @@ fn check_links(tree: &SourceTree, file: &SourceFile, prose: &[(usize, &str)]) ->
             let leads =
                 path.is_empty() || resolve(&file.path, path).is_some_and(|path| tree.has(&path));
             if !is_elsewhere && !leads {
-                let instead = format!("`{target}` leads nowhere: correct or delete the link");
+                let instead = format!("`{target}` does not exist: correct or delete the link");
                 findings.push(TidyFinding::new(&file.path, *number, "link", instead));
             }
         }

@@ -27,7 +27,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
             // Every second piece between backticks is code.
             let paths = line.split('`').skip(1).step_by(2).filter(|code| is_path(code));
             for path in paths.filter(|path| !exists(tree, path)) {
-                let advice = format!("`{path}` does not exist: name what is there");
+                let advice = format!("`{path}` does not exist: correct the path");
                 findings.push(TidyFinding::new(&file.path, number, "path", advice));
             }
         }

@@ -23,11 +23,11 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     for file in &tree.files {
         for (number, line) in file.numbered_lines() {
             if let Some(folder) = MACHINE_FOLDERS.iter().find(|folder| has_folder(line, folder)) {
-                let instead = format!("`{folder}` exists on one machine: use a relative path");
+                let instead = format!("`{folder}` exists only on one machine: use a relative path");
                 findings.push(TidyFinding::new(&file.path, number, "machine-path", instead));
             }
             if let Some(secret) = SECRETS.iter().find(|secret| has_secret(line, secret)) {
-                let instead = format!("`{secret}…` looks like a secret: revoke it and take it out");
+                let instead = format!("`{secret}…` looks like a secret: revoke and remove it");
                 findings.push(TidyFinding::new(&file.path, number, "secret", instead));
             }
         }

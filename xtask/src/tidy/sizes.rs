@@ -29,7 +29,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
         findings.extend(check_file(file, record));
     }
     for (path, (line, _)) in records {
-        let instead = format!("delete this line: there is no `{path}`");
+        let instead = format!("delete this line: `{path}` does not exist");
         findings.push(TidyFinding::new(RECORDS, line, RULE, instead));
     }
     findings
@@ -61,21 +61,19 @@ fn check_file(file: &SourceFile, record: Option<(usize, usize)>) -> Option<TidyF
     let size = outside_test_modules(&lines).iter().filter(|line| !line.is_blank()).count();
     let finding = |instead| Some(TidyFinding::new(&file.path, 1, RULE, instead));
     if size > limit.cap {
-        return finding(format!(
-            "{size} lines: split it, {} is the most for any reason",
-            limit.cap
-        ));
+        return finding(format!("{size} lines: split it; the absolute maximum is {}", limit.cap));
     }
     match record {
         None if size > limit.target => finding(format!(
-            "{size} lines, the aim is {}: split it, or record `{} {size}` in {RECORDS} and say why",
+            "{size} lines, the limit is {}: split it, or record `{} {size}` in {RECORDS} with a \
+             reason",
             limit.target, file.path
         )),
         Some((_, recorded)) if size > recorded => finding(format!(
-            "{size} lines, grown from {recorded} and over the aim: move something out"
+            "{size} lines, grown from {recorded} and over the limit: move code out"
         )),
         Some((line, _)) if size <= limit.target => {
-            let instead = format!("delete this line: `{}` is within the aim", file.path);
+            let instead = format!("delete this line: `{}` is within the limit", file.path);
             Some(TidyFinding::new(RECORDS, line, RULE, instead))
         }
         _ => None,

@@ -70,7 +70,7 @@ impl SourceTree {
         let mut files = Vec::new();
         // A deleted file stays in git's index until the commit.
         for path in names.split_terminator('\0').filter(|path| root.join(path).is_file()) {
-            let bytes = fs::read(root.join(path)).with_context(|| format!("reading {path}"))?;
+            let bytes = fs::read(root.join(path)).with_context(|| format!("cannot read {path}"))?;
             files.push(SourceFile::new(path, &bytes));
         }
         Ok(SourceTree { files })

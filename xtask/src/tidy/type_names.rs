@@ -58,7 +58,7 @@ fn check_words(declared: &DeclaredType<'_>) -> Option<TidyFinding> {
     let advice = if is_participle(name) {
         format!("`{name}` is not a noun: name the thing that it describes")
     } else if BANNED_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
-        format!("the ending of `{name}` says nothing: name what it is, or write a function")
+        format!("the suffix of `{name}` is meaningless: name the thing, or write a function")
     } else {
         return None;
     };
@@ -72,7 +72,7 @@ fn check_unique(types: &[DeclaredType<'_>], may_share: &dyn Fn(&str) -> bool) ->
     for declared in types.iter().filter(|declared| !may_share(&declared.name)) {
         if let Some(other) = first.get(declared.name.as_str()) {
             let advice =
-                format!("`{}` is in {}, too: give it a name of its own", declared.name, other.path);
+                format!("`{}` is also in {}: give it a unique name", declared.name, other.path);
             findings.push(TidyFinding::new(declared.path, declared.line, RULE, advice));
         } else {
             first.insert(&declared.name, declared);

@@ -21,22 +21,23 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
 fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     if !file.text.starts_with("/**") {
-        let instead = "begin with a `/** … */` that says what this is, and what always holds";
+        let instead = "begin with a `/** … */` that describes the file and its invariants";
         findings.push(TidyFinding::new(&file.path, 1, "header", instead));
     }
     let size = file.text.lines().filter(|line| !line.trim().is_empty()).count();
     if size > LINES_MAX {
-        let instead = format!("{size} lines, {LINES_MAX} at most: split it");
+        let instead = format!("{size} lines, the maximum is {LINES_MAX}: split it");
         findings.push(TidyFinding::new(&file.path, 1, "size", instead));
     }
     for (number, size) in long_functions(&file.text) {
-        let instead = format!("{size} lines, {FUNCTION_LINES_MAX} at most: split the function");
+        let instead =
+            format!("{size} lines, the maximum is {FUNCTION_LINES_MAX}: split the function");
         findings.push(TidyFinding::new(&file.path, number, "function-size", instead));
     }
     for (number, line) in file.numbered_lines() {
         let width = line.chars().count();
         if width > WIDTH_MAX {
-            let instead = format!("{width} columns, {WIDTH_MAX} at most: break the line");
+            let instead = format!("{width} columns, the maximum is {WIDTH_MAX}: break the line");
             findings.push(TidyFinding::new(&file.path, number, "width", instead));
         }
     }

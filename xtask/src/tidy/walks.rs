@@ -23,7 +23,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
         }
         for name in code(names).filter(|name| !files.iter().any(|file| has(file, name))) {
             let advice =
-                format!("`{name}` is in none of the files of this row: name what does this now");
+                format!("`{name}` is not in the files of this row: name the current function");
             findings.push(TidyFinding::new(WALKS, number, "walk", advice));
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn build(places: &WebPaths) -> Result<()> {
             .strip_prefix(DATA)?
             .to_str()
             .is_some_and(|name| names.lines().any(|line| line == name));
-        ensure!(is_named, "{INDEX} does not name {}", name.display());
+        ensure!(is_named, "{INDEX} does not list {}", name.display());
         copy(&file, &next.join(name))?;
     }
     replace(&places.out.join("actual"), &next)
@@ -36,6 +36,6 @@ pub(super) fn build(places: &WebPaths) -> Result<()> {
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to.parent().context("a file has a folder")?)?;
-    fs::copy(from, to).with_context(|| format!("copying {}", from.display()))?;
+    fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
     Ok(())
 }

@@ -40,7 +40,7 @@ impl AssetNames {
     /// A name that no script has would be loaded from nowhere.
     pub(super) fn ensure_used(&self) -> Result<()> {
         for name in &self.0 {
-            ensure!(name.is_used, "no script names \"./{}\"", name.source);
+            ensure!(name.is_used, "no script refers to \"./{}\"", name.source);
         }
         Ok(())
     }

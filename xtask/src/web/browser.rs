@@ -62,7 +62,7 @@ fn bundle(places: &WebPaths, names: &[&str]) -> Result<Vec<PathBuf>> {
     let (source, folder) = (places.web.join("tests"), places.out.join("tests"));
     let tests = files_below(&source)?.into_iter();
     let tests: Vec<PathBuf> = tests.filter(is_test).filter(is_wanted).collect();
-    ensure!(!tests.is_empty(), "there is no such test in web/tests");
+    ensure!(!tests.is_empty(), "no such test in web/tests");
     let mut esbuild = places.npm("esbuild");
     esbuild.args(&tests).args(["--bundle", "--platform=node", "--format=esm", "--sourcemap"]);
     esbuild.args(["--out-extension:.js=.mjs", "--target=node20", "--log-level=warning"]);
@@ -80,7 +80,7 @@ fn link_packages(places: &WebPaths) -> Result<()> {
     let link = places.out.join("node_modules");
     match unix::fs::symlink(places.web.join("node_modules"), &link) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        linked => linked.with_context(|| format!("making {}", link.display())),
+        linked => linked.with_context(|| format!("cannot create {}", link.display())),
     }
 }
 

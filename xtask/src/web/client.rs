@@ -19,7 +19,7 @@ const WASM: &str = "replica_bg.wasm";
 pub(super) fn build(places: &WebPaths) -> Result<()> {
     let dist = places.dist();
     if dist.exists() {
-        fs::remove_dir_all(&dist).with_context(|| format!("removing {}", dist.display()))?;
+        fs::remove_dir_all(&dist).with_context(|| format!("cannot remove {}", dist.display()))?;
     }
     let mut esbuild = places.npm("esbuild");
     esbuild.args(["index", "react", "worker"].map(|name| format!("client/src/{name}.ts")));
@@ -28,7 +28,7 @@ pub(super) fn build(places: &WebPaths) -> Result<()> {
     succeed(esbuild.arg("--external:react"))?;
     succeed(places.npm("tsc").args(["-p", "client"]))?;
     let wasm = places.out.join("wasm").join(WASM);
-    fs::copy(&wasm, dist.join(WASM)).with_context(|| format!("copying {}", wasm.display()))?;
+    fs::copy(&wasm, dist.join(WASM)).with_context(|| format!("cannot copy {}", wasm.display()))?;
     for license in ["LICENSE-APACHE", "LICENSE-MIT"] {
         fs::copy(places.root.join(license), dist.join(license)).context(license)?;
     }

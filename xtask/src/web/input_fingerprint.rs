@@ -28,7 +28,8 @@ pub(super) fn fingerprint(places: &WebPaths) -> Result<String> {
     let mut hasher = Hasher::new();
     for source in SOURCES {
         for file in files_below(&places.root.join(source))? {
-            let bytes = fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+            let bytes =
+                fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
             hasher.update(file.as_os_str().as_encoded_bytes());
             hasher.update(&(bytes.len() as u64).to_le_bytes());
             hasher.update(&bytes);
@@ -42,7 +43,7 @@ pub(super) fn is_up_to_date(stamp: &Path, fingerprint: &str) -> bool {
 }
 
 pub(super) fn record_fingerprint(stamp: &Path, fingerprint: &str) -> Result<()> {
-    fs::write(stamp, fingerprint).with_context(|| format!("writing {}", stamp.display()))
+    fs::write(stamp, fingerprint).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
 /// The files of a folder, at any depth, in order; the path itself if it is a file; none if nothing
@@ -54,7 +55,7 @@ pub(super) fn files_below(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(Vec::new());
     }
-    let entries = fs::read_dir(path).with_context(|| format!("reading {}", path.display()))?;
+    let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut below: Vec<PathBuf> =
         entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     below.sort();

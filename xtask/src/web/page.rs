@@ -36,11 +36,11 @@ pub(super) fn link(html: &str, assets: &PageAssets) -> Result<String> {
     }
     linked.push_str(rest);
     if !linked.contains(&assets.script) {
-        bail!("it loads no src/main.tsx");
+        bail!("the page does not load src/main.tsx");
     }
     match &assets.style {
         Some(style) if !linked.contains(style) => {
-            let Some(end) = linked.find("</head>") else { bail!("it has no </head>") };
+            let Some(end) = linked.find("</head>") else { bail!("the page has no </head>") };
             linked.insert_str(end, &format!("<link rel=\"stylesheet\" href=\"{style}\">\n"));
         }
         _ => {}
@@ -51,7 +51,9 @@ pub(super) fn link(html: &str, assets: &PageAssets) -> Result<String> {
 fn link_element(element: &str, assets: &PageAssets) -> Result<String> {
     for attribute in [" href=\"", " src=\""] {
         let Some(start) = element.find(attribute).map(|at| at + attribute.len()) else { continue };
-        let Some(length) = element[start..].find('"') else { bail!("{element}: no end") };
+        let Some(length) = element[start..].find('"') else {
+            bail!("{element}: the attribute has no closing quote")
+        };
         let path = find(&element[start..start + length], assets)?;
         return Ok(format!("{}{path}{}", &element[..start], &element[start + length..]));
     }
@@ -66,7 +68,7 @@ fn find<'a>(link: &str, assets: &'a PageAssets) -> Result<&'a str> {
     match (name, &assets.style) {
         ("main.js" | "src/main.tsx", _) => Ok(&assets.script),
         ("main.css", Some(style)) => Ok(style),
-        _ => bail!("{link} is not there: src/main.tsx, its main.css, or a file in public"),
+        _ => bail!("{link} does not exist: use src/main.tsx, its main.css, or a file in public"),
     }
 }
 

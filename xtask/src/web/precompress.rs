@@ -51,12 +51,12 @@ pub(super) fn run(site: &Path, kept: &Path) -> Result<()> {
         let sizes = (file.bytes_count, file.put_beside()?);
         if has_extension(&file.path, "wasm") {
             let is_small = sizes.1 <= WASM_BROTLI_BYTES_MAX;
-            ensure!(is_small, "{name}: {} bytes, {WASM_BROTLI_BYTES_MAX} at most", sizes.1);
+            ensure!(is_small, "{name}: {} bytes, the maximum is {WASM_BROTLI_BYTES_MAX}", sizes.1);
         }
         writeln!(table, "{name:<44} {:>10} {:>10}", sizes.0, sizes.1)?;
         sum = (sum.0 + sizes.0, sum.1 + sizes.1);
     }
-    write!(table, "{:<44} {:>10} {:>10}", "together", sum.0, sum.1)?;
+    write!(table, "{:<44} {:>10} {:>10}", "total", sum.0, sum.1)?;
     print_line(table)
 }
 
@@ -82,7 +82,7 @@ impl SiteFile {
         let mut beside = self.path.as_os_str().to_owned();
         beside.push(".br");
         fs::copy(kept, &beside)
-            .with_context(|| format!("writing {}", Path::new(&beside).display()))?;
+            .with_context(|| format!("cannot write {}", Path::new(&beside).display()))?;
         Ok(brotli_count)
     }
 }

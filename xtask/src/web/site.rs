@@ -64,7 +64,7 @@ impl SiteBuilder<'_> {
     fn write(&self, name: &str, bytes: &[u8]) -> Result<String> {
         let file = self.folder.join(name);
         fs::create_dir_all(file.parent().context("a file has a folder")?)?;
-        fs::write(&file, bytes).with_context(|| format!("writing {}", file.display()))?;
+        fs::write(&file, bytes).with_context(|| format!("cannot write {}", file.display()))?;
         Ok(format!("/{name}"))
     }
 
@@ -76,7 +76,7 @@ impl SiteBuilder<'_> {
     /// The wasm, and the worker that loads it.
     fn add_replica(&mut self) -> Result<Vec<String>> {
         let wasm = self.places.out.join("wasm/replica_bg.wasm");
-        let bytes = fs::read(&wasm).with_context(|| format!("reading {}", wasm.display()))?;
+        let bytes = fs::read(&wasm).with_context(|| format!("cannot read {}", wasm.display()))?;
         let wasm = self.write_asset("replica_bg.wasm", &bytes)?;
         self.names.add("replica_bg.wasm", &wasm);
         let worker = self.places.web.join("client/src/worker.ts");
@@ -147,7 +147,7 @@ fn bundle(
     entry: &Path,
     defines: &[(&str, Value)],
 ) -> Result<EsbuildBundle> {
-    ensure!(entry.is_file(), "{} is not there", entry.display());
+    ensure!(entry.is_file(), "{} does not exist", entry.display());
     let folder = places.out.join("bundle").join(name);
     remove(&folder)?;
     let metafile = folder.join("meta.json");
@@ -161,8 +161,9 @@ fn bundle(
     esbuild.arg(format!("--outdir={}", folder.display()));
     esbuild.arg(format!("--metafile={}", metafile.display()));
     succeed(&mut esbuild)?;
-    let metafile: Value = serde_json::from_slice(&fs::read(&metafile)?).context("the metafile")?;
-    let outputs = metafile["outputs"].as_object().context("the metafile's outputs")?;
+    let metafile: Value =
+        serde_json::from_slice(&fs::read(&metafile)?).context("cannot parse the metafile")?;
+    let outputs = metafile["outputs"].as_object().context("the metafile has no outputs")?;
     let mut bundle = EsbuildBundle { script: String::new(), style: None, others: Vec::new() };
     for output in outputs.keys() {
         let output = places.web.join(output);
@@ -181,7 +182,7 @@ pub(super) fn replace(old: &Path, new: &Path) -> Result<()> {
         return remove(new);
     }
     remove(old)?;
-    fs::rename(new, old).with_context(|| format!("renaming {}", new.display()))
+    fs::rename(new, old).with_context(|| format!("cannot rename {}", new.display()))
 }
 
 fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
@@ -193,7 +194,7 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
     if !folder.exists() {
         return Ok(());
     }
-    fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))
+    fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ const NAME: &str = "replica";
 /// Makes `target/web/wasm`.
 pub(super) fn build(places: &WebPaths) -> Result<()> {
     let compiled = compile(&places.root)?;
-    let bytes = fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))?;
+    let bytes =
+        fs::read(&compiled).with_context(|| format!("cannot read {}", compiled.display()))?;
     let stamp = places.out.join("wasm.stamp");
     let digest = blake3::hash(&bytes).to_hex().to_string();
     let folder = places.out.join("wasm");
@@ -43,5 +44,5 @@ pub(crate) fn compile(root: &Path) -> Result<PathBuf> {
     let made = cargo_artifacts::compile(root, &[&target[..], &PACKAGES].concat())?;
     let mut files = made.into_iter().map(|artifact| artifact.path);
     let wasm = files.find(|file| has_extension(file, "wasm"));
-    wasm.with_context(|| format!("cargo made no wasm of {PACKAGE}"))
+    wasm.with_context(|| format!("cargo did not build wasm for {PACKAGE}"))
 }

@@ -19,7 +19,7 @@ impl WebPaths {
         let places =
             Self { root: root.into(), web: root.join("web"), out: root.join("target/web") };
         let installed = places.web.join("node_modules/.bin/esbuild").exists();
-        ensure!(installed, "web/node_modules is not there: `make run` installs it (`npm ci`)");
+        ensure!(installed, "web/node_modules does not exist: `make run` installs it (`npm ci`)");
         Ok(places)
     }
 

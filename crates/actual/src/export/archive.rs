@@ -27,7 +27,8 @@ impl BudgetArchive {
         let database = entry(&mut archive, DATABASE)?;
         let metadata = entry(&mut archive, METADATA)?;
         let metadata = serde_json::from_slice(&metadata);
-        let metadata = metadata.map_err(|why| ExportError::damaged("its file's metadata", why))?;
+        let metadata = metadata
+            .map_err(|why| ExportError::damaged("cannot read the metadata of its file", why))?;
         Ok(Self { database, metadata })
     }
 
@@ -48,7 +49,7 @@ impl BudgetArchive {
 }
 
 fn damaged(why: ZipError) -> ExportError {
-    ExportError::damaged("its file is no archive of an app", why)
+    ExportError::damaged("its file is not an archive from an app", why)
 }
 
 /// What an entry unpacks to, whatever it says of its length.

@@ -11,21 +11,21 @@ pub(crate) const ARCHIVE_BYTES_MAX: u64 = 500 << 20;
 #[non_exhaustive]
 pub enum ExportError {
     /// The file was lost before the import.
-    #[error("it has no file yet: an app that has the budget uploads it, by Reset sync")]
+    #[error("it has no file yet: choose Reset sync in an app that has the budget, to upload it")]
     NoFile,
     /// No password was given.
-    #[error("the apps encrypt it, with a password of its own")]
+    #[error("the apps encrypt it with its own password")]
     Encrypted,
     /// Not the password that the apps' key is made from.
-    #[error("this is not the password that the apps encrypt it with")]
+    #[error("wrong budget password")]
     WrongKeyPassword,
     /// More than any app imports.
-    #[error("unpacked it is larger than {} MiB, and no app imports that", ARCHIVE_BYTES_MAX >> 20)]
+    #[error("unpacked, it exceeds the apps' import limit of {} MiB", ARCHIVE_BYTES_MAX >> 20)]
     TooLarge,
     /// An app with later migrations made changes after the last upload.
     #[error(
-        "there are changes of {column}, which its file does not have: they were made by a newer \
-         app. Open the budget in that app, and choose Reset sync, which uploads it anew"
+        "it has changes to {column}, which is missing from its file, because a newer app made \
+         them. Open the budget in that app and choose Reset sync to upload it again"
     )]
     NewerApp {
         /// Table and column.
@@ -35,7 +35,7 @@ pub enum ExportError {
     #[error("{0}")]
     Damaged(String),
     /// An app uploaded the file anew meanwhile.
-    #[error("an app uploaded it while it was read: export it again")]
+    #[error("an app uploaded it during the export: export it again")]
     Changed,
     /// A vault refused.
     #[error(transparent)]

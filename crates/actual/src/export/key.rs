@@ -92,11 +92,12 @@ impl AppKey {
 }
 
 fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ExportError> {
-    serde_json::from_str(text).map_err(|why| ExportError::damaged("how it is encrypted", why))
+    serde_json::from_str(text)
+        .map_err(|why| ExportError::damaged("invalid encryption metadata", why))
 }
 
 fn from_base64(text: &str) -> Result<Vec<u8>, ExportError> {
-    STANDARD.decode(text).map_err(|why| ExportError::damaged("how it is encrypted", why))
+    STANDARD.decode(text).map_err(|why| ExportError::damaged("invalid encryption metadata", why))
 }
 
 #[cfg(test)]

@@ -59,7 +59,10 @@ impl CellMessage {
                 Ok(if is_whole { SqlValue::Integer(whole) } else { SqlValue::Real(number) })
             }
             _ if self.value.starts_with('0') => Ok(SqlValue::Null),
-            _ => Err(ExportError::damaged("a change that an app made", "its value has no type")),
+            _ => Err(ExportError::damaged(
+                "cannot read a change that an app made",
+                "its value has no type",
+            )),
         }
     }
 }
@@ -175,8 +178,8 @@ impl Replay {
         while let Some(row) = rows.next().map_err(damaged)? {
             let text: String = row.get(0).map_err(damaged)?;
             let timestamp = text.parse::<Timestamp>();
-            let timestamp =
-                timestamp.map_err(|why| ExportError::damaged("a change's time", why))?;
+            let timestamp = timestamp
+                .map_err(|why| ExportError::damaged("invalid timestamp of a change", why))?;
             trie.insert(timestamp);
             last = Some(text);
         }
@@ -206,7 +209,7 @@ fn load(file: &[u8]) -> rusqlite::Result<Connection> {
 }
 
 fn damaged(why: rusqlite::Error) -> ExportError {
-    ExportError::damaged("its database", why)
+    ExportError::damaged("cannot read its database", why)
 }
 
 fn to_json(value: &SqlValue) -> Value {

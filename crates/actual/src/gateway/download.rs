@@ -142,7 +142,7 @@ impl BlobSender {
         reservation.grow_to(PIECE_BYTES).await.or(Err(StreamAborted))?;
         let chunk = self.vault.chunk(BlobChunkId { blob: self.blob, number }).await;
         let chunk = chunk.map_err(|error| {
-            tracing::error!(%error, "reading a budget's file");
+            tracing::error!(%error, "cannot read a budget's file");
             StreamAborted
         })?;
         let skipped = usize::try_from(skipped).or(Err(StreamAborted))?;

@@ -59,11 +59,11 @@ pub(crate) enum ActualError {
     #[error("{1}")]
     Page(StatusCode, &'static str),
     /// The body was not sent as a budget file.
-    #[error("the body is no budget file")]
+    #[error("the body is not a budget file")]
     NotAFile,
     #[error("the body is too large")]
     TooLarge,
-    #[error("the rest of the body did not come")]
+    #[error("the rest of the body did not arrive")]
     Timeout,
     #[error("busy")]
     Busy,
@@ -152,7 +152,7 @@ pub(crate) fn page(text: &str) -> Response {
 impl IntoResponse for ActualError {
     fn into_response(self) -> Response {
         if let Self::Internal(cause) = &self {
-            tracing::error!(%cause, "Actual's app was refused");
+            tracing::error!(%cause, "a request of an Actual app failed");
         }
         let mut response = self.body();
         *response.status_mut() = self.status();
@@ -185,7 +185,7 @@ impl From<engine::Error> for ActualError {
         match error {
             engine::Error::DiskFull { .. } => Self::DiskFull,
             error if error.is_temporary() => {
-                tracing::warn!(%error, "Actual's app is to try again");
+                tracing::warn!(%error, "a request of an Actual app must be repeated");
                 Self::Busy
             }
             error => Self::internal(error),

@@ -21,7 +21,7 @@ impl RequestHead {
     }
 
     fn new(headers: &HeaderMap, extensions: &Extensions) -> Self {
-        let address = extensions.get().expect("the server puts it beside each request");
+        let address = extensions.get().expect("the server adds it to each request");
         let GatewayPeer { address: client, is_proxied } = *address;
         Self { headers: headers.clone(), address: client, is_proxied }
     }

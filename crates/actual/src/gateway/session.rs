@@ -78,7 +78,7 @@ impl ActualGateway {
                 Ok::<_, ActualError>(())
             };
             if let Err(error) = noted.await {
-                tracing::warn!(%error, "noting a device");
+                tracing::warn!(%error, "cannot record a device");
             }
         });
     }

@@ -250,7 +250,7 @@ impl SyncResponseStream {
                     return;
                 }
                 page = self.page().await.inspect_err(|error| {
-                    tracing::error!(%error, "an answer broke off");
+                    tracing::error!(%error, "a response was interrupted");
                 });
             }
         });

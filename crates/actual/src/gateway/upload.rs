@@ -176,7 +176,7 @@ pub(crate) async fn upload(
 /// to it.
 async fn discard(vault: &Vault, blob: BlobId) {
     if let Err(error) = vault.remove_blob(blob).await {
-        tracing::warn!(%error, "removing what a broken upload has left");
+        tracing::warn!(%error, "cannot remove the remains of an interrupted upload");
     }
 }
 

@@ -175,10 +175,10 @@ fn check(recorded: Option<&str>, taken: &ImportedMessages) -> Result<MerkleTrie,
     let said = |root: Option<i32>| root.map_or("none".to_owned(), |hash| hash.to_string());
     if trie.root() != taken.trie.root() {
         let (recorded, computed) = (said(trie.root()), said(taken.trie.root()));
-        return Err(format!("its hash is {recorded}, that of the messages is {computed}"));
+        return Err(format!("its hash is {recorded}, but the messages have {computed}"));
     }
     if taken.not_canonical.rows_count > 0 {
-        return Err("it stands for messages that were left out".to_owned());
+        return Err("it includes messages that were skipped".to_owned());
     }
     Ok(trie)
 }

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 pub enum ImportError {
     /// There is no such server.
     #[error(
-        "{} is missing: name the folder that holds the old server's server-files and user-files",
+        "{} is missing: pass the directory with the old server's server-files and user-files",
         .0.display()
     )]
     Missing(PathBuf),
     /// Before users, or before login methods.
     #[error(
-        "{} is of an older release, and has {missing} not yet: start the newest release of the \
-         old server on it once, which brings it up to date, and stop it",
+        "{} is from an older release without {missing}: start the newest release of the old \
+         server on it once to upgrade it, then stop the server",
         path.display()
     )]
     TooOld {
@@ -26,12 +26,12 @@ pub enum ImportError {
     },
     /// Nobody ever set one, or it logs in by `OpenID` alone.
     #[error(
-        "the old server has no password; one that logs in by OpenID alone cannot be taken over: \
-         give it a password first"
+        "the old server has no password; a server with only OpenID login cannot be imported: set \
+         a password first"
     )]
     NoPassword,
     /// Another password than the old server's.
-    #[error("this is not the old server's password")]
+    #[error("wrong password for the old server")]
     WrongPassword,
     /// A file of the old server's does not open, or holds something else than it should.
     #[error("{}: {source}", path.display())]

@@ -9,17 +9,17 @@ const EXAMPLES_MAX: usize = 5;
 /// What was imported, and what was not.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ImportReport {
-    /// The imported budgets in the order in which they were made, deleted ones included.
+    /// The imported budgets in order of creation, including deleted ones.
     pub budgets: Vec<ImportedBudget>,
     /// The number of tokens that stay valid.
     pub tokens_count: u64,
     /// Everything that was not imported.
     pub skipped: SkippedData,
-    /// Whether an earlier import was interrupted; what it had left was removed.
+    /// Whether an earlier import was interrupted; its remains were removed.
     pub resumed: bool,
 }
 
-/// A budget that Warren has now.
+/// An imported budget.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ImportedBudget {
     /// The permanent id of the budget.
@@ -38,9 +38,9 @@ pub struct ImportedBudget {
     pub content_bytes: u64,
     /// The size of the budget's file in bytes; null if the old server had lost it.
     pub file_bytes: Option<u64>,
-    /// What was wrong with the old server's Merkle trie, which was then computed again from the
-    /// messages, so that apps find the difference at their next sync; null if the trie is the old
-    /// server's, byte for byte.
+    /// The fault in the old server's Merkle trie, which was then rebuilt from the messages, so that
+    /// apps find the difference at their next sync; null if the old server's trie was imported
+    /// unchanged.
     pub trie_fault: Option<String>,
     /// The messages that were skipped because their timestamp is not canonical.
     pub not_canonical: RowExamples,
@@ -64,10 +64,10 @@ impl RowExamples {
     }
 }
 
-/// What stays only in the old server's directories.
+/// Data that was not imported.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct SkippedData {
-    /// Budgets of other users, as a Warren account has one user.
+    /// Budgets of other users, because a Warren account has one user.
     pub files_of_others: Vec<OtherUsersBudget>,
     /// Other users' access to imported budgets, which only the password's owner may use now.
     pub access_of_others: Vec<OtherUsersAccess>,
@@ -81,9 +81,9 @@ pub struct SkippedData {
     pub tokens_of_others_count: u64,
     /// The number of tokens that are too short or too long.
     pub invalid_tokens_count: u64,
-    /// The number of access keys of banks, as Warren connects to none.
+    /// The number of bank access keys, because Warren does not connect to banks.
     pub secrets_count: u64,
-    /// Whether people logged in by `OpenID`; now only the password logs in.
+    /// Whether people logged in with `OpenID`; only the password works now.
     pub openid: bool,
 }
 

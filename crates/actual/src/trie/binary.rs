@@ -23,7 +23,7 @@ const HAS_HASH: u8 = 0x08;
 
 /// Bytes that are no trie's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the trie's bytes are damaged")]
+#[error("the stored trie is damaged")]
 pub struct DamagedTrie;
 
 impl MerkleTrie {

@@ -11,13 +11,13 @@ use super::{KEY_DIGITS_MAX, MerkleTrie, NONE, TrieVisitor};
 #[derive(Debug, thiserror::Error)]
 pub enum ParseTrieError {
     /// Not JSON of nodes.
-    #[error("this is no trie: {0}")]
+    #[error("not a valid trie: {0}")]
     Json(#[from] serde_json::Error),
     /// A node, or a root with children, has no hash.
-    #[error("this is no trie: a node has no hash")]
+    #[error("not a valid trie: a node has no hash")]
     NoHash,
     /// A path has more digits than any minute.
-    #[error("this is no trie: a key has more than {KEY_DIGITS_MAX} digits")]
+    #[error("not a valid trie: a key has more than {KEY_DIGITS_MAX} digits")]
     TooDeep,
 }
 

@@ -88,7 +88,7 @@ pub(super) fn measure(
             let (took, trie) = import.send(&mut connection, device, &mut waits).await?;
             let mut known = import.trie.borrow_mut();
             let known = known.get_or_insert_with(|| trie.clone());
-            ensure!(trie == *known, "after the same import two servers have different tries");
+            ensure!(trie == *known, "the servers have different tries after the same import");
             messages += import.messages();
             elapsed += took;
             if elapsed >= duration {

@@ -51,7 +51,11 @@ pub(super) fn measure(
         }
         let imported = import.messages();
         let pulled = actual::pulled(connection.send(actual::pull(importer, 0)?).await?.success()?)?;
-        ensure!(pulled.messages == imported, "{} of {imported} came", pulled.messages);
+        ensure!(
+            pulled.messages == imported,
+            "downloaded {} of {imported} messages",
+            pulled.messages
+        );
         let moved = 2 * imported + (USERS * SYNCS_PER_USER * MESSAGES_PER_SYNC) as u64;
         let mut sample = RoundSample::new(moved, start.elapsed());
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]

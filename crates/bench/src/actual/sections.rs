@@ -7,6 +7,7 @@ use super::bench_run::{ActualBenchPart, ActualBenchRun};
 use super::import::{self, ImportWorkload};
 use super::memory::{self, MESSAGES_PER_SYNC, SYNCS_PER_USER, USERS};
 use crate::actual::sizes::{IMPORT, SMALL};
+use crate::format::counted;
 use crate::measure::RoundSample;
 use crate::message_generator::{MESSAGES_PER_TRANSACTION, MessageSchedule};
 use crate::service::load_stats::{LoadOperation, ServiceLoad};
@@ -52,13 +53,15 @@ pub(super) fn for_run<'a>(run: &'a ActualBenchRun<'_>) -> anyhow::Result<Vec<Ben
     let plan = run.plan;
     let mut sections = Vec::new();
     for &messages in plan.messages.iter().filter(|_| plan.wants(ActualBenchPart::Bulk)) {
-        let title = format!("{messages} messages in one request, into a budget that has none");
+        let count = counted(messages, "message", "messages");
+        let title = format!("{count} in one request, into an empty budget");
         sections.push(imports(run, format!("bulk-{messages}"), title, (messages, messages))?);
     }
     let page = plan.page;
     let paged = plan.messages.iter().filter(|messages| **messages > page);
     for &messages in paged.filter(|_| plan.wants(ActualBenchPart::Pages)) {
-        let title = format!("{messages} messages in requests of {page}, one after the other");
+        let count = counted(messages, "message", "messages");
+        let title = format!("{count} in consecutive requests of {page}");
         sections.push(imports(run, format!("pages-{messages}"), title, (messages, page))?);
     }
     if plan.wants(ActualBenchPart::Small) {
@@ -120,8 +123,8 @@ fn loops<'a>(
 }
 
 fn small<'a>(run: &'a ActualBenchRun<'_>, messages: usize, users: usize) -> BenchSection<'a> {
-    let who = if users == 1 { "one user".to_owned() } else { format!("{users} users") };
-    let title = format!("syncs of {messages} new messages by {who}, each waiting for the answer");
+    let who = counted(users, "user", "users");
+    let title = format!("syncs of {messages} new messages by {who}, each waiting for the response");
     let name = format!("small-{messages}-{users}");
     let load = load(LoadOperation::Sync, messages, SMALL_BUDGET, SMALL);
     loops(run, (name, "syncs", title), users, load)
@@ -129,7 +132,7 @@ fn small<'a>(run: &'a ActualBenchRun<'_>, messages: usize, users: usize) -> Benc
 
 fn empty<'a>(run: &'a ActualBenchRun<'_>) -> [BenchSection<'a>; 2] {
     let section = |name: &str, what: &str, messages, pace| {
-        let title = format!("syncs without anything new, of {what}, by one user");
+        let title = format!("syncs without new messages, by one user, with {what}");
         let load = load(LoadOperation::Sync, 0, messages, pace);
         loops(run, (name.to_owned(), "syncs", title), 1, load)
     };
@@ -141,7 +144,8 @@ fn empty<'a>(run: &'a ActualBenchRun<'_>) -> [BenchSection<'a>; 2] {
 }
 
 fn download<'a>(run: &'a ActualBenchRun<'_>, messages: usize) -> BenchSection<'a> {
-    let title = format!("syncs of a device that has none of {messages} messages");
+    let count = counted(messages, "message", "messages");
+    let title = format!("downloads of {count} by a device that has none of them");
     let load = load(LoadOperation::Whole, 0, messages, IMPORT);
     loops(run, (format!("download-{messages}"), "downloads", title), 1, load)
 }
@@ -150,10 +154,11 @@ fn download<'a>(run: &'a ActualBenchRun<'_>, messages: usize) -> BenchSection<'a
 fn memory<'a>(run: &'a ActualBenchRun<'_>) -> anyhow::Result<Option<BenchSection<'a>>> {
     let Some(&messages) = run.plan.messages.iter().max() else { return Ok(None) };
     let import = Rc::new(ImportWorkload::new(messages, messages)?);
+    let count = counted(messages, "message", "messages");
     let title = format!(
-        "once each, an import of {messages} messages in one request, {SYNCS_PER_USER} syncs of \
-         {MESSAGES_PER_SYNC} messages by each of {USERS} users, a download of the import; the \
-         server's memory before and at most"
+        "one import of {count} in one request, {SYNCS_PER_USER} syncs of {MESSAGES_PER_SYNC} \
+         messages by each of {USERS} users, and one download of the import; server memory before \
+         that, and its peak"
     );
     let measure = move |peer: SystemUnderTest<'_>, _| memory::measure(run, peer, &import);
     Ok(Some(section(run, MEMORY.to_owned(), "messages", title, measure)))

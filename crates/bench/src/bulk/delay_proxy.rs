@@ -33,7 +33,7 @@ type DelayedChunk = (Instant, Vec<u8>);
 impl DelayProxy {
     /// `round_trip` is what it adds there and back.
     pub(super) fn start(to: SocketAddr, round_trip: Duration) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("a free port")?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
         let address = listener.local_addr()?;
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);

@@ -119,7 +119,7 @@ impl PreparedRequests {
 /// Reads bodies, and answers when they are there.
 pub(super) fn start_sink(runtime: &Runtime) -> anyhow::Result<SocketAddr> {
     let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
-    let listener = listener.context("a free port")?;
+    let listener = listener.context("no free port")?;
     let address = listener.local_addr()?;
     // It ends with the runtime.
     runtime.spawn(async move {

@@ -15,6 +15,7 @@ use super::bare;
 use super::bench_run::{BulkBenchRun, UNIT, sample};
 use super::http::{PageEncoding, PreparedRequests, start_sink};
 use super::store::StoreFixture;
+use crate::format::counted;
 use crate::report_setting::ReportSetting;
 use crate::server_process::{PreparedDataDir, ServerProcess};
 use crate::suite::{BenchCase, BenchSection, ResultTable};
@@ -38,7 +39,7 @@ pub(super) fn run(
     let next = Cell::new(0);
     let token = || {
         let index = next.replace(next.get() + 1);
-        prepared.tokens.get(index).context("an account for each push")
+        prepared.tokens.get(index).context("no account left for this push")
     };
     let sink = start_sink(&runtime)?;
     let fixture = BulkFixture { run, folder, runtime: &runtime, sink, files: Cell::new(0) };
@@ -75,7 +76,11 @@ pub(super) fn run(
         let section = BenchSection {
             name: format!("local-{count}"),
             unit: UNIT,
-            title: format!("{count} messages on SQLite, an fsync per page of {}", plan.page),
+            title: format!(
+                "{} in SQLite, one fsync per page of {}",
+                counted(count, "message", "messages"),
+                plan.page
+            ),
             cases,
         };
         tables.push(run.measure(section)?);

@@ -22,6 +22,7 @@ use tokio_postgres::{Client, Config, NoTls};
 use super::bench_run::{BulkBenchRun, NODE, UNIT, sample};
 use super::delay_proxy::DelayProxy;
 use super::http::{PageEncoding, PreparedRequests};
+use crate::format::counted;
 use crate::measure::Distribution;
 use crate::message_generator::MessageGenerator;
 use crate::postgres::BenchPostgres;
@@ -54,9 +55,9 @@ const PUBLISHED: [PublishedTimes; 3] = [
     PublishedTimes { count: 40_000, one: Some(59.0), text: Some(7.2), pages: None },
     PublishedTimes { count: 169_000, one: None, text: None, pages: Some(30.0) },
 ];
-const PUBLISHED_NOTE: &str = "published, elsewhere: 4,000 messages one by one 6.9 s; 40,000 one \
-    by one 59 s, in one statement 7.2 s, later 5 s; 169,000 in one statement crashed, in pages \
-    about 30 s";
+const PUBLISHED_NOTE: &str = "published figures, measured elsewhere: 4,000 messages one by one in \
+    6.9 s; 40,000 messages one by one in 59 s, in one statement in 7.2 s, later in 5 s; 169,000 \
+    messages in one statement crashed, in pages in about 30 s";
 
 /// How messages get there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,12 @@ pub(super) fn run(
 ) -> anyhow::Result<(Vec<ResultTable>, Vec<String>)> {
     let postgres = BenchPostgres::start(folder)?;
     postgres.runtime().block_on(async {
-        postgres.connect().await?.batch_execute(SCHEMA).await.context("the published tables")
+        postgres
+            .connect()
+            .await?
+            .batch_execute(SCHEMA)
+            .await
+            .context("cannot create the published tables")
     })?;
     let accounts = FreshVaults::make(run, folder)?;
     let mut tables = Vec::new();
@@ -107,12 +113,13 @@ pub(super) fn run(
                 let push = pages.push(served.address, accounts.next()?, count);
                 Ok(sample(count, postgres.runtime().block_on(push)?))
             }));
+            let stored = counted(count, "message", "messages");
             let section = BenchSection {
                 name: format!("postgres-{count}-{latency_ms}ms"),
                 unit: UNIT,
                 title: format!(
-                    "{count} messages on PostgreSQL, {latency_ms} ms to it and back ({ping_ms:.1} \
-                     ms measured), synchronous_commit on"
+                    "{stored} in PostgreSQL, round trip {latency_ms} ms ({ping_ms:.1} ms \
+                     measured), synchronous_commit on"
                 ),
                 cases,
             };
@@ -139,7 +146,7 @@ impl FreshVaults {
     fn next(&self) -> anyhow::Result<&str> {
         let index = self.used.replace(self.used.get() + 1);
         let token = self.prepared.tokens.get(index);
-        token.map(String::as_str).context("an account for each push")
+        token.map(String::as_str).context("no account left for this push")
     }
 }
 
@@ -212,8 +219,9 @@ impl<'a> DelayedServer<'a> {
         let seconds = seconds * count as f64;
         (seconds > allowed.as_secs_f64()).then(|| {
             format!(
-                "skipped: {count} messages one by one at {} ms would take about {seconds:.0} s, \
-                 more than the {} s of --case-time-limit",
+                "skipped: {} one by one at {} ms would take about {seconds:.0} s, more than the {} \
+                 s of --case-time-limit",
+                counted(count, "message", "messages"),
                 self.latency_ms,
                 allowed.as_secs()
             )

@@ -40,7 +40,11 @@ impl StoreFixture {
             let start = now();
             let stored = runtime.block_on(store(&vault, messages, page))?;
             let elapsed = start.elapsed();
-            ensure!(stored == messages.len() as u64, "stored {stored} of {}", messages.len());
+            ensure!(
+                stored == messages.len() as u64,
+                "stored {stored} of {} messages",
+                messages.len()
+            );
             Ok(sample(messages.len(), elapsed))
         })
     }

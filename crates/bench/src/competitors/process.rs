@@ -60,14 +60,14 @@ pub(crate) fn run(
     let name = command.get_program().to_string_lossy().into_owned();
     let start = now();
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = piped.spawn().with_context(|| format!("starting {name}"))?;
+    let mut child = piped.spawn().with_context(|| format!("cannot start {name}"))?;
     let stdout = read(child.stdout.take().context("standard output")?);
     let stderr = read(child.stderr.take().context("standard error")?);
     let mut stdin = child.stdin.take().context("standard input")?;
     match stdin.write_all(input.as_bytes()) {
         // It ended without reading all; why, its outputs say.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        written => written.with_context(|| format!("writing to {name}"))?,
+        written => written.with_context(|| format!("cannot write to {name}"))?,
     }
     drop(stdin);
     let text = |output: &Receiver<std::io::Result<Vec<u8>>>| {

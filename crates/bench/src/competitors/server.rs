@@ -87,7 +87,7 @@ impl CompetitorService {
 
     /// Starts it, and waits until it answers.
     pub(crate) fn start(&self, plan: &ServicePlan<'_>) -> anyhow::Result<RunningService> {
-        self.start_as_planned(plan).with_context(|| format!("starting {}", self.about.server))
+        self.start_as_planned(plan).with_context(|| format!("cannot start {}", self.about.server))
     }
 
     fn start_as_planned(&self, plan: &ServicePlan<'_>) -> anyhow::Result<RunningService> {
@@ -99,12 +99,13 @@ impl CompetitorService {
         let mut running = RunningService { child, stdin: None, end, address: String::new() };
         stdin.write_all(format!("{}\n", serde_json::to_string(plan)?).as_bytes())?;
         running.stdin = Some(stdin);
-        let line = lines.recv_timeout(START_TIME_MAX).context("its first line")??;
-        let said: Value = serde_json::from_str(&line).context("its first line")?;
+        let line = lines.recv_timeout(START_TIME_MAX).context("it printed no line")??;
+        let said: Value = serde_json::from_str(&line).context("its first line is not JSON")?;
         if let Some(error) = said["error"].as_str() {
             anyhow::bail!("{error}");
         }
-        let said: StartupLine = serde_json::from_value(said).context("not of Format 7")?;
+        let said: StartupLine =
+            serde_json::from_value(said).context("its first line does not follow Format 7")?;
         plan.check(&said.settings)?;
         running.address = said.address;
         Ok(running)
@@ -116,13 +117,19 @@ impl ServicePlan<'_> {
     fn check(&self, settings: &Value) -> anyhow::Result<()> {
         if let Some(expected) = self.journal_mode {
             let journal_mode = settings["journal_mode"].as_str().unwrap_or_default();
-            ensure!(journal_mode.eq_ignore_ascii_case(expected), "journal_mode {journal_mode}");
+            ensure!(
+                journal_mode.eq_ignore_ascii_case(expected),
+                "it uses journal_mode {journal_mode}"
+            );
         }
         if let Some(expected) = self.synchronous {
             // As `PRAGMA synchronous` answers.
             let number = ["OFF", "NORMAL", "FULL"].iter().position(|name| *name == expected);
             let synchronous = &settings["synchronous"];
-            ensure!(synchronous.as_u64() == number.map(|n| n as u64), "synchronous {synchronous}");
+            ensure!(
+                synchronous.as_u64() == number.map(|n| n as u64),
+                "it uses synchronous {synchronous}"
+            );
         }
         Ok(())
     }
@@ -220,14 +227,14 @@ mod tests {
         let check = |start: &str, expected: &str| {
             let folder = tempfile::tempdir().unwrap();
             let error = fake(folder.path(), start).start(&full()).unwrap_err();
-            assert_eq!(format!("{error:#}"), format!("starting fake: {expected}"));
+            assert_eq!(format!("{error:#}"), format!("cannot start fake: {expected}"));
         };
         let says = |settings: &str| {
             format!(r#"read -r plan; echo '{{"address":"http://a","settings":{settings}}}'; cat"#)
         };
         check(r#"read -r plan; echo '{"error":"no port"}'; exit 1"#, "no port");
-        check(&says(r#"{"journal_mode":"delete","synchronous":2}"#), "journal_mode delete");
-        check(&says(r#"{"journal_mode":"wal","synchronous":1}"#), "synchronous 1");
-        check(&says("{}"), "journal_mode ");
+        check(&says(r#"{"journal_mode":"delete","synchronous":2}"#), "it uses journal_mode delete");
+        check(&says(r#"{"journal_mode":"wal","synchronous":1}"#), "it uses synchronous 1");
+        check(&says("{}"), "it uses journal_mode ");
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn candidates(
         found.sort();
         anyhow::Ok(found)
     };
-    list().with_context(|| format!("looking for competitors in {}", competitors.display()))
+    list().with_context(|| format!("cannot list the competitors in {}", competitors.display()))
 }
 
 /// Makes it ready, if that was not done before and `missing` has it so.
@@ -89,9 +89,9 @@ pub(crate) fn prepare(
     target: &Path,
     missing: MissingPolicy,
 ) -> anyhow::Result<DriverProgram> {
-    let target = std::path::absolute(target).context("the folder to build in")?;
+    let target = std::path::absolute(target).context("cannot resolve the build directory")?;
     let (name, folder) = (&candidate.name, &candidate.folder);
-    let (language, main) = recognise(kind, folder).context("no competitor")?;
+    let (language, main) = recognise(kind, folder).context("not a directory of a competitor")?;
     match (language, &candidate.node) {
         (CompetitorLanguage::Rust, _) => build(name, folder, &target.join("cargo"), missing),
         (CompetitorLanguage::Node, None) => {

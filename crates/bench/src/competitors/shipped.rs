@@ -49,7 +49,7 @@ pub(crate) fn write_out(below: &Path) -> anyhow::Result<PathBuf> {
     let folder = below.join(name);
     for (path, text) in FILES {
         let path = folder.join(path);
-        write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(folder)
 }
@@ -63,7 +63,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
         }
         _ => {}
     }
-    let folder = path.parent().context("a file without a folder")?;
+    let folder = path.parent().context("the file has no directory")?;
     std::fs::create_dir_all(folder)?;
     let mut new = NamedTempFile::new_in(folder)?;
     new.write_all(text.as_bytes())?;

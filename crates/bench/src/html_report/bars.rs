@@ -82,9 +82,11 @@ pub(super) fn chart(table: &ResultTable) -> Markup {
             }
             figcaption {
                 "Multiples of the baseline, " b { (baseline.name) }
-                ": the median of " (rounds(table)) " as bar, " (format::whisker(table)) " as whisker."
+                ". Bars: median of " (rounds(table)) "; whiskers: " (format::whisker(table)) "."
                 @if has(DifferenceVerdict::NoDifference) { " Pale: no difference found." }
-                @if has(DifferenceVerdict::TooFewRounds) { " Hatched: too few rounds to tell." }
+                @if has(DifferenceVerdict::TooFewRounds) {
+                    " Hatched: too few rounds for a verdict."
+                }
             }
         }
     }
@@ -127,7 +129,7 @@ fn bar(bar: &ChartBar<'_>, axis: &ChartAxis) -> Markup {
         g class=[class] {
             title {
                 (bar.row.name) ": " (figure)
-                @if let Some(text) = too_few { ", " (text) " to tell" }
+                @if let Some(text) = too_few { ", " (text) " for a verdict" }
             }
             @for (y, line) in lines { text.name x="0" y=(em(y)) { (line) } }
             text.value x="100%" dx="-0.6em" y=(em(bar.top + 1.0)) {

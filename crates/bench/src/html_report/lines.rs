@@ -108,10 +108,10 @@ pub(super) fn chart(table: &ResultTable, series: &ChartSeries<'_>) -> Markup {
                 }
             }
             figcaption {
-                "The median of " (rounds(table)) ", " (format::whisker(table))
-                " as whisker. "
+                "Median of " (rounds(table)) "; whiskers: " (format::whisker(table))
+                ". "
                 @if plot.is_log { "Both axes are logarithmic." }
-                @else { "The axis across is logarithmic." }
+                @else { "The horizontal axis is logarithmic." }
             }
         }
     }

@@ -27,7 +27,7 @@ pub(super) fn section(matrix: &ReportMatrix, tables: &[ResultTable]) -> Markup {
         section.matrix id=(id) aria-labelledby=(heading) {
             h2 id=(heading) { (matrix.title) }
             (legend(matrix, tables))
-            div.scroll tabindex="0" role="region" aria-label={ "In one look: " (matrix.title) } {
+            div.scroll tabindex="0" role="region" aria-label={ "Overview: " (matrix.title) } {
                 table {
                     thead { tr {
                         th scope="col" { "Configuration" }
@@ -47,15 +47,15 @@ fn legend(matrix: &ReportMatrix, tables: &[ResultTable]) -> Markup {
     let (baseline, rounds) = matrix.baseline(tables).unwrap_or_default();
     html! {
         p {
-            "Multiples of the rate of " b { (baseline) } ", and the interval of " (whole(rounds))
-            " rounds that the verdict rests on. Rates, milliseconds and megabytes are of this "
-            "machine."
+            "Multiples of the rate of " b { (baseline) } ", with the interval over " (whole(rounds))
+            " rounds on which the verdict is based. Rates, milliseconds and megabytes apply only to "
+            "this machine."
         }
         ul.legend {
             li class="faster-2" { "▲ faster" }
             li class="slower-2" { "▼ slower" }
             li { "= no difference found" }
-            li class="few" { "? too few rounds to tell" }
+            li class="few" { "? too few rounds for a verdict" }
         }
     }
 }

@@ -102,7 +102,7 @@ fn what_was_found_stands_first_and_what_was_not_is_pale() {
     }
     let page = render(&HtmlPage { tables: &tables, ..empty_page() });
     let (short, rest) = page.split_once("<main>").unwrap();
-    assert!(short.contains("Against <b>bare SQLite, one thread</b>."), "{short}");
+    assert!(short.contains("Compared with <b>bare SQLite, one thread</b>."), "{short}");
     assert!(short.contains("<small>no difference found</small>"), "{short}");
     assert!(short.contains("<a href=\"#transfers\">Transfers</a> faster by 50 %"), "{short}");
     assert_eq!(rest.matches("<g class=\"same\">").count(), 1);
@@ -126,9 +126,9 @@ fn a_matrix_is_the_first_chart_and_has_every_verdict_in_words() {
         "<td><span aria-hidden=\"true\">= </span>1.00×",
         "<span class=\"said\">, no difference found</span>",
         "<td class=\"few\"><span aria-hidden=\"true\">? </span>0.020× <small>50.0 ms</small>",
-        "<span class=\"said\">, too few rounds to tell</span>",
+        "<span class=\"said\">, too few rounds for a verdict</span>",
         "<td>4.10 MB</td>",
-        "<td class=\"idle\" colspan=\"4\">not measured: it changes nothing here</td>",
+        "<td class=\"idle\" colspan=\"4\">not measured: has no effect here</td>",
         "&lt;other&gt;",
     ] {
         assert!(matrix.contains(expected), "{expected}: {matrix}");
@@ -150,9 +150,9 @@ fn bars_of_too_few_rounds_are_hatched_and_say_so() {
     assert_eq!(few.matches("fill=\"url(#hatch)\"").count(), 1, "{few}");
     for expected in [
         "<g class=\"few\">",
-        "too few rounds to tell</title>",
+        "too few rounds for a verdict</title>",
         ">too few rounds: </tspan>0.020×",
-        " Hatched: too few rounds to tell.",
+        " Hatched: too few rounds for a verdict.",
     ] {
         assert!(few.contains(expected), "{expected}: {few}");
     }

@@ -132,7 +132,8 @@ impl ActualMessagePage {
 
     /// Asks also for what is after the cursor.
     pub(crate) fn post(&self, device: &LoadDevice, cursor: u64) -> anyhow::Result<PostRequest> {
-        let since = Timestamp::new(FIRST_MS + cursor, 0, NodeId(0)).context("within the years")?;
+        let since =
+            Timestamp::new(FIRST_MS + cursor, 0, NodeId(0)).context("the time is out of range")?;
         let (file_id, group_id) = device.place.clone();
         let since = since.to_string();
         let rest = ActualSyncRequest { file_id, group_id, since, ..ActualSyncRequest::default() };
@@ -148,7 +149,9 @@ impl ActualMessagePage {
 
 pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<PullResult> {
     let ActualSyncResponse { messages, .. } = ActualSyncResponse::decode(answer)?;
-    let newest = messages.last().map(|message| message.timestamp().context("its timestamp"));
+    let newest = messages
+        .last()
+        .map(|message| message.timestamp().context("a message has an invalid timestamp"));
     let cursor = newest.transpose()?.map_or(0, |newest| newest.millis() + 1 - FIRST_MS);
     Ok(PullResult { messages: messages.len() as u64, cursor })
 }
@@ -156,7 +159,7 @@ pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<PullResult> {
 /// The trie of all that the service has, as it says it to a device that lacks nothing.
 pub(crate) fn trie(answer: Bytes) -> anyhow::Result<String> {
     let ActualSyncResponse { messages, merkle } = ActualSyncResponse::decode(answer)?;
-    ensure!(messages.is_empty(), "{} messages that no other device sent", messages.len());
+    ensure!(messages.is_empty(), "received {} messages that no other device sent", messages.len());
     Ok(merkle)
 }
 

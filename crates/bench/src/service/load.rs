@@ -225,7 +225,7 @@ impl LoadRound {
         let answer = connection.send(request).await?.success()?;
         let bytes = answer.len() as u64;
         let others = self.api.pulled(answer)?.messages;
-        anyhow::ensure!(others == 0, "{others} messages that no other device sent");
+        anyhow::ensure!(others == 0, "received {others} messages that no other device sent");
         device.cursor = newest.unwrap_or(device.cursor);
         Ok(TransferCounts { messages: messages.len() as u64, bytes })
     }
@@ -250,7 +250,7 @@ impl LoadRound {
         let bytes = answer.len() as u64;
         let PullResult { messages, cursor } = self.api.pulled(answer)?;
         if operation == LoadOperation::Whole {
-            anyhow::ensure!(messages == seeded, "{messages} of {seeded} messages came");
+            anyhow::ensure!(messages == seeded, "received {messages} of {seeded} messages");
         }
         device.cursor = device.cursor.max(cursor);
         Ok(TransferCounts { messages, bytes })

@@ -255,7 +255,7 @@ impl SystemUnderTest<'_> {
                     folder,
                     &["--actual-budget", "127.0.0.1:0", "--actual-budget-open-registration"],
                 )?;
-                let address = served.actual.context("it does not say where the gateway listens")?;
+                let address = served.actual.context("the server printed no gateway address")?;
                 let processes = served.processes();
                 Ok(StartedService { address, processes, running: ServiceHandle::Warren(served) })
             }

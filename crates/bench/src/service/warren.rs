@@ -47,7 +47,11 @@ pub(crate) fn push(device: &LoadDevice, messages: Vec<Message>) -> anyhow::Resul
 
 pub(crate) fn pushed(answer: Bytes) -> anyhow::Result<u64> {
     let response = PushResponse::decode(answer)?;
-    ensure!(response.known_count == 0, "{} messages were known", response.known_count);
+    ensure!(
+        response.known_count == 0,
+        "the server already had {} of the messages",
+        response.known_count
+    );
     Ok(response.cursor)
 }
 

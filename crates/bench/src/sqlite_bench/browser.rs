@@ -59,12 +59,12 @@ pub enum BrowserBenchPart {
 }
 
 const TITLE: &str = "Warren: items in a browser";
-const LEAD: &str = "The same statements with the same settings on the same file: through \
-    @sqlite.org/sqlite-wasm in its pool of OPFS files, which is the baseline, through Warren's \
-    replica in the same Chromium, and through SQLite called from Rust, which is what a native \
-    replica's program does. \"Tracked\" is with the triggers that note each change for the sync. \
-    Tables called \"tab\" are what a page waits for: its question goes to a worker, and rows come \
-    back as objects. Each round of each row starts a browser of its own, which is not measured.";
+const LEAD: &str = "Runs the same statements with the same settings on the same file: through \
+    @sqlite.org/sqlite-wasm in its pool of OPFS files, which is the baseline; through Warren's \
+    replica in the same Chromium; and through SQLite called from Rust, as programs with a native \
+    replica do. \"Tracked\" means that triggers record each change for sync. The \"tab\" tables \
+    show what a page waits for: each call goes to a worker, and the rows come back as objects. \
+    Each round of each row starts a new browser; the start is not measured.";
 pub(crate) const SETUP: &str = "warren bench browser --setup";
 /// In `bench/competitors`.
 const COMPETITOR: &str = "chromium";
@@ -122,10 +122,10 @@ pub fn run(plan: &BrowserBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRe
     let found = find(&plan.competitors, MissingPolicy::Absent(SETUP), bar);
     let absent: Vec<String> = found.absent.iter().map(UnavailableCompetitor::note).collect();
     let [sqlite, warren, sqlite_tab, warren_tab] = &found.present[..] else {
-        bail!("not all that is to be compared is here: {}", absent.join("; "));
+        bail!("libraries to compare are missing: {}", absent.join("; "));
     };
-    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
-    bar.set_message("making files");
+    let scratch = ScratchFolder::new(folder, "bench").context("cannot use the work directory")?;
+    bar.set_message("creating files");
     let fixture = BrowserBenchFixture::new(scratch.path(), ItemsTable { rows: plan.rows })?;
     let parts: Vec<BrowserBenchPart> =
         [BrowserBenchPart::Wal, BrowserBenchPart::Rollback, BrowserBenchPart::Tab]
@@ -218,12 +218,12 @@ impl<'a> BrowserSettings<'a> {
     fn new(part: BrowserBenchPart, fixture: &'a BrowserBenchFixture<'a>) -> anyhow::Result<Self> {
         let (description, journal_mode, synchronous) = match part {
             BrowserBenchPart::Wal => {
-                ("Warren's defaults: a WAL that no commit flushes", "WAL", "NORMAL")
+                ("Warren's defaults: WAL, commits do not flush", "WAL", "NORMAL")
             }
             BrowserBenchPart::Rollback => {
-                ("sqlite-wasm's defaults: each commit flushes", "DELETE", "FULL")
+                ("sqlite-wasm's defaults: rollback journal, each commit flushes", "DELETE", "FULL")
             }
-            BrowserBenchPart::Tab => ("as wal", "WAL", "NORMAL"),
+            BrowserBenchPart::Tab => ("the same settings as wal", "WAL", "NORMAL"),
         };
         let settings = [
             ("page_size", PAGE_BYTES),

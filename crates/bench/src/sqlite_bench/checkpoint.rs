@@ -20,6 +20,7 @@ use super::execute_plan::{read_setting, set};
 use super::plan::SampleValue;
 use super::{MeasureOptions, MeasureTimeBudget};
 use crate::disk;
+use crate::format::counted;
 use crate::machine::MachineInfo;
 use crate::measure::RoundSample;
 use crate::report::{BenchReport, REPORT_FORMAT};
@@ -43,14 +44,15 @@ pub struct CheckpointBenchPlan {
     pub cipher: Option<Cipher>,
 }
 
-const TITLE: &str = "Warren: checkpoints, measured";
-const LEAD: &str = "Continuous writing in WAL mode, synchronous NORMAL: what copying the WAL back \
-    into the file costs. The plain loop leaves that to SQLite, which does it within a commit, each \
-    time the WAL has so many pages (wal_autocheckpoint; 0: never); Warren's engine has another \
-    connection do it beside the writer. A long reader holds the snapshot that it began with through \
-    the whole run, so that the WAL can be copied, but not begun anew. The slowest commit is the \
-    longest that the loop, or a caller of the engine, waited for one; the largest WAL is the file's \
-    size at the end, which never shrinks in these runs.";
+const TITLE: &str = "Warren: the cost of checkpoints";
+const LEAD: &str = "Writes continuously in WAL mode with synchronous NORMAL, and measures what it \
+    costs to copy the WAL back into the file. The plain loop leaves this to SQLite, which copies \
+    within a commit whenever the WAL reaches the given number of pages (wal_autocheckpoint; 0: \
+    never). Warren's engine copies on another connection while the writer continues. A long reader \
+    keeps its first snapshot during the whole run, so the WAL can be copied, but not restarted. \
+    The slowest commit is the longest time that the loop, or a caller of the engine, waited for a \
+    commit. The largest WAL is the size of the WAL file at the end; it never shrinks in these \
+    runs.";
 
 /// Pages of the WAL at which SQLite copies it; its default first, as what the others are compared
 /// with.
@@ -60,24 +62,27 @@ const SLOWEST: &str = "slowest commit, ms";
 /// Runs the plan; `bar` shows how far it is.
 pub fn run(plan: &CheckpointBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let CheckpointBenchPlan { method, rows, batch, cipher } = plan;
-    ensure!(*batch > 0, "--batch must be above 0");
-    let what = format!("{rows} rows and a WAL that grows");
+    ensure!(*batch > 0, "--batch must be greater than 0");
+    let what = format!("{rows} rows and a growing WAL");
     let wal = disk::written_in(method.duration);
     let table = accounts::disk_bytes(*rows, method.duration);
     disk::check(&method.folder, table.saturating_add(wal), &what)?;
     let scratch =
-        ScratchFolder::new(&method.folder, "bench").context("the folder to measure in")?;
-    bar.set_message("making the table");
+        ScratchFolder::new(&method.folder, "bench").context("cannot use the work directory")?;
+    bar.set_message("creating the table");
     let fixture = crate::tps::load(scratch.path(), *cipher, *rows, bar)?;
     let mut budget = MeasureTimeBudget::new(method, 2);
     let mut tables = Vec::new();
     for (name, is_read) in [("checkpoint", false), ("checkpoint-long-reader", true)] {
-        let beside =
-            if is_read { "beside a reader that holds its snapshot" } else { "nobody reads" };
+        let readers =
+            if is_read { "with a reader that holds its snapshot" } else { "without a reader" };
         let section = BenchSection {
             name: name.to_owned(),
             unit: "transactions",
-            title: format!("{batch} transactions a commit, or callers of Warren; {beside}"),
+            title: format!(
+                "{} per commit, or as many callers of Warren; {readers}",
+                counted(batch, "transaction", "transactions")
+            ),
             cases: cases(&fixture, *batch, is_read),
         };
         tables.push(run_section(section, &budget.next(), bar)?);
@@ -135,10 +140,13 @@ fn plain(
     let db = fixture.connection()?;
     set(&db, &[("wal_autocheckpoint".to_owned(), interval.to_string())])?;
     let found = read_setting(&db, "wal_autocheckpoint")?;
-    ensure!(found == SampleValue::Integer(interval.into()), "wal_autocheckpoint is {found:?}");
+    ensure!(
+        found == SampleValue::Integer(interval.into()),
+        "wal_autocheckpoint is {found:?}, not {interval}"
+    );
     let mut sample = BareLoop::with_batch(batch).run(&db, &fixture.pairs, 0, duration)?;
     let longest = sample.metrics.iter().find(|(name, _)| *name == LONGEST).map(|(_, ms)| *ms);
-    let longest = longest.context("a loop tells its longest batch")?;
+    let longest = longest.context("the loop reported no longest batch")?;
     sample.metrics = vec![(SLOWEST, longest), ("largest WAL, MB", wal_megabytes(&fixture.path))];
     drop(db);
     drop(reader);
@@ -168,7 +176,7 @@ fn open_snapshot(fixture: &TpsFixture) -> anyhow::Result<Connection> {
     let db = fixture.connection()?;
     db.execute("UPDATE account SET balance = balance WHERE id = 1", [])?;
     db.execute_batch("BEGIN")?;
-    db.query_row(BALANCE_SQL, [1], |_| Ok(())).context("the long reader")?;
+    db.query_row(BALANCE_SQL, [1], |_| Ok(())).context("the long reader cannot read")?;
     Ok(db)
 }
 

@@ -15,7 +15,7 @@ use super::message::{BodyLayout, CipherAndKey, MailboxTable, encryption};
 use super::message_fixture::{MeasuredCase, MessageTableFixture, TRANSACTIONS, measure};
 use super::{MeasureOptions, MeasureTimeBudget, cold};
 use crate::disk;
-use crate::format::whole;
+use crate::format::{counted, whole};
 use crate::machine::MachineInfo;
 use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::suite::{BenchCase, BenchSection, ResultTable, StopRule, run as run_section};
@@ -46,16 +46,18 @@ pub enum CipherBenchPart {
     Open,
 }
 
-const TITLE: &str = "Warren: ciphers of SQLite, measured";
-const LEAD: &str = "The same work on files that differ in their cipher alone; the baseline is not \
-    encrypted. A cipher works where a page comes into SQLite's page cache or goes to the disk, so \
-    what is read again from the cache costs the same with all of them. The settings are the \
-    published production set, with SQLite's default page cache of 2 MB.";
-const UNAUTHENTICATED: &str = "aes256cbc, aes128cbc and rc4 do not authenticate pages: what was \
-    changed on the disk is read as it is. rc4 is broken, and prohibited in TLS (RFC 7465)";
+const TITLE: &str = "Warren: the cost of SQLite's ciphers";
+const LEAD: &str = "Runs the same workload on files that differ only in their cipher; the baseline \
+    is not encrypted. A cipher works when a page is loaded into SQLite's page cache or written to \
+    the disk, so repeated reads from the cache cost the same with all ciphers. The settings are \
+    the published production set, with SQLite's default page cache of 2 MB.";
+const UNAUTHENTICATED: &str = "aes256cbc, aes128cbc and rc4 do not authenticate pages, so changes \
+    to pages on the disk are not detected. rc4 is broken, and prohibited in TLS (RFC 7465)";
 /// What is read cold: a body, and the list of 50 messages that a mail program shows.
-const COLD: [(&str, &str); 2] =
-    [("read", "the body of a random message"), ("list", "the 50 messages before a random date")];
+const COLD: [(&str, &str); 2] = [
+    ("read", "reads of the body of a random message"),
+    ("list", "lists of the 50 messages before a random date"),
+];
 
 /// Runs the plan; `bar` shows how far it is.
 pub fn run(plan: &CipherBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
@@ -65,8 +67,8 @@ pub fn run(plan: &CipherBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     let needed = mailbox.disk_bytes().saturating_mul(ciphers.len() as u64);
     disk::check(&method.folder, needed, &format!("{} files of {rows} messages", ciphers.len()))?;
     let scratch =
-        ScratchFolder::new(&method.folder, "bench").context("the folder to measure in")?;
-    let profile = Profile::by_name("production").context("the production set")?;
+        ScratchFolder::new(&method.folder, "bench").context("cannot use the work directory")?;
+    let profile = Profile::by_name("production").context("there is no profile `production`")?;
     let configuration = PragmaConfiguration::from_profile(profile);
     let has = |part| plan.only.is_empty() || plan.only.contains(&part);
     let mut work = CipherBenchRun {
@@ -116,7 +118,11 @@ pub fn run(plan: &CipherBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
 fn with_none(wanted: &[String]) -> anyhow::Result<Vec<String>> {
     let all = ciphers()?;
     for name in wanted {
-        ensure!(all.contains(&name.as_str()), "this SQLite has {}, not {name}", all.join(", "));
+        ensure!(
+            all.contains(&name.as_str()),
+            "this build of SQLite supports {}, not {name}",
+            all.join(", ")
+        );
     }
     let chosen =
         all.iter().filter(|&&name| wanted.is_empty() || wanted.iter().any(|of| of == name));
@@ -164,8 +170,8 @@ impl CipherBenchRun<'_> {
         if !cold::is_possible(self.folder)? {
             budget.share(2);
             self.notes.push(
-                "nothing was read cold: the folder's files are in memory and stay there; choose \
-                 one on a disk with --work-dir"
+                "no cold reads: files in the work directory stay in memory; choose a directory on \
+                 a disk with --work-dir"
                     .to_owned(),
             );
             return Ok(());
@@ -174,7 +180,7 @@ impl CipherBenchRun<'_> {
         for (name, encryption) in &self.rows {
             let path = self.folder.join(name);
             if !path.exists() {
-                self.bar.set_message(format!("making a file: {name}"));
+                self.bar.set_message(format!("creating a file: {name}"));
                 self.mailbox.make(&path, settings, encryption)?;
                 check_header(&path, name)?;
             }
@@ -185,14 +191,15 @@ impl CipherBenchRun<'_> {
                 let plan = self.mailbox.plan(&path, settings, encryption, vec![]);
                 BenchCase::new(*name, move |duration| cold::read(&plan, operation, duration))
             });
-            let (rows, bytes) = (whole(self.mailbox.rows), whole(self.mailbox.body_bytes));
+            let rows = whole(self.mailbox.rows);
+            let body = counted(self.mailbox.body_bytes, "byte", "bytes");
             let section = BenchSection {
                 name: format!("cold-{operation}"),
                 unit: "operations",
                 title: format!(
                     "{about}, cold: each on a new connection, with the file dropped from the \
-                     operating system's cache (that of the disk itself stays); opening does not \
-                     count; {rows} messages of {bytes} bytes"
+                     operating system's cache (but not from the cache of the disk itself); opening \
+                     is not counted; {rows} messages of {body}"
                 ),
                 cases: cases.collect(),
             };

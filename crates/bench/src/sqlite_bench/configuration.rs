@@ -125,10 +125,10 @@ impl EffectiveConfiguration {
     pub(crate) fn check(&self, answered: &BTreeMap<String, SampleValue>) -> anyhow::Result<()> {
         self.settings.iter().try_for_each(|EffectivePragma { name, actual, .. }| {
             let answered = answered.get(name).map(|value| named(name, value));
-            let answered = answered.with_context(|| format!("no answer to PRAGMA {name}"))?;
+            let answered = answered.with_context(|| format!("PRAGMA {name} returned no value"))?;
             anyhow::ensure!(
                 answered == *actual,
-                "PRAGMA {name} is {answered} where it was measured, and {actual} when it was tried"
+                "PRAGMA {name} is {answered} in the measurement instead of {actual}"
             );
             Ok(())
         })
@@ -143,11 +143,11 @@ impl EffectiveConfiguration {
 
 fn fault(name: &str, requested: &str, actual: &str, is_encrypted: bool) -> Option<String> {
     if name == "mmap_size" && actual != "0" && is_encrypted {
-        return Some("without effect on an encrypted file".to_owned());
+        return Some("no effect on an encrypted file".to_owned());
     }
     let text = requested.trim_matches('\'');
     let text = text.parse().map_or(text.to_owned(), |it| named(name, &SampleValue::Integer(it)));
-    (!text.eq_ignore_ascii_case(actual)).then(|| format!("SQLite says {actual}"))
+    (!text.eq_ignore_ascii_case(actual)).then(|| format!("SQLite returns {actual}"))
 }
 
 /// A value as `PRAGMA` takes it, where it answers with a number.
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn a_setting_that_comes_too_late_is_a_fault() {
         let configured = read_back(&[("journal_mode", "WAL"), ("auto_vacuum", "FULL")], &None);
-        assert_eq!(read_settings(&configured)[1], ("NONE", true, Some("SQLite says NONE")));
+        assert_eq!(read_settings(&configured)[1], ("NONE", true, Some("SQLite returns NONE")));
         let faults: Vec<String> = configured.faults().collect();
-        assert_eq!(faults, ["x: auto_vacuum FULL: SQLite says NONE"]);
+        assert_eq!(faults, ["x: auto_vacuum FULL: SQLite returns NONE"]);
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
         assert!(read_back(&settings, &None).settings[0].fault.is_none());
         let configured = read_back(&settings, &encryption);
         let fault = configured.settings[0].fault.as_deref();
-        assert_eq!(fault, Some("without effect on an encrypted file"));
+        assert_eq!(fault, Some("no effect on an encrypted file"));
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl LabDriver {
 
     /// Carries out the plan.
     pub(crate) fn run(&self, plan: &LabPlan) -> anyhow::Result<LabResult> {
-        self.ask(plan).with_context(|| format!("the driver of {}", self.about))
+        self.ask(plan).with_context(|| format!("driver {}", self.about))
     }
 
     fn ask(&self, plan: &LabPlan) -> anyhow::Result<LabResult> {
@@ -55,11 +55,11 @@ impl LabDriver {
         let input = serde_json::to_string(plan)?;
         let output = process::run(&mut self.program.command(), &input, time_max)?;
         let answer: LabResult = competitors::parse(&output, FORMAT)?;
-        ensure!(answer.about == self.about, "answers as {:?}", answer.about);
+        ensure!(answer.about == self.about, "the driver identifies itself as {:?}", answer.about);
         let names = |timing: Vec<&str>| timing.join(", ");
         let asked = names(plan.steps.iter().map(|step| step.name.as_str()).collect());
         let done = names(answer.steps.iter().map(|step| step.name.as_str()).collect());
-        ensure!(asked == done, "did {done}, where the plan says {asked}");
+        ensure!(asked == done, "the driver ran {done} instead of {asked}");
         Ok(answer)
     }
 }
@@ -74,7 +74,7 @@ impl LabDrivers {
 impl fmt::Display for LabDrivers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let present = self.present.iter().map(|about| {
-            let ciphers = if about.ciphers.is_empty() { ", no encrypted files" } else { "" };
+            let ciphers = if about.ciphers.is_empty() { ", no encryption" } else { "" };
             format!("present: {about} (SQLite {}{ciphers})", about.sqlite)
         });
         let lines = present.chain(self.absent.iter().map(UnavailableCompetitor::note));

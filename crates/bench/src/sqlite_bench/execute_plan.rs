@@ -18,7 +18,7 @@ use crate::measure::time;
 pub(crate) fn execute_plan(plan: &LabPlan) -> anyhow::Result<LabResult> {
     let db = open(plan)?;
     let steps = PlanExecution::new(plan, &db)?.steps()?;
-    plan.clean.iter().try_for_each(|sql| db.execute_batch(sql)).context("cleaning up")?;
+    plan.clean.iter().try_for_each(|sql| db.execute_batch(sql)).context("cannot clean up")?;
     let names = plan.settings.iter().map(|(name, _)| name);
     let settings = names.map(|name| anyhow::Ok((name.clone(), read_setting(&db, name)?)));
     let settings = settings.collect::<anyhow::Result<_>>()?;
@@ -37,7 +37,7 @@ pub(crate) fn time_once(plan: &LabPlan, operation: &str) -> anyhow::Result<Durat
 pub(crate) fn open(plan: &LabPlan) -> anyhow::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(&plan.database, flags)
-        .with_context(|| format!("opening {}", plan.database.display()))?;
+        .with_context(|| format!("cannot open {}", plan.database.display()))?;
     if let (Some(cipher), Some(key)) = (&plan.cipher, &plan.key) {
         unlock(&db, cipher, key)?;
     }
@@ -70,10 +70,10 @@ pub(crate) fn unlock(db: &Connection, cipher: &str, key: &str) -> anyhow::Result
     choose(db, cipher)?;
     let bytes = (0..key.len()).step_by(2).map(|at| {
         let digits = key.get(at..at + 2).context("an odd number of digits")?;
-        u8::from_str_radix(digits, 16).context("no hexadecimal digit")
+        u8::from_str_radix(digits, 16).context("not a hexadecimal digit")
     });
     let bytes: Vec<u8> = bytes.collect::<anyhow::Result<_>>().context("the plan's key")?;
-    let bytes = bytes.try_into().ok().context("the plan's key is not of 32 bytes")?;
+    let bytes = bytes.try_into().ok().context("the plan's key is not 32 bytes long")?;
     Ok(sqlite3mc_sys::set_key(db, &bytes)?)
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn unlock(db: &Connection, cipher: &str, key: &str) -> anyhow::Result
 pub(crate) fn choose(db: &Connection, cipher: &str) -> anyhow::Result<()> {
     let chosen = db.query_row(&format!("PRAGMA cipher = '{cipher}'"), [], |row| row.get(0));
     let chosen: String = chosen.with_context(|| format!("cipher {cipher}"))?;
-    ensure!(chosen == cipher, "cipher {chosen} is used in place of {cipher}");
+    ensure!(chosen == cipher, "SQLite uses cipher {chosen} instead of {cipher}");
     Ok(())
 }
 
@@ -179,7 +179,7 @@ impl<'p> PlanExecution<'p> {
                             plan.samples
                                 .get(name)
                                 .filter(|values| !values.is_empty())
-                                .with_context(|| format!("no sample is called {name}"))?,
+                                .with_context(|| format!("unknown sample: {name}"))?,
                         ),
                     })
                 });
@@ -211,7 +211,7 @@ impl<'p> PlanExecution<'p> {
     }
 
     fn step(&mut self, step: &'p LabStep) -> anyhow::Result<StepTiming> {
-        ensure!(step.transaction > 0 && !step.cycle.is_empty(), "a step without operations");
+        ensure!(step.transaction > 0 && !step.cycle.is_empty(), "the step has no operations");
         let mut number = 0;
         let warmup = Duration::try_from_secs_f64(step.warmup_seconds)?;
         let start = now();
@@ -266,7 +266,7 @@ impl<'p> PlanExecution<'p> {
     fn operation(&mut self, name: &str) -> anyhow::Result<StepOutcome> {
         let Self { operations, random, body, largest, given, plan, .. } = self;
         let statements =
-            operations.get_mut(name).with_context(|| format!("no operation {name}"))?;
+            operations.get_mut(name).with_context(|| format!("unknown operation: {name}"))?;
         // Of one operation, all statements mean the same new row, and the same last one.
         let (mut new, mut last) = (None, None);
         for CachedStep { statement, bind } in statements {

@@ -13,7 +13,7 @@ use super::configuration::{EffectiveConfiguration, PragmaConfiguration};
 use super::execute_plan::execute_plan;
 use super::message::{CipherAndKey, MailboxTable, steps};
 use super::plan::{LabPlan, LabResult, LabStep, StepTiming};
-use crate::format::whole;
+use crate::format::{counted, whole};
 use crate::measure::{CPU_US, RoundSample, time};
 use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, TableHeading, run_group};
 
@@ -42,20 +42,18 @@ pub(crate) struct MessageTableFixture<'a> {
 impl MessageTableFixture<'_> {
     /// One table for each step that is wanted.
     pub(crate) fn headings(&self) -> Vec<TableHeading> {
-        let (rows, body) = (whole(self.mailbox.rows), whole(self.mailbox.body_bytes));
+        let rows = whole(self.mailbox.rows);
+        let body = counted(self.mailbox.body_bytes, "byte", "bytes");
         let steps = steps(self.transactions, 0.0).into_iter();
         let headings = steps.filter(|step| self.wants(&step.name)).map(|step| TableHeading {
             name: format!("{}-{}", self.name, step.name),
             unit: "operations",
-            title: format!(
-                "{}; {rows} messages of {body} bytes",
-                about(&step.cycle, step.transaction)
-            ),
+            title: format!("{}; {rows} messages of {body}", about(&step.cycle, step.transaction)),
         });
         let setup = self.has_setup().then(|| TableHeading {
             name: format!("{}-{SETUP}", self.name),
             unit: "files",
-            title: "new files: opened, set, given their tables, closed".to_owned(),
+            title: "new files: opened, configured, given their tables, closed".to_owned(),
         });
         headings.chain(setup).collect()
     }
@@ -149,7 +147,7 @@ pub(crate) fn case_by<'a>(
         let configured = if let Some(configured) = &made {
             configured
         } else {
-            fixture.bar.set_message(format!("making a file: {}", configuration.name));
+            fixture.bar.set_message(format!("creating a file: {}", configuration.name));
             fixture.mailbox.make(&path, settings, &encryption)?;
             made.insert(EffectiveConfiguration::read_back(
                 &configuration,
@@ -223,16 +221,16 @@ fn about(cycle: &[String], transaction: usize) -> String {
     let what = match cycle {
         [only] => match only.as_str() {
             "insert" => "inserts of a message",
-            "list" => "the 50 messages before a random date, without bodies",
-            "read" => "the body of a random message",
-            "update" => "flags of a random message",
+            "list" => "lists of the 50 messages before a random date, without bodies",
+            "read" => "reads of the body of a random message",
+            "update" => "updates of the flags of a random message",
             _ => "deletes of a message",
         },
-        _ => "of ten, 6 reads, 2 updates, an insert and a delete",
+        _ => "a mix: of ten operations, 6 reads, 2 updates, 1 insert, 1 delete",
     };
     match transaction {
         1 => what.to_owned(),
-        size => format!("{what}; {size} in a transaction"),
+        size => format!("{what}; {size} per transaction"),
     }
 }
 

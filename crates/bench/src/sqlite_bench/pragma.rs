@@ -69,11 +69,11 @@ pub struct BenchChoice {
     pub description: String,
 }
 
-const TITLE: &str = "Warren: SQLite's settings, measured";
-const LEAD: &str = "Each configuration works on a file of its own. The baseline is the published \
-    production set, and most others change one thing in it; \"production again\" is the same once \
-    more and shows what chance does. A verdict needs rounds enough for all comparisons of its table \
-    together. Every setting was read back from the connection that was measured.";
+const TITLE: &str = "Warren: the effect of SQLite's settings";
+const LEAD: &str = "Each configuration uses a separate file. The baseline is the published \
+    production set, and most others change one setting of it; \"production again\" repeats the \
+    baseline and shows the effect of chance. A verdict needs enough rounds for all comparisons of \
+    its table together. Every setting was read back from the measured connection.";
 
 /// Fewer rounds give no verdict where all configurations are compared, by time and by processor
 /// time.
@@ -94,8 +94,8 @@ pub fn choices() -> Vec<BenchChoice> {
         description: description.to_owned(),
     };
     let mut all = vec![
-        choice(BenchChoiceKind::Part, SETTINGS, "every configuration, for each size"),
-        choice(BenchChoiceKind::Part, LAYOUTS, "the body last, first, or in a table of its own"),
+        choice(BenchChoiceKind::Part, SETTINGS, "all configurations, for each size"),
+        choice(BenchChoiceKind::Part, LAYOUTS, "the body last, first, or in a separate table"),
     ];
     let rows = configurations().into_iter();
     all.extend(rows.map(|one| choice(BenchChoiceKind::Configuration, &one.name, &one.description)));
@@ -104,7 +104,7 @@ pub fn choices() -> Vec<BenchChoice> {
     all.push(choice(
         BenchChoiceKind::Operation,
         SETUP,
-        "new files: opened, set, given their tables, closed",
+        "new files: opened, configured, given their tables, closed",
     ));
     all
 }
@@ -122,7 +122,7 @@ impl SelectedConfigurations {
         let mut picked = Self { parts: vec![], configurations: vec![], steps: vec![] };
         for name in only {
             let found = choices.iter().find(|choice| choice.name == *name);
-            let found = found.with_context(|| format!("nothing is called {name}: see --list"))?;
+            let found = found.with_context(|| format!("unknown name: {name} (see --list)"))?;
             let names = match found.kind {
                 BenchChoiceKind::Part => &mut picked.parts,
                 BenchChoiceKind::Configuration => &mut picked.configurations,
@@ -162,7 +162,7 @@ impl SelectedConfigurations {
 pub fn run(plan: &PragmaBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let MeasureOptions { folder, command, .. } = &plan.method;
     let picked = SelectedConfigurations::of(&plan.only)?;
-    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
+    let scratch = ScratchFolder::new(folder, "bench").context("cannot use the work directory")?;
     let encryption = encryption(plan.cipher.as_deref());
     let all = picked.configurations();
     let order = matrix::order(&all);
@@ -170,7 +170,7 @@ pub fn run(plan: &PragmaBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     let layout_steps = picked.layout_steps();
     let has_layouts = picked.has(LAYOUTS) && !layout_steps.is_empty();
     let sizes: &[i64] = if picked.has(SETTINGS) { &plan.rows } else { &[] };
-    ensure!(!sizes.is_empty() || has_layouts, "nothing to measure: see --list");
+    ensure!(!sizes.is_empty() || has_layouts, "nothing to measure (see --list)");
     check_disk(plan, sizes, configurations.len())?;
     let parts = share(&configurations) as usize * sizes.len();
     let layouts = if has_layouts { layouts(plan) } else { vec![] };
@@ -224,7 +224,7 @@ fn effective(
         notes.extend(configured.faults());
         let is_idle = kept_as.first().is_some_and(|baseline| is_idle(&configured, baseline));
         if is_idle {
-            notes.push(format!("{} is not measured: it changes nothing here", one.name));
+            notes.push(format!("{} is not measured: it has no effect here", one.name));
         } else {
             kept.push(one);
             kept_as.push(configured);

@@ -56,12 +56,12 @@ pub struct RuntimeBenchPlan {
     pub place: DriverFolders,
 }
 
-const TITLE: &str = "Warren: one file through other libraries";
-const LEAD: &str = "The same statements with the same settings on the same file, through SQLite as \
-    libraries for Node and Python bring it. The baseline calls SQLite from Rust, as this build of \
-    Warren has it; \"again\" is the same once more and shows what chance does. Tables called \
-    \"versions\" compare one library with itself, on several releases of Node, by the processor \
-    time that it took.";
+const TITLE: &str = "Warren: SQLite libraries compared";
+const LEAD: &str = "Runs the same statements with the same settings on the same file, through \
+    SQLite libraries for Node and Python. The baseline calls SQLite from Rust, as built into this \
+    version of Warren; \"again\" repeats the baseline and shows the effect of chance. The \
+    \"versions\" tables compare one library with itself on several releases of Node, by processor \
+    time.";
 const BASELINE: &str = "rusqlite, this build";
 /// The published operations, for the tables of versions.
 const PUBLISHED: [&str; 3] = ["insert", "list", "update"];
@@ -71,12 +71,12 @@ const KEY: &str = "5761727265656e206265636820f09f90b0a1b2c3d4e5f60718293a4b5c6d7
 /// Runs the plan with the drivers that are built; `bar` shows how far it is.
 pub fn run(plan: &RuntimeBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let MeasureOptions { folder, command, .. } = &plan.method;
-    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
+    let scratch = ScratchFolder::new(folder, "bench").context("cannot use the work directory")?;
     let found = place::find(&plan.place, MissingPolicy::Absent(SETUP), bar);
     let absent: Vec<String> = found.absent.iter().map(UnavailableCompetitor::note).collect();
     ensure!(
         !found.present.is_empty(),
-        "there is no driver; `{SETUP}` builds them: {}",
+        "no drivers are installed; run `{SETUP}`: {}",
         absent.join("; ")
     );
     let mut notes = notes(&found.present)?;
@@ -235,7 +235,7 @@ fn notes(drivers: &[LabDriver]) -> anyhow::Result<Vec<String>> {
     notes.extend(alike.into_iter().map(|((sqlite, there), names)| {
         let (more, less) = (only(there, here), only(here, there));
         let names = names.join(", ");
-        format!("{names}: SQLite {sqlite}, compiled as here, but with {more}; without {less}")
+        format!("{names}: SQLite {sqlite}, compiled as in Warren, but with {more}; without {less}")
     }));
     Ok(notes)
 }

@@ -59,13 +59,13 @@ pub enum VacuumBenchPart {
     Churn,
 }
 
-const TITLE: &str = "Warren: VACUUM and auto_vacuum, measured";
-const LEAD: &str = "VACUUM writes a file anew by way of a temporary one of the same size, which may \
-    lie on the disk, in the process's memory, or in /dev/shm, which is memory as well, though not \
-    the process's own; VACUUM INTO writes the new file at once. Each runs in a process of its own on \
-    a copy of the same file, a fifth of whose messages were deleted, and which the operating system \
-    has in its cache. auto_vacuum gives free pages back as messages come and go, each round on a new \
-    file.";
+const TITLE: &str = "Warren: VACUUM and auto_vacuum";
+const LEAD: &str = "VACUUM rewrites a file through a temporary file of the same size. The \
+    temporary file can be on the disk, in the process's memory, or in /dev/shm, which is memory \
+    outside the process. VACUUM INTO writes the new file directly. Each case runs in a separate \
+    process on a copy of the same file, from which a fifth of the messages were deleted. The copy \
+    is in the operating system's cache. auto_vacuum returns free pages while messages are inserted \
+    and deleted; each round uses a new file.";
 /// What `warren` tries by itself.
 const FOUND_CIPHERS: [&str; 2] = ["chacha20", "aes256cbc"];
 const SHM: &str = "/dev/shm";
@@ -83,8 +83,8 @@ pub fn run(plan: &VacuumBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     let needed =
         if has(VacuumBenchPart::Vacuum) { bytes.saturating_mul(TIMES_ITS_SIZE) } else { 0 };
     let needed = needed.max(churn::disk_bytes(plan.churn_rows));
-    disk::check(folder, needed, &format!("{} MB written anew", plan.megabytes))?;
-    let scratch = ScratchFolder::new(folder, "bench").context("the folder to measure in")?;
+    disk::check(folder, needed, &format!("VACUUM of {} MB", plan.megabytes))?;
+    let scratch = ScratchFolder::new(folder, "bench").context("cannot use the work directory")?;
     let (mut tables, mut notes, mut configured) = (Vec::new(), Vec::new(), Vec::new());
     let ciphers = [None, Some(plan.cipher.as_str())];
     let (vacuums, churns) = (
@@ -103,7 +103,7 @@ pub fn run(plan: &VacuumBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     if has(VacuumBenchPart::Vacuum) {
         let shared = shared_memory(bytes)?;
         if shared.is_none() {
-            notes.push(format!("absent: temporary files in {SHM}, which has no room for them"));
+            notes.push(format!("absent: temporary files in {SHM} (not enough space)"));
         }
         for cipher in ciphers {
             let file = VacuumFixture::make(plan, cipher, scratch.path(), bar)?;
@@ -149,10 +149,10 @@ impl VacuumFixture {
         bar: &ProgressBar,
     ) -> anyhow::Result<Self> {
         let name = cipher.unwrap_or("no cipher");
-        bar.set_message(format!("making a file of {} MB, {name}", plan.megabytes));
+        bar.set_message(format!("creating a file of {} MB, {name}", plan.megabytes));
         let subject =
             Self { folder: tempfile::tempdir_in(folder)?, cipher: cipher.map(str::to_owned) };
-        let profile = Profile::by_name("baseline").context("WAL and nothing else")?;
+        let profile = Profile::by_name("baseline").context("there is no profile `baseline`")?;
         let settings = PragmaConfiguration::from_profile(profile).settings;
         let rows = i64::try_from(plan.megabytes.saturating_mul(1_000_000) / MESSAGE_BYTES)?.max(10);
         let mailbox = MailboxTable { layout: BodyLayout::Last, rows, body_bytes: BODY_BYTES };
@@ -212,8 +212,8 @@ impl VacuumFixture {
             name: format!("vacuum-{}", cipher.unwrap_or("none")),
             unit: "MB",
             title: format!(
-                "a file of {} MB, {}; with the check that all is there; a rate counts megabytes of \
-                 the file as it was before",
+                "a file of {} MB, {}; including the check that no rows are missing; rates count \
+                 megabytes of the original file",
                 plan.megabytes,
                 cipher.map_or("not encrypted".to_owned(), |cipher| format!("cipher {cipher}"))
             ),
@@ -260,14 +260,15 @@ struct VacuumResult {
 impl VacuumResult {
     fn parse(text: &str) -> anyhow::Result<Self> {
         let answer = serde_json::from_str(text);
-        answer.with_context(|| format!("`warren vacuum` answers {}", text.trim()))
+        answer.with_context(|| format!("unexpected output of `warren vacuum`: {}", text.trim()))
     }
 
     fn sample(&self) -> anyhow::Result<RoundSample> {
         let Self { before_bytes, after_bytes, duration_ms, peak_memory_bytes } = *self;
         ensure!(
             after_bytes < before_bytes,
-            "VACUUM made {after_bytes} bytes of {before_bytes}, a fifth of which were free"
+            "VACUUM wrote {after_bytes} bytes for a file of {before_bytes}, although a fifth of it \
+             was free"
         );
         // Whole milliseconds: less than one is none.
         let seconds = duration_ms.max(1.0) / 1e3;

@@ -41,9 +41,10 @@ pub(super) fn section<'a>(run: &'a SyncBenchRun<'_>, few: &'a PreparedDataDir) -
     BenchSection {
         name: "live".to_owned(),
         unit: "messages",
-        title: "from a device's push until another, told by the server, has pulled the message, \
-                one after the other"
-            .to_owned(),
+        title:
+            "time from a device's push until another device, notified by the server, has pulled \
+             the message; one message at a time"
+                .to_owned(),
         cases,
     }
 }
@@ -108,7 +109,7 @@ async fn deliver(
         let get = device::request("GET", &path, &receiver.headers, Bytes::new())?;
         let pulled = warren::pulled(pull.send(get).await?.success()?)?;
         waits.record(start.elapsed());
-        anyhow::ensure!(pulled.messages == 1, "{} messages arrived", pulled.messages);
+        anyhow::ensure!(pulled.messages == 1, "{} messages arrived instead of 1", pulled.messages);
         cursor = pulled.cursor;
         pushed?.success()?;
     }
@@ -123,7 +124,7 @@ struct LiveListener(BufReader<TcpStream>);
 impl LiveListener {
     /// With the vault's present state read.
     async fn open(address: SocketAddr, bearer: &str) -> anyhow::Result<Self> {
-        let mut stream = TcpStream::connect(address).await.context("listening")?;
+        let mut stream = TcpStream::connect(address).await.context("cannot connect")?;
         let request = format!(
             "GET /v1/sync/events HTTP/1.1\r\nhost: {address}\r\nauthorization: {bearer}\r\n\r\n"
         );
@@ -139,7 +140,7 @@ impl LiveListener {
         while !line.starts_with("data:") {
             line.clear();
             let length = self.0.read_line(&mut line).await?;
-            anyhow::ensure!(length > 0, "the stream of events ended");
+            anyhow::ensure!(length > 0, "the event stream ended");
         }
         Ok(())
     }

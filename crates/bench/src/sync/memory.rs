@@ -47,7 +47,7 @@ pub(super) fn section<'a>(
     BenchSection {
         name: "memory".to_owned(),
         unit: UNIT,
-        title: "the server's memory after pushes, and the most that it ever had".to_owned(),
+        title: "server memory after pushes, and its peak".to_owned(),
         cases: vec![
             upload(format!("{} accounts, one active", run.plan.users), few, 1),
             upload(format!("{accounts} accounts, {} active", run.plan.pool), many, run.plan.pool),

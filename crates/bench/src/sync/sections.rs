@@ -1,6 +1,7 @@
 //! The tables about requests: the published load tests, one user and many, WAL on and off.
 
 use super::bench_run::{SyncBenchPart, SyncBenchRun, SyncCompetitor};
+use crate::format::counted;
 use crate::server_process::PreparedDataDir;
 use crate::service::load_stats::LoadOperation;
 use crate::service::systems_under_test::{
@@ -72,9 +73,9 @@ pub(super) fn operations<'a>(
             cases.push(case(run, "Actual", peer, operation));
         }
         let title = match operation {
-            LoadOperation::Upload => "every device pushes",
-            LoadOperation::Download => "every device pulls from a random cursor",
-            _ => "every device pushes, then pulls what the others pushed",
+            LoadOperation::Upload => "all devices push",
+            LoadOperation::Download => "all devices pull from random cursors",
+            _ => "all devices push, then pull the others' changes",
         };
         BenchSection { name: name.to_owned(), unit: UNIT, title: title.to_owned(), cases }
     };
@@ -92,12 +93,13 @@ pub(super) fn users<'a>(run: &'a SyncBenchRun<'_>, many: &'a PreparedDataDir) ->
         })
     };
     let count = run.plan.pool;
+    let users = counted(count, "user", "users");
     BenchSection {
         name: "users".to_owned(),
         unit: UNIT,
         title: format!(
-            "the same requests, pushes and pulls in turn, by the devices of one user and of \
-             {count}, each with an encrypted file of their own"
+            "the same requests, alternately pushes and pulls, by the devices of one user and of \
+             {users}, each user with a separate encrypted file"
         ),
         cases: vec![
             case("one user on two connections".to_owned(), 1, Some(DEVICES)),
@@ -130,7 +132,7 @@ pub(super) fn wal<'a>(
             BenchSection {
                 name: format!("wal-{name}"),
                 unit: UNIT,
-                title: format!("{name}, WAL off and on; Warren, which is never without"),
+                title: format!("{name}, WAL off and on; Warren always uses WAL"),
                 cases,
             }
         };

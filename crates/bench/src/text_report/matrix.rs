@@ -23,8 +23,9 @@ pub(crate) fn matrices(all: &[ReportMatrix], tables: &[ResultTable]) -> String {
     let mut parts: Vec<String> =
         all.iter().map(|matrix| lines(matrix, tables).join("\n")).collect();
     let legend = format!(
-        "Multiples of {baseline}'s rate with their interval over {} rounds: ▲ faster, ▼ slower, = no \
-         difference found, ? too few rounds to tell. Rates, ms and MB are of this machine.",
+        "Multiples of {baseline}'s rate with their interval over {} rounds: ▲ faster, ▼ slower, = \
+         no difference found, ? too few rounds for a verdict. Rates, ms and MB apply only to this \
+         machine.",
         whole(rounds)
     );
     parts.push(format::wrap(&legend, WIDTH_MAX).join("\n"));
@@ -105,11 +106,10 @@ mod tests {
     #[test]
     fn a_configuration_is_a_line() {
         let (matrix, tables) = sample::matrix();
-        let expected = "\
-20 messages
+        let expected = "20 messages
 of 10 bytes   insert   select          set-up  file size
 production   1,000/s  1,000/s         1.00 ms    4.10 MB
-mmap-256mb   not measured: it changes nothing here
+mmap-256mb   not measured: has no effect here
 <other>        2.50▲    1.00=  0.020? 50.0 ms    8.19 kB
 Multiples of production's rate with their interval over 8 rounds: ▲ faster, ▼ slower,";
         let found = matrices(&[matrix], &tables);

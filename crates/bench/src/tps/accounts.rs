@@ -136,7 +136,7 @@ pub(crate) fn check_sum(path: &Path, db: &Connection, rows: i64) -> anyhow::Resu
     let sum: i64 = db.query_row("SELECT sum(balance) FROM account", [], |row| row.get(0))?;
     anyhow::ensure!(
         sum == rows * BALANCE,
-        "{}: the balances sum up to {sum}, not to {}",
+        "{}: the sum of the balances is {sum}, not {}",
         path.display(),
         rows * BALANCE
     );

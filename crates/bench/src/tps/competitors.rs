@@ -86,7 +86,7 @@ pub(super) fn write_pairs(path: &Path, pairs: &TransferPairs) -> anyhow::Result<
         }
         file.flush()
     };
-    write().with_context(|| format!("writing {}", path.display()))
+    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 impl TpsDriver {
@@ -98,7 +98,7 @@ impl TpsDriver {
 
     /// Carries out the plan.
     pub(super) fn run(&self, plan: &TpsDriverPlan<'_>) -> anyhow::Result<TpsDriverResult> {
-        self.ask(plan).with_context(|| format!("the driver of {}", self.about))
+        self.ask(plan).with_context(|| format!("driver {}", self.about))
     }
 
     fn ask(&self, plan: &TpsDriverPlan<'_>) -> anyhow::Result<TpsDriverResult> {
@@ -106,7 +106,7 @@ impl TpsDriver {
         let input = serde_json::to_string(plan)?;
         let output = process::run(&mut self.program.command(), &input, time_max)?;
         let answer: TpsDriverResult = competitors::parse(&output, "Format 7")?;
-        ensure!(answer.about == self.about, "answers as {:?}", answer.about);
+        ensure!(answer.about == self.about, "the driver identifies itself as {:?}", answer.about);
         answer.check(plan)?;
         Ok(answer)
     }

@@ -57,7 +57,8 @@ impl TpsFixture {
             accounts::load(&db, rows, bar)?;
         }
         let last = "SELECT max(id) FROM account";
-        let found: i64 = db.query_row(last, [], |row| row.get(0)).context("the loaded table")?;
+        let found: i64 =
+            db.query_row(last, [], |row| row.get(0)).context("cannot read the loaded table")?;
         anyhow::ensure!(found == rows, "{} has {found} accounts, not {rows}", path.display());
         let runtime = Builder::new_multi_thread().enable_time().build().context("tokio")?;
         let pairs = Arc::new(TransferPairs::draw(rows, SEED));

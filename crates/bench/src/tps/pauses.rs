@@ -43,8 +43,8 @@ pub(super) fn section(fixture: &TpsFixture) -> BenchSection<'static> {
     BenchSection {
         name: "pauses".to_owned(),
         unit: UNIT,
-        title: "keys drawn evenly, a thousand callers and one reader: the longest waits while the \
-                WAL is moved into the file"
+        title: "evenly drawn keys, a thousand callers and one reader: the longest waits while the \
+                WAL is copied into the file"
             .to_owned(),
         cases,
     }

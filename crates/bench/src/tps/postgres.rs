@@ -97,7 +97,10 @@ pub(super) fn check_sum(postgres: &BenchPostgres, rows: i64) -> anyhow::Result<(
         anyhow::Ok(row.try_get(0)?)
     })?;
     let expected = rows * BALANCE;
-    anyhow::ensure!(sum == expected, "PostgreSQL: the balances sum up to {sum}, not to {expected}");
+    anyhow::ensure!(
+        sum == expected,
+        "PostgreSQL: the sum of the balances is {sum}, not {expected}"
+    );
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 use super::accounts::{
     AMOUNT, BALANCE_SQL, CREDIT_SQL, DEBIT_SQL, TransferPair, TransferPairs, chance,
 };
+use crate::format::counted;
 use crate::measure::{LatencyRecorder, LatencyStats, RoundSample};
 
 static CREDIT: StaticStatement = StaticStatement::new(CREDIT_SQL);
@@ -143,7 +144,8 @@ pub(crate) fn run_threads(
         wait(duration);
         let (after, elapsed) = (database.stats(), start.elapsed());
         is_over.store(true, Ordering::Relaxed);
-        anyhow::ensure!(after.failed == 0, "{} transactions failed", after.failed);
+        let failed = counted(after.failed, "transaction", "transactions");
+        anyhow::ensure!(after.failed == 0, "{failed} failed");
         Ok(RoundSample::new(after.transactions - before.transactions, elapsed))
     })
 }

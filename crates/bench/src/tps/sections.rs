@@ -8,6 +8,7 @@ use super::bare_loop::BareLoop;
 use super::competitors::plan::SynchronousLevel;
 use super::fixture::TpsFixture;
 use super::producers::{self, ProducerLoad};
+use crate::format::counted;
 use crate::suite::{BenchCase, BenchSection};
 
 /// Transactions of a commit of the bare loop that everything is compared with.
@@ -47,8 +48,8 @@ pub(super) fn published(fixture: &TpsFixture) -> BenchSection<'static> {
     BenchSection {
         name: "published".to_owned(),
         unit: UNIT,
-        title: "the published experiment: what one thread reaches calling SQLite, and what a \
-                thousand tasks reach through the engine, each transaction isolated"
+        title: "the published experiment: one thread that calls SQLite, and a thousand tasks that \
+                use the engine, each transaction isolated"
             .to_owned(),
         cases: vec![
             baseline(fixture).published(186_157.0),
@@ -95,7 +96,8 @@ pub(super) fn durability(fixture: &TpsFixture) -> BenchSection<'static> {
     BenchSection {
         name: "durability".to_owned(),
         unit: UNIT,
-        title: "callers that wait for their answer: committed (Os), or flushed to the disk (Disk)"
+        title: "callers that wait until their transaction is committed (Os), or flushed to the \
+            disk (Disk)"
             .to_owned(),
         cases,
     }
@@ -130,7 +132,7 @@ pub(super) fn mixed(fixture: &TpsFixture) -> BenchSection<'static> {
     BenchSection {
         name: "mixed".to_owned(),
         unit: UNIT,
-        title: "point reads on the callers' threads beside the writer; a rate counts requests"
+        title: "point reads on the callers' threads while the writer works; rates count requests"
             .to_owned(),
         cases: vec![
             engine(fixture, "write only", ProducerLoad::of(WAITING, Os)),
@@ -178,7 +180,10 @@ pub(super) fn ciphers(beds: &[(String, TpsFixture)]) -> Vec<BenchSection<'static
     let bare_of = |name: &str, batch: usize| BenchSection {
         name: name.to_owned(),
         unit: UNIT,
-        title: format!("ciphers, bare loop, {batch} a commit; the hot accounts fit in the cache"),
+        title: format!(
+            "ciphers, bare loop, {} per commit; the hot accounts fit in the cache",
+            counted(batch, "transaction", "transactions")
+        ),
         cases: beds
             .iter()
             .map(|(cipher, fixture)| bare(fixture, cipher, BareLoop::with_batch(batch), NORMAL))

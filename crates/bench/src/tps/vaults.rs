@@ -22,6 +22,7 @@ use tokio::runtime::Runtime;
 
 use super::accounts::{self, TransferPair};
 use super::producers::{transfer, wait};
+use crate::format::counted;
 use crate::measure::{LatencyRecorder, RoundSample};
 use crate::suite::{BenchCase, BenchSection};
 
@@ -51,7 +52,7 @@ impl VaultFilesFixture {
         bar: &ProgressBar,
     ) -> anyhow::Result<Self> {
         let folder = folder.join("vaults");
-        std::fs::create_dir_all(&folder).context("the folder of the vaults")?;
+        std::fs::create_dir_all(&folder).context("cannot create the directory of the vaults")?;
         let template = folder.join("template.db");
         let profile = Profile::SERVER;
         let (db, _) = engine::open_connection(&template, &encryption(), profile, false, true)?;
@@ -62,7 +63,7 @@ impl VaultFilesFixture {
         let mut paths = Vec::with_capacity(count);
         for index in 0..count {
             let path = folder.join(format!("{index}.db"));
-            std::fs::copy(&template, &path).context("copying a vault")?;
+            std::fs::copy(&template, &path).context("cannot copy a vault")?;
             paths.push(path.canonicalize()?);
             bar.inc(1);
         }
@@ -77,12 +78,13 @@ impl VaultFilesFixture {
             BenchCase::new(name, move |duration| run(&vaults, duration))
         };
         let count = self.paths.len();
+        let vaults = counted(count, "encrypted vault", "encrypted vaults");
         BenchSection {
             name: "vaults".to_owned(),
             unit: super::accounts::UNIT,
             title: format!(
-                "{count} encrypted vaults (chacha20), {CALLERS} callers; latency is a request's: \
-                 finding or opening the vault, and its answer"
+                "{vaults} (chacha20), {CALLERS} callers; latency per request, including finding or \
+                 opening the vault"
             ),
             cases: vec![
                 case("one vault".to_owned(), |vaults, duration| vaults.busy(1, CALLERS, duration)),

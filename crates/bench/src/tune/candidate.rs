@@ -36,16 +36,20 @@ const fn cache(value: &'static str, kib: u64) -> TuneCandidate {
     TuneCandidate { pragma: "cache_size", value, impact: "", memory_bytes: kib << 10 }
 }
 
-const VACUUM: &str = "once: VACUUM, which needs the file's size free on the disk, twice";
-const MMAP: &str = "address space; an I/O error ends the process (SIGBUS)";
+const VACUUM: &str = "needs one VACUUM, and free disk space of twice the file size";
+const MMAP: &str = "uses address space; an I/O error terminates the process (SIGBUS)";
 
 /// Of all ten PRAGMAs but those that are no matter of speed.
 pub(crate) const CANDIDATES: &[TuneCandidate] = &[
-    one("journal_mode", "WAL", "-wal and -shm beside the file; not on network file systems"),
+    one(
+        "journal_mode",
+        "WAL",
+        "creates -wal and -shm files; does not work on network file systems",
+    ),
     one("journal_mode", "TRUNCATE", ""),
-    one("journal_mode", "PERSIST", "the journal stays beside the file"),
-    one("journal_mode", "MEMORY", "a crash in a commit may corrupt the file"),
-    one("synchronous", "NORMAL", "a power loss takes the last commits back; no corruption"),
+    one("journal_mode", "PERSIST", "the journal file is not deleted"),
+    one("journal_mode", "MEMORY", "a crash during a commit may corrupt the file"),
+    one("synchronous", "NORMAL", "a power loss may undo the last commits; no corruption"),
     one("synchronous", "OFF", "a power loss may corrupt the file"),
     one("wal_autocheckpoint", "4000", "a WAL of about 16 MB"),
     one("wal_autocheckpoint", "16000", "a WAL of about 64 MB"),
@@ -59,7 +63,7 @@ pub(crate) const CANDIDATES: &[TuneCandidate] = &[
     one("page_size", "4096", VACUUM),
     one("page_size", "8192", VACUUM),
     one("page_size", "16384", VACUUM),
-    one("auto_vacuum", "NONE", "once: VACUUM; free pages stay in the file"),
+    one("auto_vacuum", "NONE", "needs one VACUUM; free pages stay in the file"),
 ];
 
 impl TuneCandidate {

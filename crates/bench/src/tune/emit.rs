@@ -91,7 +91,7 @@ pub const FRAMEWORKS: &[TargetFramework] = &[
     },
 ];
 
-const ONCE: &str = "Once for the file, not for each connection, while nothing else has it open:";
+const ONCE: &str = "Run once per file, not per connection, while no other program has it open:";
 
 impl TargetFramework {
     /// The one of that name.

@@ -167,18 +167,18 @@ impl TuneReport {
         notes.extend(beware(plan, subject));
         if found.noise.iter().any(|one| one.difference.verdict != DifferenceVerdict::NoDifference) {
             notes.push(
-                "the machine is too restless, or there was no time: even the same settings differ \
-                 from themselves"
+                "unreliable: two measurements of the current settings were not found equal; the \
+                 machine is too busy, or the time was too short (--minutes)"
                     .to_owned(),
             );
         }
         if found.is_cut {
-            notes.push("there was no time to look for more that gains: --minutes".to_owned());
+            notes.push("there was no time to search for further gains (--minutes)".to_owned());
         }
         let holds = found.combined.as_ref().is_some_and(|combined| gains(combined));
         if found.combined.is_some() && !holds {
             notes.push(
-                "what gained at first did not gain when it was measured once more".to_owned(),
+                "settings that were faster at first were not faster when measured again".to_owned(),
             );
         }
         let file = plan.source.as_ref().map(|source| TunedFile {
@@ -334,7 +334,7 @@ fn beware(plan: &TunePlan, subject: &TuneTarget) -> Vec<String> {
     if let Some(source) = &plan.source {
         if device(&source.path) != device(&plan.folder) {
             notes.push(
-                "the copy was on another disk than the file: --work-dir says where to measure"
+                "the copy was on a different disk than the file; choose the disk with --work-dir"
                     .to_owned(),
             );
         }
@@ -343,12 +343,13 @@ fn beware(plan: &TunePlan, subject: &TuneTarget) -> Vec<String> {
         }
     }
     if subject.encryption.is_some() {
-        notes
-            .push("encrypted: neither mmap_size, without effect, nor page sizes were tried".into());
+        notes.push("encrypted: mmap_size (no effect) and page sizes were not tried".into());
     }
     let cache = cache_bytes(subject.today.get("cache_size"), subject.today.get("page_size"));
     if subject.bytes <= cache {
-        notes.push("larger caches were not tried: today's holds the whole file".to_owned());
+        notes.push(
+            "larger caches were not tried: the whole file fits in the current cache".to_owned(),
+        );
     }
     notes
 }

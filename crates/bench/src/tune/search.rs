@@ -188,7 +188,7 @@ impl TrialRunner<'_> {
         time: Duration,
     ) -> anyhow::Result<TrialSamples> {
         let mut cases =
-            vec![("as it is".to_owned(), set.clone()), ("again".to_owned(), set.clone())];
+            vec![("unchanged".to_owned(), set.clone()), ("again".to_owned(), set.clone())];
         cases.extend(candidates.iter().map(|one| (one.name(), one.apply(set))));
         let tables = self.run(heading, &cases, time)?;
         let comparisons = (cases.len() - 1) * tables.len();
@@ -221,7 +221,7 @@ impl TrialRunner<'_> {
         }
         let mut cases =
             vec![("today".to_owned(), today.clone()), ("again".to_owned(), today.clone())];
-        cases.push(("all of it".to_owned(), found.settings.clone()));
+        cases.push(("all settings".to_owned(), found.settings.clone()));
         cases.extend(refused.iter().map(|one| (one.name(), one.apply(&found.settings))));
         let tables = self.run("together", &cases, share(until, 1.0))?;
         let comparisons = (cases.len() - 1) * tables.len();
@@ -255,7 +255,7 @@ impl TrialRunner<'_> {
         let headings: Vec<TableHeading> = headings.collect();
         // Before the clock of the rounds runs.
         for (name, settings) in cases {
-            self.bar.set_message(format!("a file for {name}"));
+            self.bar.set_message(format!("preparing a file for {name}"));
             subject.file(settings)?;
         }
         let comparisons = (cases.len() - 1) * phases.len();
@@ -281,7 +281,7 @@ fn sample(
     let answer = execute_plan(&plan)?;
     for (name, value) in settings.pairs().iter().filter(|(name, _)| !is_of_file(name)) {
         let found = answer.settings.get(name).map(|found| named(name, found));
-        anyhow::ensure!(found.as_ref() == Some(value), "PRAGMA {name} = {value} became {found:?}");
+        anyhow::ensure!(found.as_ref() == Some(value), "PRAGMA {name} = {value} gave {found:?}");
     }
     let samples = answer.steps.iter().map(|step| {
         RoundSample::new(step.operations, Duration::from_secs_f64(step.seconds.max(1e-9)))

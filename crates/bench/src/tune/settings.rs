@@ -153,12 +153,12 @@ pub(crate) fn is_of_file(name: &str) -> bool {
 
 /// `NAME=VALUE`, of what a program sets today.
 pub fn parse_current_pragma(text: &str) -> anyhow::Result<(String, String)> {
-    let (name, value) = text.split_once('=').context("a PRAGMA is written NAME=VALUE")?;
+    let (name, value) = text.split_once('=').context("write a PRAGMA as NAME=VALUE")?;
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
     let known = ORDER.iter().any(|known| *known == name) && !is_of_file(&name);
-    ensure!(known, "of a connection's PRAGMAs, tune knows {}", ORDER[2..].join(", "));
+    ensure!(known, "unsupported PRAGMA {name}; supported: {}", ORDER[2..].join(", "));
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    ensure!(!value.is_empty() && value.chars().all(is_word), "no value of a PRAGMA: {value}");
+    ensure!(!value.is_empty() && value.chars().all(is_word), "invalid PRAGMA value: {value}");
     Ok((name, value.to_owned()))
 }
 

@@ -112,12 +112,12 @@ fn attempt(
     run(&names[..1])?;
     let inserted: i64 = db.query_row(count, [], |row| row.get(0))?;
     let cleaned = operation.clean.iter().try_for_each(|sql| db.execute_batch(sql));
-    ensure!(inserted > 0, "a constraint refuses each of them");
+    ensure!(inserted > 0, "a constraint rejects every row");
     cleaned?;
     run(&names).map(drop)?;
     let left: i64 = db.query_row(count, [], |row| row.get(0))?;
     operation.clean.iter().try_for_each(|sql| db.execute_batch(sql))?;
-    ensure!(left <= 1, "what is inserted is not found again to be deleted");
+    ensure!(left <= 1, "inserted rows cannot be found again to delete them");
     Ok(())
 }
 
@@ -165,11 +165,11 @@ fn phases(
     let (mut updates, mut pairs) =
         (names(&[OperationKind::Update]), names(&[OperationKind::Insert]));
     let whole = mix(workload, &mut reads, &mut updates, &mut pairs);
-    ensure!(!whole.is_empty(), invalid("nothing can be read or written in this file"));
+    ensure!(!whole.is_empty(), invalid("no table of this file can be read or written"));
     let mut phases = vec![TunePhase::new("mix", whole, 1)];
     if reads.is_empty() || (updates.is_empty() && pairs.is_empty()) {
         let only = if reads.is_empty() { "writes" } else { "reads" };
-        notes.push(format!("the load has {only} only"));
+        notes.push(format!("the workload contains only {only}"));
         phases[0].name = only;
         return Ok(phases);
     }

@@ -76,7 +76,7 @@ impl TuneTarget {
         folder: &Path,
         set_today: &[(String, String)],
     ) -> anyhow::Result<Self> {
-        let folder = ScratchFolder::new(folder, "tune").context("the folder to measure in")?;
+        let folder = ScratchFolder::new(folder, "tune").context("cannot use the work directory")?;
         let base = folder.path().join("copy.sqlite");
         let mut journal = None;
         let (mut encryption, mut copied_in) = (None, None);
@@ -138,7 +138,10 @@ impl TuneTarget {
         if let Some(path) = variants.get(&wanted) {
             return Ok(path.clone());
         }
-        ensure!(self.encryption.is_none() && self.bytes <= CONVERTED_BYTES_MAX, "not convertible");
+        ensure!(
+            self.encryption.is_none() && self.bytes <= CONVERTED_BYTES_MAX,
+            "the file cannot be converted"
+        );
         let (page_size, auto_vacuum) = &wanted;
         let path = self.folder.path().join(format!("{page_size}-{auto_vacuum}.sqlite"));
         disk::check(self.folder.path(), 2 * self.bytes + GROWTH_BYTES, "copies of the file")?;
@@ -151,7 +154,7 @@ impl TuneTarget {
         let found = PragmaSettings::read(&Connection::open(&path)?)?;
         ensure!(
             of(&found) == wanted,
-            "page_size {page_size}, auto_vacuum {auto_vacuum}: not taken"
+            "SQLite did not apply page_size {page_size} and auto_vacuum {auto_vacuum}"
         );
         variants.insert(wanted, path.clone());
         Ok(path)
@@ -173,7 +176,7 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
     ensure!(metadata.len() > 0, unusable(ErrorKind::InvalidData, "is empty"));
     let wal = wal_bytes(path);
     let needed = 2 * (metadata.len() + wal) + GROWTH_BYTES;
-    disk::check(folder, needed, "a copy of the file and what is written to it")?;
+    disk::check(folder, needed, "a copy of the file and the writes to it")?;
     let journal = side_file_path(path, "-journal").metadata().map_or(0, |it| it.len());
     let is_served = side_file_path(path, "-shm").exists();
     let left: Vec<&str> = match journal {
@@ -200,7 +203,7 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
     let how = if is_immutable { ReadOnlyMode::Immutable } else { ReadOnlyMode::Shared };
     let copied = take(open(how)?, source, to)?;
     let is_changed = is_immutable && size_and_mtime(path)? != before;
-    let what = "was written to while it was copied: run it again";
+    let what = "was modified while it was being copied; try again";
     ensure!(!is_changed, unusable(ErrorKind::ResourceBusy, what));
     Ok(copied)
 }
@@ -208,7 +211,8 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
 /// As the header says: an immutable connection knows of no WAL.
 fn is_wal(db: &Connection) -> anyhow::Result<bool> {
     let sql = "SELECT data FROM sqlite_dbpage WHERE pgno = 1";
-    let page: Vec<u8> = db.query_row(sql, [], |row| row.get(0)).context("the first page")?;
+    let page: Vec<u8> =
+        db.query_row(sql, [], |row| row.get(0)).context("cannot read the first page")?;
     Ok(page.get(HEADER_READ_VERSION) == Some(&2))
 }
 
@@ -228,7 +232,7 @@ fn take(
     let Some(cipher) = cipher else { return Ok(TuneCopy { journal, encryption: None }) };
     let (copy, _) = engine::open_connection(to, &source.encryption, &NO_SETTINGS, false, false)?;
     let key = DatabaseKey::generate();
-    sqlite3mc_sys::rekey(&copy, key.as_bytes()).context("a key for the copy")?;
+    sqlite3mc_sys::rekey(&copy, key.as_bytes()).context("cannot set a key for the copy")?;
     let key = key.as_bytes().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
     Ok(TuneCopy { journal, encryption: Some((cipher.to_string(), key)) })
 }
@@ -241,8 +245,8 @@ fn make_like(original: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 fn vacuum_into(db: &Connection, to: &Path) -> anyhow::Result<()> {
-    let to = to.to_str().context("the folder's name is not UTF-8")?;
-    db.execute("VACUUM INTO ?1", [to]).context("copying with VACUUM INTO")?;
+    let to = to.to_str().context("the path of the copy is not UTF-8")?;
+    db.execute("VACUUM INTO ?1", [to]).context("cannot copy the file with VACUUM INTO")?;
     Ok(())
 }
 

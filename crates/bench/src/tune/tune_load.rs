@@ -117,8 +117,8 @@ pub(crate) fn mail(path: &Path) -> anyhow::Result<TuneLoad> {
             TunePhase::new("writes", names(&["insert", "update", "update", "delete"]), 1),
         ],
         workload_tables: vec![
-            "10,000 messages with bodies of 3,500 bytes: lists of 50, bodies, new messages, \
-                     flags, deletes"
+            "10,000 messages with bodies of 3,500 bytes: lists of 50, reads of bodies, inserts, \
+             updates of flags, deletes"
                 .to_owned(),
         ],
         notes: Vec::new(),
@@ -159,7 +159,7 @@ pub(crate) fn sync(path: &Path) -> anyhow::Result<TuneLoad> {
             TunePhase::new("writes", pushes, PAGE),
         ],
         workload_tables: vec![
-            "50,000 changes of 300 bytes: pages of 100 pushed in a transaction, and pulled"
+            "50,000 changes of 300 bytes: pages of 100, each pushed in one transaction and pulled"
                 .to_owned(),
         ],
         ..TuneLoad::default()

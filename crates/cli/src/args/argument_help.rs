@@ -6,7 +6,7 @@ use clap::Arg;
 pub(crate) struct ArgumentHelp {
     /// One paragraph that ends with a period. Only pairs of backticks are markup.
     pub(crate) text: String,
-    /// A default that depends on something, such as "10000, or what the open-file limit allows".
+    /// A default that depends on something: "10000, or fewer if the open-file limit is low".
     pub(crate) default_in_words: Option<String>,
 }
 

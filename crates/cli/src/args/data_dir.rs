@@ -33,10 +33,13 @@ impl DataDirArgs {
             return Ok(path);
         }
         // One that is not there is a missing file.
-        let code =
-            if path.exists() { ErrorCode::NotADataDirectory } else { ErrorCode::FileNotFound };
-        let message = format!("{} is not a data directory of Warren", path.display());
-        Err(CommandError::new(code, message).into())
+        let (code, problem) = if path.exists() {
+            (ErrorCode::NotADataDirectory, "is not a Warren data directory")
+        } else {
+            (ErrorCode::FileNotFound, "does not exist")
+        };
+        let error = CommandError::new(code, format!("{} {problem}", path.display()));
+        Err(error.with_hint("pass --data DIR with the data directory of a server").into())
     }
 }
 
@@ -53,19 +56,19 @@ impl StorageArgs {
     /// Takes the directory for a command that must not run beside a server.
     pub(crate) fn lock(&self, command: &str) -> anyhow::Result<DataDirLock> {
         let locked = DataDirLock::acquire(self.data.existing_directory()?, command);
-        locked.with_context(|| format!("{command} cannot run while a server does"))
+        locked.with_context(|| format!("{command} needs exclusive access to the data directory"))
     }
 }
 
-/// What to look at: a synced file, or an account in a data directory.
+/// A tracked file, or an account in a data directory.
 #[derive(Args)]
 pub(crate) struct FileOrAccountArgs {
-    /// File that syncs with the account.
+    /// Tracked SQLite file that syncs with the account. Give either FILE or --login.
     #[arg(required_unless_present = "login")]
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) key: FileKeyArgs,
-    /// Account in the data directory. Prompts for its password.
+    /// Account in the server's data directory (see --data). Prompts for its password.
     #[arg(long, conflicts_with = "file")]
     pub(crate) login: Option<String>,
     #[command(flatten)]

@@ -37,7 +37,7 @@ impl FileKeyArgs {
         }
         let Some(path) = &self.passphrase_file else { return Ok(None) };
         let line = first_line(path)?;
-        let message = || format!("{} begins with an empty line", path.display());
+        let message = || format!("the first line of {} is empty", path.display());
         ensure!(!line.is_empty(), CommandError::new(ErrorCode::InvalidKey, message()));
         Ok(Some(FileKey::Passphrase(Zeroizing::new(line.as_bytes().to_vec()))))
     }
@@ -86,11 +86,12 @@ impl TrackedFileArgs {
 pub(crate) struct CipherKeyArgs {
     #[command(flatten)]
     source: FileKeyArgs,
-    /// Run this shell command for each file, with its path in `WARREN_FILE`. It prints the key as
-    /// 64 hex digits, or the passphrase.
+    /// Read the key from the output of this shell command: 64 hex digits, or the passphrase. Runs
+    /// for each file, with the path of the file in the environment variable `WARREN_FILE`.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["key_file", "passphrase_file"])]
     key_command: Option<String>,
-    /// Cipher of the file: aegis, sqlcipher or ascon128. chacha20 and aes256cbc are detected.
+    /// Cipher of the file: aegis, sqlcipher or ascon128. chacha20 and aes256cbc are detected
+    /// automatically.
     #[arg(long, value_name = "NAME")]
     cipher: Option<Cipher>,
 }
@@ -105,7 +106,7 @@ impl CipherKeyArgs {
         };
         match key {
             None => {
-                let message = "--cipher needs --key-file, --passphrase-file or --key-command";
+                let message = "--cipher requires --key-file, --passphrase-file or --key-command";
                 ensure!(cipher.is_none(), CommandError::usage(message));
                 Ok(FileEncryption::None)
             }
@@ -136,7 +137,7 @@ fn read_key(path: &Path) -> anyhow::Result<Zeroizing<[u8; 32]>> {
         Ok(key) => Some(Zeroizing::new(key)),
         Err(_) => from_hex(bytes.trim_ascii()),
     };
-    let message = || format!("{} holds no key: 32 bytes, or 64 hex digits", path.display());
+    let message = || format!("{} is not a key (32 bytes or 64 hex digits)", path.display());
     Ok(key.ok_or_else(|| CommandError::new(ErrorCode::InvalidKey, message()))?)
 }
 

@@ -39,18 +39,28 @@ pub(crate) fn read(file: Option<&Path>, prompt: &str) -> anyhow::Result<Zeroizin
         )?));
     }
     let mut line = Zeroizing::new(String::new());
-    std::io::stdin().lock().read_line(&mut line).context("the password on standard input")?;
+    let read = std::io::stdin().lock().read_line(&mut line);
+    let is_given = read.context("cannot read the password from standard input")? > 0;
+    anyhow::ensure!(is_given, password_missing());
     Ok(Zeroizing::new(line.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
 pub(crate) fn read_new(file: Option<&Path>, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
     let password = read(file, prompt)?;
     if file.is_none() && std::io::stdin().is_terminal() {
-        let again = Zeroizing::new(rpassword::prompt_password("The same again: ")?);
-        let differs = || CommandError::new(ErrorCode::InvalidPassword, "the two passwords differ");
+        let again = Zeroizing::new(rpassword::prompt_password("Repeat the password: ")?);
+        let differs =
+            || CommandError::new(ErrorCode::InvalidPassword, "the passwords do not match");
         anyhow::ensure!(*again == *password, differs());
     }
     Ok(password)
+}
+
+/// Standard input is closed or empty: nobody could type anything.
+fn password_missing() -> CommandError {
+    CommandError::new(ErrorCode::InvalidPassword, "no password was given").with_hint(
+        "pass a file that contains it, such as --password-file FILE, or write it to standard input",
+    )
 }
 
 /// The first line of a file that holds a secret.

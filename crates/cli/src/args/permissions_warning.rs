@@ -17,8 +17,8 @@ pub(crate) fn warn_if_readable_by_others(file: &Path, output: Printer) -> anyhow
     if mode & READ_BY_OTHERS != 0 {
         let file = file.display();
         output.line(format_args!(
-            "{file} holds secrets of this device, and other users may read it (mode {mode:04o}): \
-             `chmod 600 {file}` ends that"
+            "warning: {file} contains secrets of this device and is readable by other users (mode \
+             {mode:04o}); run `chmod 600 {file}`"
         ));
     }
     Ok(())

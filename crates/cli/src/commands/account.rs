@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use accounts::{Login, Password};
 use clap::{Args, Subcommand};
+use doctor::counted;
 use engine::clock::now_ms;
 use protocol::ErrorCode;
 use serde::Serialize;
@@ -42,7 +43,7 @@ pub(crate) struct AccountAddArgs {
     place: StorageArgs,
 }
 
-/// List the accounts.
+/// List the accounts in a data directory.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren account list --json")]
 pub(crate) struct AccountListArgs {
@@ -56,7 +57,7 @@ pub(crate) struct AccountListArgs {
 pub(crate) struct AccountRemoveArgs {
     /// Account to delete.
     login: String,
-    /// Confirm the deletion. Only a backup can bring the vault back.
+    /// Confirm the deletion (required). Only a backup can bring the vault back.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -75,7 +76,7 @@ pub(crate) struct AccountPasswordArgs {
     login: String,
     #[command(flatten)]
     password: PasswordSource,
-    /// Read the new password from the first line of this file.
+    /// Read the new password from the first line of this file instead of prompting.
     #[arg(long, value_name = "FILE")]
     new_password_file: Option<PathBuf>,
     /// Revoke all devices of the account. Each must sign in again with the new password.
@@ -146,11 +147,13 @@ fn add(arguments: &AccountAddArgs, output: Printer) -> anyhow::Result<()> {
     let data_dir = DataDir::open_or_create(&arguments.place)?;
     let unlocked = data_dir.accounts.add(&login, &password, now_ms())?;
     data_dir.vaults.open(&unlocked)?;
-    output.line(format_args!("made account {login}"));
+    output.line(format_args!("created account {login}"));
     if is_new {
         // A server that has another one does not know the account.
         let data = data_dir.path.display();
-        output.line(format_args!("  {data} is a new data directory (--data names another)"));
+        output.line(format_args!(
+            "  created the data directory {data} (to use another one, pass --data)"
+        ));
     }
     output
         .json(&AccountAddOutput { login: login.to_string(), vault_id: unlocked.vault.to_string() })
@@ -159,9 +162,10 @@ fn add(arguments: &AccountAddArgs, output: Printer) -> anyhow::Result<()> {
 fn list(arguments: &AccountListArgs, output: Printer) -> anyhow::Result<()> {
     let accounts = DataDir::open_accounts_only(&arguments.data)?.accounts.list()?;
     for account in &accounts {
-        let (created, devices) = (format_time(account.created_ms), account.devices_count);
+        let created = format_time(account.created_ms);
+        let devices = counted(account.devices_count, "device", "devices");
         let login = account.login.as_str();
-        output.line(format_args!("{login:24} {devices:>4} devices   made {created}"));
+        output.line(format_args!("{login:24} {devices:>12}   created {created}"));
     }
     let items = accounts.iter().map(|account| AccountListItem {
         login: account.login.to_string(),
@@ -174,15 +178,16 @@ fn list(arguments: &AccountListArgs, output: Printer) -> anyhow::Result<()> {
 
 fn remove(arguments: &AccountRemoveArgs, output: Printer) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
-    let message = || format!("this destroys the vault of {login}");
+    let message = || format!("this permanently deletes the account {login} and its vault");
     anyhow::ensure!(arguments.yes, CommandError::new(ErrorCode::ConfirmationRequired, message()));
     let data_dir = DataDir::open(&arguments.place)?;
     let vaults = data_dir.accounts.remove(&login)?;
     for vault in &vaults {
         data_dir.wait(data_dir.vaults.remove(vault))?;
     }
-    let count = vaults.len() - 1;
-    let others = if count > 0 { format!(", and {count} that belong to it") } else { String::new() };
+    let count = vaults.len() as u64 - 1;
+    let sub_vaults = counted(count, "sub-vault", "sub-vaults");
+    let others = if count > 0 { format!(" and {sub_vaults}") } else { String::new() };
     output.line(format_args!("removed account {login} and its vault{others}"));
     output.json(&AccountRemoveOutput {
         login: login.to_string(),
@@ -193,7 +198,7 @@ fn remove(arguments: &AccountRemoveArgs, output: Printer) -> anyhow::Result<()> 
 
 fn change_password(arguments: &AccountPasswordArgs, output: Printer) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
-    let old = Password::parse_any_length(arguments.password.read("Present password: ")?)?;
+    let old = Password::parse_any_length(arguments.password.read("Current password: ")?)?;
     let new = arguments.new_password_file.as_deref();
     let new = Password::parse(password::read_new(new, "New password: ")?)?;
     let data_dir = DataDir::open(&arguments.place)?;
@@ -209,7 +214,8 @@ fn change_password(arguments: &AccountPasswordArgs, output: Printer) -> anyhow::
     };
     output.line(format_args!("changed the password of {login}"));
     if arguments.revoke_devices {
-        output.line(format_args!("revoked {revoked_count} devices"));
+        let devices = counted(revoked_count as u64, "device", "devices");
+        output.line(format_args!("revoked {devices}"));
     }
     output.json(&AccountPasswordOutput { login: login.to_string(), revoked_count })
 }

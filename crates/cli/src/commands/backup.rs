@@ -35,7 +35,7 @@ use crate::output::{CommandError, Printer};
 /// What a server's log calls the process that copies its files.
 const COMMAND: &str = "warren backup";
 
-/// Back up a data directory while the server is running.
+/// Back up a data directory, even while the server is running.
 ///
 /// Each database is copied in a committed state and includes everything that was acknowledged
 /// before its copy began. Encrypted databases stay encrypted; no key is needed. A manifest lists
@@ -45,7 +45,7 @@ const COMMAND: &str = "warren backup";
 #[command(after_help = "Example:\n  warren backup /mnt/backup/monday --data /srv/warren\n\n\
                         Vaults stored in PostgreSQL are not included. Back up that database as well.")]
 pub(crate) struct BackupArgs {
-    /// Backup directory. Must not exist, or be empty, or be what an interrupted backup left.
+    /// Directory to create. May exist if it is empty or contains an interrupted backup.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     #[command(flatten)]
@@ -94,7 +94,7 @@ fn back_up_file(
     match engine::copy_file(&from, &to, COMMAND, on_progress) {
         Ok(copied) => {
             let (file_bytes, blake3) = hash_of(&to)?;
-            let message = || format!("{} is not as long as it was written", to.display());
+            let message = || format!("{} does not have the length that was written", to.display());
             ensure!(
                 file_bytes == copied.bytes,
                 CommandError::new(ErrorCode::StorageFailed, message())

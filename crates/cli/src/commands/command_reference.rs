@@ -23,8 +23,8 @@ const COMMON_OPTIONS: &[&str] = &["help", "version", "json"];
 const INTRODUCTION: &str = "\
 # Commands
 
-This page describes every command of `warren`. It is made from the same definitions as `--help` by \
-`cargo xtask docs`.
+This page describes every command of `warren`. `cargo xtask docs` generates it from the same \
+definitions as `--help`.
 
 All commands take these options:
 

@@ -2,6 +2,7 @@
 //! hidden.
 
 use clap::Args;
+use doctor::counted;
 use engine::clock::now_ms;
 use replica::{
     Conflict, ConflictEdit, Error, HiddenRow, MergedRow, Replica, VisibilityOverrideKind,
@@ -13,6 +14,8 @@ use crate::args::key_args::TrackedFileArgs;
 use crate::output::{CommandError, Printer, format_change_time};
 
 /// List and resolve conflicts: lost edits and hidden rows.
+///
+/// Without an option, lists them with their ids. An id may be shortened as long as it is unique.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren conflicts a.db\n  \
                         warren conflicts a.db --restore 3f9c01ab; warren sync a.db\n  \
@@ -25,15 +28,15 @@ pub(crate) struct ConflictsArgs {
     /// Restore this lost edit. The next sync sends it to the other devices.
     #[arg(long, value_name = "ID")]
     restore: Option<String>,
-    /// Merge this hidden row into the row that is shown in its place: references move to that row,
-    /// and the hidden one is deleted.
+    /// Merge this hidden row into the row that is shown in its place. References move to the shown
+    /// row, and the hidden row is deleted.
     #[arg(long, value_name = "ID", conflicts_with_all = ["restore", "dismiss", "resolve"])]
     merge: Option<String>,
-    /// Dismiss this lost edit, or delete this hidden row if no row refers to it. Disappears on all
-    /// devices after the next sync.
+    /// Dismiss this lost edit, or delete this hidden row if no row refers to it. The next sync
+    /// removes it from the list on all devices.
     #[arg(long, value_name = "ID", conflicts_with = "restore")]
     dismiss: Option<String>,
-    /// Resolve a hidden row: set a column to another value, so that the row fits and is shown.
+    /// Set a column of this hidden row to another value, with which the row can be shown.
     #[arg(long, num_args = 2, value_names = ["ID", "COLUMN=VALUE"],
         conflicts_with_all = ["restore", "dismiss"])]
     resolve: Vec<String>,
@@ -107,10 +110,10 @@ fn apply(
     if let [id, given] = &arguments.resolve[..] {
         let (column, value) = given
             .split_once('=')
-            .ok_or_else(|| CommandError::usage("--resolve takes COLUMN=VALUE"))?;
+            .ok_or_else(|| CommandError::usage("--resolve expects ID COLUMN=VALUE"))?;
         let resolved = replica.resolve_hidden_row(id, column, value, now_ms())?;
         let HiddenRow { table, key, .. } = &resolved;
-        output.line(format_args!("shown {table} ({key}) with {column} {value}"));
+        output.line(format_args!("resolved: {table} ({key}) is shown with {column} = {value}"));
         return Ok(ConflictsOutput::Resolved { resolved });
     }
     let (conflicts, hidden_rows) = (replica.conflicts()?, replica.hidden_rows()?);
@@ -148,7 +151,7 @@ fn dismiss(id: &str, replica: &Replica, output: Printer) -> anyhow::Result<Dismi
 fn describe_hidden_row(row: &HiddenRow, output: Printer) {
     let HiddenRow { id, table, key, kind, reason, cells, same_as } = row;
     let what = match kind {
-        VisibilityOverrideKind::DanglingReference => "is deleted, and other rows refer to it",
+        VisibilityOverrideKind::DanglingReference => "is deleted, but other rows refer to it",
         _ => "is hidden",
     };
     output.line(format_args!("{id}  {table} ({key}) {what}: {reason}"));
@@ -157,7 +160,7 @@ fn describe_hidden_row(row: &HiddenRow, output: Printer) {
     }
     if let Some(shown) = same_as {
         output.line(format_args!(
-            "    --merge {id}  if {table} ({shown}), which is shown, means the same"
+            "    if it duplicates the shown row {table} ({shown}), merge it with --merge {id}"
         ));
     }
 }
@@ -165,14 +168,15 @@ fn describe_hidden_row(row: &HiddenRow, output: Printer) {
 fn describe_merged(merged: &MergedRow, output: Printer) {
     let MergedRow { row, into_key, moved_references_count, hidden_rows_count } = merged;
     let HiddenRow { table, key, .. } = row;
+    let updated = counted(*moved_references_count, "referring row", "referring rows");
     output.line(format_args!(
-        "{table} ({key}) is {table} ({into_key}) now: {moved_references_count} rows that referred to \
-         it follow"
+        "merged {table} ({key}) into {table} ({into_key}) and updated {updated}"
     ));
     if *hidden_rows_count > 0 {
+        let rows = counted(*hidden_rows_count, "row", "rows");
         output.line(format_args!(
-            "{hidden_rows_count} rows are hidden now, since one that followed has the same value: \
-             `warren conflicts` lists them"
+            "{rows} newly hidden, because a row with an updated reference has the same unique \
+             value (see `warren conflicts`)"
         ));
     }
 }
@@ -196,6 +200,6 @@ fn outcome(edit: &ConflictEdit) -> &str {
     match &edit.value {
         Some(literal) => literal,
         None if edit.deleted => "(the row is deleted)",
-        None => "(the row is there)",
+        None => "(the row exists)",
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use accounts::{DeviceId, DeviceRow, UnlockedAccount};
 use anyhow::{bail, ensure};
 use clap::{Args, Subcommand};
+use doctor::counted;
 use engine::clock::now_ms;
 use protocol::{DeviceInfo, DeviceList, ErrorCode};
 use replica::{Error, HttpTransport};
@@ -41,7 +42,7 @@ pub(crate) struct DeviceListArgs {
 /// Revoke a device and every device it registered. Takes effect immediately.
 ///
 /// With --inactive-for, revokes every device that has not synced for that long, except the device
-/// that runs the command and devices that registered a device which stays.
+/// that runs the command and devices that registered a device that is not revoked.
 #[derive(Args)]
 #[command(override_usage = "warren device revoke [OPTIONS] <DEVICE_ID> <FILE>\n       \
                             warren device revoke [OPTIONS] <DEVICE_ID> --login <LOGIN>\n       \
@@ -51,17 +52,18 @@ pub(crate) struct DeviceListArgs {
                         warren device revoke 0f3a5b7c9d1e2f40 --login ada --data ./data\n  \
                         warren device revoke --inactive-for 90d a.db --yes")]
 pub(crate) struct DeviceRevokeArgs {
-    /// Device to revoke (see `warren device list`), and a file that syncs with the account.
+    /// Id of the device to revoke (see `warren device list`), and a tracked file that syncs with
+    /// the account.
     #[arg(value_names = ["DEVICE_ID", "FILE"], num_args = 0..=2)]
     #[arg(required_unless_present = "inactive_for")]
     targets: Vec<String>,
     /// Revoke all devices that have not synced for this long, such as 90d (units: s, m, h, d, w).
     #[arg(long, value_name = "DURATION")]
     inactive_for: Option<TimeSpan>,
-    /// Confirm that all devices selected by --inactive-for are revoked.
+    /// Confirm the revocation. Required with --inactive-for.
     #[arg(long, requires = "inactive_for")]
     yes: bool,
-    /// Account in the data directory. Prompts for its password.
+    /// Account in the server's data directory (see --data). Prompts for its password.
     #[arg(long)]
     login: Option<String>,
     #[command(flatten)]
@@ -173,7 +175,7 @@ fn list(arguments: &DeviceListArgs, output: Printer) -> anyhow::Result<()> {
         output.line(format_args!("{id}  {name:24} last seen {seen}{here}"));
     }
     if list.devices.is_empty() {
-        output.line(format_args!("no such devices"));
+        output.line(format_args!("no devices found"));
     }
     output.json(&list)
 }
@@ -189,9 +191,9 @@ fn revoke(arguments: DeviceRevokeArgs, output: Printer) -> anyhow::Result<()> {
         arguments;
     let id = inactive_for.is_none().then(|| targets.remove(0));
     let file = targets.pop().map(PathBuf::from);
-    let message = "give either a device or --inactive-for, and one file";
+    let message = "give either a device id or --inactive-for, and at most one file";
     ensure!(targets.is_empty(), CommandError::usage(message));
-    let message = "give either a file, or --login on the data directory";
+    let message = "give either a file or --login";
     ensure!(file.is_some() != login.is_some(), CommandError::usage(message));
     let view = DeviceDirectory::open(&FileOrAccountArgs { file, key, login, place, password })?;
     if let Some(span) = inactive_for {
@@ -212,11 +214,11 @@ fn revoke_inactive(
     let list = view.list()?;
     let inactive = revocable(&list, span);
     if !yes && !inactive.is_empty() {
-        let count = inactive.len();
-        let message = format!("this revokes {count} devices");
+        let devices = counted(inactive.len() as u64, "device", "devices");
+        let message = format!("this revokes {devices}");
         bail!(
             CommandError::new(ErrorCode::ConfirmationRequired, message).with_hint(
-                "`warren device list` with --inactive-for shows them; --yes confirms it"
+                "check `warren device list` with the same --inactive-for, then pass --yes"
             )
         );
     }
@@ -228,7 +230,8 @@ fn revoke_inactive(
         }
         output.line(format_args!("revoked device {}  {}", device.device_id, device.name));
     }
-    output.line(format_args!("revoked {} devices", inactive.len()));
+    let devices = counted(inactive.len() as u64, "device", "devices");
+    output.line(format_args!("revoked {devices}"));
     let ids = inactive.iter().map(|device| device.device_id.clone());
     output.json(&DeviceRevokeOutput { revoked_device_ids: ids.collect() })
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &DoctorArgs, output: Printer) -> anyhow::Result<()>
 fn options(arguments: &DoctorArgs) -> anyhow::Result<ExamineOptions> {
     let budget = Duration::try_from_secs_f64(arguments.time_limit);
     let budget = budget.ok().filter(|budget| !budget.is_zero());
-    let message = "--time-limit takes a number of seconds above 0";
+    let message = "--time-limit must be a number of seconds above 0";
     let budget = budget.ok_or_else(|| CommandError::usage(message))?;
     let place = |name| std::env::var_os(name).map(PathBuf::from);
     let workload = load::read(&arguments.queries)?;
@@ -94,7 +94,7 @@ fn options(arguments: &DoctorArgs) -> anyhow::Result<ExamineOptions> {
 /// The file, and how it opens: as the flags say, or as an account's vault.
 fn target_file(arguments: &DoctorArgs) -> anyhow::Result<(PathBuf, FileEncryption)> {
     let Some(login) = &arguments.login else {
-        let missing = || CommandError::usage("give a file or --login");
+        let missing = || CommandError::usage("pass a file or --login");
         let file = arguments.files.first().cloned().ok_or_else(missing)?;
         let encryption = arguments.key.encryption(&file)?;
         return Ok((file, encryption));

@@ -5,6 +5,7 @@ use std::io::{BufRead, IsTerminal};
 
 use anyhow::Context;
 use clap::Args;
+use doctor::counted;
 use protocol::{EraseRequest, ErrorCode, PushResponse};
 use replica::{ErasureTarget, Error, Replica, SyncReport};
 use serde::Serialize;
@@ -21,15 +22,16 @@ use crate::output::{CommandError, Printer};
 ///
 /// With --column, erases every earlier value of one column of a row. The current value stays, so
 /// change it first. Without --column, erases everything that was recorded about a deleted row,
-/// including its key. Other devices follow at their next sync. Cannot be undone. Backups of the
+/// including its key. Other devices erase it at their next sync. Cannot be undone. Backups of the
 /// server and copies of the devices' files keep their data. Prompts for the account's password.
 ///
-/// Without a row or an option, lists what can be erased and changes nothing.
+/// Without a row, --rejected or --again, erases nothing and shows how many changes --rejected and
+/// --again would erase.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    sqlite3 notes.db \"UPDATE note SET text = '' WHERE id = 5\"   a password was pasted there\n  \
-    warren erase notes.db note 5 --column text                then this\n  \
-    warren erase notes.db --again                             after the server was restored")]
+    sqlite3 notes.db \"UPDATE note SET text = '' WHERE id = 5\"  (replace the current value)\n  \
+    warren erase notes.db note 5 --column text                 (then erase earlier values)\n  \
+    warren erase notes.db --again                              (after a backup was restored)")]
 pub(crate) struct EraseArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
@@ -42,10 +44,11 @@ pub(crate) struct EraseArgs {
     /// Erase only the earlier values of this column.
     #[arg(long, requires = "key")]
     column: Option<String>,
-    /// Erase changes that no device can read. `warren status` counts them.
+    /// Erase changes that this device rejected because it cannot read them. `warren status` counts
+    /// them.
     #[arg(long, conflicts_with = "table")]
     rejected: bool,
-    /// Erase again what a restored backup brought back to the server.
+    /// Erase data again that a restored backup brought back to the server.
     #[arg(long, conflicts_with_all = ["table", "rejected"])]
     again: bool,
     /// Skip the confirmation prompt.
@@ -68,7 +71,7 @@ pub(crate) enum EraseOutput {
     },
     /// Without a row or an option.
     Erasable {
-        /// Changes that no device can read: `--rejected` erases them.
+        /// Changes that this device cannot read: `--rejected` erases them.
         rejected_count: usize,
         /// Erased changes that a backup brought back to the server: `--again` erases them again.
         unerased_count: usize,
@@ -88,7 +91,7 @@ pub(crate) fn run(arguments: &EraseArgs, output: Printer) -> anyhow::Result<()> 
         let requests = replica.erasure_requests(target)?;
         let count: usize = requests.iter().map(|request| request.erasures.len()).sum();
         if count == 0 {
-            output.line(format_args!("There is nothing to erase."));
+            output.line(format_args!("Nothing to erase."));
             return output.json(&EraseOutput::Erased { erased_count: 0, sync: None });
         }
         let password = match &password {
@@ -102,14 +105,15 @@ pub(crate) fn run(arguments: &EraseArgs, output: Printer) -> anyhow::Result<()> 
         }
         let report = sync_once(&mut replica, &server, false, output)?;
         output.line(format_args!(
-            "Erased data of {count} changes on the server and in this file; the other devices follow \
-             at their next sync. Backups of the server keep what they have."
+            "Erased data of {} on the server and in this file. Other devices erase it at their \
+             next sync. Backups of the server still contain it.",
+            counted(count as u64, "change", "changes")
         ));
         sync::describe(replica.path(), &report, output);
         return output
             .json(&EraseOutput::Erased { erased_count: count, sync: Some(Box::new(report)) });
     }
-    let message = "other devices send faster than this one receives";
+    let message = "other devices are sending faster than this one can receive";
     anyhow::bail!(CommandError::new(ErrorCode::StaleCursor, message).with_hint("try again"))
 }
 
@@ -133,13 +137,16 @@ fn print_status(replica: &Replica, output: Printer) -> anyhow::Result<()> {
     };
     let (rejected, again) = (count(ErasureTarget::Rejected)?, count(ErasureTarget::Again)?);
     output.line(format_args!(
-        "{rejected} changes cannot be read by any device: --rejected erases them"
+        "unreadable on this device: {} (to erase, pass --rejected)",
+        counted(rejected as u64, "change", "changes")
     ));
     output.line(format_args!(
-        "{again} erased changes are back on the server, from a backup: --again erases them again"
+        "erased, but back on the server from a backup: {} (to erase again, pass --again)",
+        counted(again as u64, "change", "changes")
     ));
-    output
-        .line(format_args!("`warren erase FILE TABLE KEY --column COLUMN` erases earlier values"));
+    output.line(format_args!(
+        "to erase earlier values, run `warren erase FILE TABLE KEY --column COLUMN`"
+    ));
     output.json(&EraseOutput::Erasable { rejected_count: rejected, unerased_count: again })
 }
 
@@ -151,20 +158,21 @@ fn confirm(
     output: Printer,
 ) -> anyhow::Result<Zeroizing<String>> {
     if !arguments.yes {
-        let message = || format!("this erases data of {count} changes and cannot be undone");
+        let changes = counted(count as u64, "change", "changes");
+        let message = || format!("this erases data of {changes} and cannot be undone");
         anyhow::ensure!(
             std::io::stdin().is_terminal(),
             CommandError::new(ErrorCode::ConfirmationRequired, message())
         );
         output.line(format_args!(
-            "This erases data of {count} changes from the server and from all devices. It cannot be \
-             undone. Type \"erase\" to go on:"
+            "This erases data of {changes} from the server and from all devices. It cannot be \
+             undone. Type \"erase\" to continue:"
         ));
         let mut line = String::new();
-        std::io::stdin().lock().read_line(&mut line).context("standard input")?;
+        std::io::stdin().lock().read_line(&mut line).context("cannot read standard input")?;
         anyhow::ensure!(
             line.trim() == "erase",
-            CommandError::new(ErrorCode::ConfirmationRequired, "nothing was erased")
+            CommandError::new(ErrorCode::ConfirmationRequired, "not confirmed; nothing was erased")
         );
     }
     let login = replica.remote()?.map(|remote| remote.login).unwrap_or_default();

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::args::key_args::TrackedFileArgs;
 use crate::output::{Printer, format_change_time};
 
-/// Show every synced change of a row: when, on which device, and what.
+/// Show every synced change of a row, with its time, device and values.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren history a.db Track 17\n  \
                         warren history a.db PlaylistTrack 1 3402\n\n\
@@ -16,7 +16,7 @@ use crate::output::{Printer, format_change_time};
 pub(crate) struct HistoryArgs {
     #[command(flatten)]
     pub(crate) tracked: TrackedFileArgs,
-    /// Table name.
+    /// Table that contains the row.
     table: String,
     /// Primary key, one argument per column, as plain text or as a SQL literal.
     #[arg(required = true, allow_negative_numbers = true)]
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &HistoryArgs, output: Printer) -> anyhow::Result<()
     }
     if changes.is_empty() {
         let (table, key) = (&arguments.table, arguments.key.join(", "));
-        output.line(format_args!("no change of a row ({key}) of {table} until the last sync"));
+        output.line(format_args!("no changes of row ({key}) in {table} up to the last sync"));
     }
     output.json(&HistoryOutput { changes })
 }

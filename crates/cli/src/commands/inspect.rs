@@ -7,6 +7,7 @@ mod vault;
 use std::path::Path;
 
 use clap::Args;
+use doctor::counted;
 use engine::wal_bytes;
 use replica::ReplicaStatus;
 use serde::Serialize;
@@ -28,12 +29,12 @@ use crate::output::{NonZeroExit, Printer};
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     subject: FileOrAccountArgs,
-    /// Recompute the fingerprints from the messages, and rebuild those that are wrong. Exits with
-    /// status 4 if any were wrong.
+    /// Recompute the fingerprints of the vaults from their messages, and rebuild wrong ones. Exits
+    /// with status 4 if any fingerprint was wrong.
     #[arg(long, requires = "login")]
     verify: bool,
     /// Check every page of the vaults. A damaged vault is moved to NAME.damaged and rebuilt from
-    /// what is readable; devices resend the rest. Stop the server first.
+    /// its readable pages; devices resend the rest. Stop the server first.
     #[arg(long, requires = "login")]
     repair: bool,
 }
@@ -108,13 +109,14 @@ fn inspect_replica(
         wal_bytes: wal_bytes(path),
     };
     let (count, digest) = (status.messages_count, status.digest);
-    output.line(format_args!("replica {}, node {}", path.display(), status.node_id));
+    output.line(format_args!("replica {}, node id {}", path.display(), status.node_id));
     output.line(format_args!(
-        "file {file_bytes} bytes, {overhead_bytes} of them Warren's; cipher {cipher}; journal {journal_mode}; pages of {page_bytes}"
+        "file {file_bytes} bytes, {overhead_bytes} of them in Warren's tables; cipher {cipher}; \
+         journal mode {journal_mode}; page size {page_bytes} bytes"
     ));
     let health = file.describe(output);
-    let bytes = status.content_bytes;
-    output.line(format_args!("{count} messages, {bytes} bytes, fingerprint {digest:032x}"));
+    let (messages, bytes) = (counted(count, "message", "messages"), status.content_bytes);
+    output.line(format_args!("{messages}, {bytes} bytes, fingerprint {digest:032x}"));
     if let Some(remote) = &status.remote {
         output.line(format_args!("cursor {}", remote.cursor));
     }

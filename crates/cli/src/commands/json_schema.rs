@@ -7,8 +7,8 @@ use crate::output::{CommandError, Printer};
 
 /// Print the JSON Schema of a command's --json output.
 ///
-/// A command that prints several lines prints one such value per line. An error is such a value,
-/// too.
+/// The schema covers results and errors. If a command prints several lines, each line is one such
+/// value.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren json-schema sync\n  \
                         warren json-schema device list > device-list.schema.json\n  \
@@ -23,8 +23,8 @@ pub(crate) fn run(arguments: &JsonSchemaArgs, output: Printer) -> anyhow::Result
     let command = arguments.command.join(" ");
     let named = (!command.is_empty()).then_some(&*command);
     let unknown = || {
-        CommandError::usage(format!("there is no command `warren {command}`"))
-            .with_hint("`warren --help` lists the commands")
+        CommandError::usage(format!("unknown command `warren {command}`"))
+            .with_hint("run `warren --help` to list the commands")
     };
     let schema = json_schema::document(named).ok_or_else(unknown)?;
     output.text(format_args!("{:#}", schema.0));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Command};
+use doctor::counted;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,7 +15,8 @@ use crate::output::Printer;
 #[command(after_help = "Examples:\n  warren man /usr/local/share/man/man1\n  \
                         warren man > warren.1 && man -l warren.1")]
 pub(crate) struct ManArgs {
-    /// Directory for the pages. Created if missing. Without it, the page of `warren` is printed.
+    /// Directory for the man pages. Created if missing. Without DIR, prints the man page of
+    /// `warren`.
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }
@@ -48,8 +50,9 @@ pub(crate) fn run(arguments: &ManArgs, command: Command, output: Printer) -> any
     };
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let pages = write(&command, folder)?;
-    let (count, path) = (pages.len(), folder.display().to_string());
-    output.line(format_args!("wrote {count} manual pages: {path}"));
+    let path = folder.display().to_string();
+    let count = counted(pages.len() as u64, "manual page", "manual pages");
+    output.line(format_args!("wrote {count} to {path}"));
     output.json(&ManOutput::Pages { path, pages })
 }
 

@@ -38,7 +38,8 @@ pub(crate) struct RecoveryPhraseSource {
     /// Read the recovery phrase of your other devices from this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) recovery_phrase_file: Option<PathBuf>,
-    /// The recovery phrase was created for this account, which is still empty.
+    /// Confirm that the recovery phrase was created for this account, which has no encrypted data
+    /// yet.
     #[arg(long, requires = "recovery_phrase_file")]
     new_account: bool,
 }
@@ -64,11 +65,11 @@ pub(crate) fn prompt_for_phrase(replica: &Replica, output: Printer) -> anyhow::R
     }
     // With echo: nobody types 24 words unseen.
     output.text(format_args!(
-        "This account is encrypted end to end. `warren recovery-phrase FILE` shows its recovery\n\
-         phrase on another device. Type it here, on one line:\n"
+        "This account is end-to-end encrypted. Run `warren recovery-phrase FILE` on another\n\
+         device to see its recovery phrase, and type the phrase here, on one line:\n"
     ));
     let mut words = Zeroizing::new(String::new());
-    std::io::stdin().lock().read_line(&mut words).context("the recovery phrase")?;
+    std::io::stdin().lock().read_line(&mut words).context("cannot read the recovery phrase")?;
     replica.set_recovery_phrase(&RecoveryPhrase::parse(&words)?)?;
     Ok(true)
 }
@@ -92,7 +93,7 @@ pub(crate) fn create_phrase(
         return Ok(Some(phrase));
     }
     output.line(format_args!(
-        "encrypted end to end already (`warren recovery-phrase` shows the phrase)"
+        "already end-to-end encrypted (`warren recovery-phrase` shows the phrase)"
     ));
     explain_enabling_e2ee(replica, output)?;
     Ok(None)
@@ -101,8 +102,8 @@ pub(crate) fn create_phrase(
 /// The words in six rows of four, as people copy them to paper.
 pub(crate) fn print_phrase(phrase: &RecoveryPhrase, output: Printer) {
     output.text(format_args!(
-        "\nRECOVERY PHRASE: write it down. The other devices need it, and without it nobody,\n\
-         not even the server's operator, can get the data back.\n"
+        "\nRECOVERY PHRASE. Write it down. Your other devices need it, and without it no one,\n\
+         not even the server's operator, can recover your data.\n"
     ));
     let words = phrase.words();
     let words: Vec<_> = words.split(' ').collect();
@@ -110,16 +111,16 @@ pub(crate) fn print_phrase(phrase: &RecoveryPhrase, output: Printer) {
         let first = row * 4 + 1;
         output.line(format_args!("  {first:>2}  {}", words.join(" ")));
     }
-    output.text(format_args!("\n`warren recovery-phrase FILE` shows it again.\n"));
+    output.text(format_args!("\nRun `warren recovery-phrase FILE` to see it again.\n"));
 }
 
 /// That the file has synced in plain, and what becomes of that.
 pub(crate) fn explain_enabling_e2ee(replica: &Replica, output: Printer) -> anyhow::Result<()> {
     if replica.is_enabling_e2ee()? {
         output.text(format_args!(
-            "The account is in plain until the next sync, which sends everything again, encrypted.\n\
-             The other devices then need the phrase, and when each of them has it or is revoked,\n\
-             the server removes what it has in plain.\n"
+            "The account is not encrypted until the next sync, which sends everything again,\n\
+             encrypted. After that, the other devices need the recovery phrase. When each of them\n\
+             has it or is revoked, the server deletes the unencrypted data.\n"
         ));
     }
     Ok(())

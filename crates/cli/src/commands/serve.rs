@@ -42,9 +42,11 @@ pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result
         let mut server = SyncServer::bind(config).await?;
         let address = format!("{}://{}", server.scheme(), server.address());
         let actual_budget_address = actual.add_to(&mut server)?;
-        output.line(format_args!("Warren serves {address} with {data_dir}; Ctrl-C stops it."));
+        output.line(format_args!(
+            "Warren is running at {address} (data directory: {data_dir}). Press Ctrl-C to stop."
+        ));
         if let Some(actual) = &actual_budget_address {
-            output.line(format_args!("Actual Budget's apps sync with {actual}."));
+            output.line(format_args!("Actual Budget apps can sync with {actual}."));
         }
         let start = ServerStart { address, actual_budget_address, data_dir };
         output.json(&ServeOutput::Start(start))?;
@@ -53,7 +55,7 @@ pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            tracing::info!("stopping: finishing what was begun");
+            tracing::info!("stopping: finishing open requests");
         };
         Ok(server.run(shutdown).await?)
     })
@@ -125,9 +127,9 @@ fn memory_bytes_max(
 }
 
 fn too_little_memory(mib: usize, largest: usize, least_mib: usize) -> CommandError {
-    let message = format!("--body-memory-mib {mib} is too little for requests of {largest} bytes");
+    let message = format!("--body-memory-mib {mib} is too small for requests of {largest} bytes");
     CommandError::new(ErrorCode::InvalidSettings, message).with_hint(format!(
-        "give at least {least_mib}, or lower --request-body-bytes-max and \
+        "pass at least {least_mib}, or lower --request-body-bytes-max and \
          --actual-budget-sync-bytes-max"
     ))
 }

@@ -3,7 +3,9 @@
 pub(crate) mod sync_status;
 
 use clap::Args;
+use doctor::counted;
 use engine::clock::now_ms;
+use indicatif::HumanCount;
 use replica::{
     Error, Replica, ReplicaStatus, RowDifference, RowDifferenceKind, SyncStatus,
     TablesVerification, VisibilityOverrideKind,
@@ -20,9 +22,9 @@ use crate::output::{ErrorDetails, NonZeroExit, Printer, format_time};
 /// Shows tables, unsent changes, the server and other devices. Waits at most 2.5 seconds for the
 /// server; without a response, shows the state of the last sync.
 ///
-/// With --verify, compares every row of every table with the recorded changes, and ends with status
-/// 4 if rows differ: a program wrote to the file without Warren's triggers. `warren sync --compare`
-/// sends what it wrote.
+/// With --verify, compares every row of every tracked table with the recorded changes, and exits
+/// with status 4 if rows differ. Rows differ if a program wrote to the file without Warren's
+/// triggers. `warren sync --compare` sends these rows.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren status a.db\n  warren status a.db --offline\n  \
                         warren status a.db --verify\n  warren status a.db --json")]
@@ -32,7 +34,7 @@ pub(crate) struct StatusArgs {
     /// Do not contact the server.
     #[arg(long)]
     offline: bool,
-    /// Compare every row with the recorded changes.
+    /// Compare every row with the recorded changes. Exits with status 4 if rows differ.
     #[arg(long)]
     verify: bool,
 }
@@ -64,7 +66,7 @@ pub(crate) fn run(arguments: &StatusArgs, output: Printer) -> anyhow::Result<()>
             | Error::UnexpectedResponse { .. }
             | Error::RejectedByServer { .. }),
         ) => {
-            output.line(format_args!("{error} (what is above, the last sync saw)"));
+            output.line(format_args!("{error} (the state above is that of the last sync)"));
             (None, Some(ErrorDetails::from(&error.into())))
         }
         Err(error) => return Err(error.into()),
@@ -84,12 +86,16 @@ fn verify(replica: &Replica, output: Printer) -> anyhow::Result<TablesVerificati
         replica.verify(now_ms(), |table| spinner.set_message(format!("comparing {table}")))?;
     spinner.finish_and_clear();
     let TablesVerification { rows_count, differing_count: differing, differences } = &verification;
-    output.line(format_args!("{rows_count} rows compared with the changes: {differing} differ"));
+    let (rows, found) =
+        (counted(*rows_count, "row", "rows"), counted(*differing, "difference", "differences"));
+    output.line(format_args!("compared {rows} with the recorded changes: {found}"));
     for RowDifference { table, key, kind, columns } in differences {
         let how = match kind {
-            RowDifferenceKind::Unknown => "no change has made it".to_owned(),
-            RowDifferenceKind::Missing => "it is gone, and no change has deleted it".to_owned(),
-            RowDifferenceKind::Changed => format!("no change has written {}", columns.join(", ")),
+            RowDifferenceKind::Unknown => "inserted without a recorded change".to_owned(),
+            RowDifferenceKind::Missing => "deleted without a recorded change".to_owned(),
+            RowDifferenceKind::Changed => {
+                format!("updated without a recorded change: {}", columns.join(", "))
+            }
         };
         output.line(format_args!("  {table} ({key}): {how}"));
     }
@@ -97,58 +103,66 @@ fn verify(replica: &Replica, output: Printer) -> anyhow::Result<TablesVerificati
         output.line(format_args!("  … and {} more", differing - differences.len() as u64));
     }
     if *differing > 0 {
-        output.line(format_args!("`warren sync --compare` sends what the tables hold"));
+        output.line(format_args!("run `warren sync --compare` to record and send them"));
     }
     Ok(verification)
 }
 
 pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
     for table in &status.tables {
-        output.line(format_args!("{:30} {:>10} rows", table.table, table.rows_count));
+        let rows = counted(table.rows_count, "row", "rows");
+        output.line(format_args!("{:30} {rows:>15}", table.table));
     }
-    let (noted, unsent) = (status.pending_count, status.unsent_count);
-    output.line(format_args!("changes since the last sync: {noted}; unsent messages: {unsent}"));
+    let pending = counted(status.pending_count, "pending change", "pending changes");
+    let unsent = counted(status.unsent_count, "unsent message", "unsent messages");
+    output.line(format_args!("{pending} since the last sync, {unsent}"));
     for table in &status.uncaptured_tables {
         output.line(format_args!(
-            "{table}: its schema has changed; the next sync looks for what was written since"
+            "{table}: the schema has changed; the next sync finds the changes made since then"
         ));
     }
     if status.e2ee {
         output
-            .line(format_args!("encrypted end to end (`warren recovery-phrase` shows the phrase)"));
+            .line(format_args!("end-to-end encrypted (`warren recovery-phrase` shows the phrase)"));
     }
     if status.rejected_count > 0 {
-        let count = status.rejected_count;
+        let changes = counted(status.rejected_count, "change", "changes");
         output.line(format_args!(
-            "received but not applied, for the reasons that the sync gave: {count}"
+            "received but not applied: {changes} (the sync printed the reasons)"
         ));
     }
     if status.set_aside_count > 0 {
-        let count = status.set_aside_count;
+        let changes = counted(status.set_aside_count, "change", "changes");
         output.line(format_args!(
-            "not sent, as the server says that their timestamps are invalid: {count}"
+            "not sent: {changes}, because the server rejects the timestamp as invalid"
         ));
     }
     match &status.remote {
-        None => output.line(format_args!("no server yet")),
+        None => output.line(format_args!("no server configured")),
         Some(remote) => {
-            let equal = if remote.in_sync { "equal then" } else { "not equal then" };
+            let verdict = if remote.in_sync { "in sync" } else { "not in sync" };
             let (server, login) = (&remote.server, &remote.login);
             let synced = format_time(remote.last_synced_ms);
             output.line(format_args!("{login} on {server}, device {}", remote.device_id));
-            let (here, there) = (status.messages_count, remote.server_messages_count);
+            let there = counted(remote.server_messages_count, "change", "changes");
+            let here = HumanCount(status.messages_count);
             output.line(format_args!(
-                "last sync {synced}: server {there} changes, here {here}, {equal}"
+                "last sync {synced}: {verdict}; the server had {there}, this file has {here} now"
             ));
             for line in remote.server_loss.iter().flat_map(describe_loss) {
                 output.line(format_args!("{line}"));
             }
         }
     }
+    describe_differences(status, output);
+}
+
+/// What is not shown here as on other devices.
+fn describe_differences(status: &ReplicaStatus, output: Printer) {
     for exception in &status.visibility_overrides {
         let what = match exception.kind {
-            VisibilityOverrideKind::Resurrected => "kept though deleted",
-            VisibilityOverrideKind::DanglingReference => "deleted, though another row refers to it",
+            VisibilityOverrideKind::Resurrected => "deleted, but still shown",
+            VisibilityOverrideKind::DanglingReference => "deleted, but another row refers to it",
             _ => "hidden",
         };
         let (table, key, reason) = (&exception.table, &exception.key, &exception.reason);
@@ -159,14 +173,14 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
     }
     for unknown in &status.missing_tables {
         output.line(format_args!(
-            "{unknown}: other devices have it, this file has not (\
-             `warren sync --create-missing` creates it)"
+            "{unknown}: exists on other devices, but not in this file (to create it, run \
+             `warren sync --create-missing`)"
         ));
     }
     for missing in &status.missing_constraints {
         let (table, constraint) = (&missing.table, missing.description());
         output.line(format_args!(
-            "{table}: another device has {constraint}, this file has not: rows that are shown here may \
+            "{table}: another device has {constraint}, but this file does not; rows shown here may \
              be hidden there"
         ));
     }

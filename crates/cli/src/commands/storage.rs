@@ -34,7 +34,7 @@ pub(crate) struct StorageMigrateArgs {
     /// Storage to migrate to.
     #[arg(long, value_name = "STORAGE")]
     to: MigrationTarget,
-    /// Delete what is already at the destination first, instead of resuming.
+    /// First delete the copy at the destination, instead of resuming the migration.
     #[arg(long)]
     overwrite_destination: bool,
     /// Delete the originals after all copies have been verified.
@@ -65,8 +65,8 @@ pub(crate) struct StorageMigrateOutput {
     cursor: u64,
     /// Whether the originals were deleted.
     source_removed: bool,
-    /// The sub-vaults that were copied; those that an earlier run had moved, or that are empty,
-    /// are not among them.
+    /// The sub-vaults that were copied, without empty ones and those that an earlier run had
+    /// migrated.
     sub_vaults: Vec<SubVaultMigration>,
 }
 
@@ -107,7 +107,7 @@ fn migrate(arguments: &StorageMigrateArgs, output: Printer) -> anyhow::Result<()
     let data_dir = DataDir::open(&arguments.place)?;
     let in_postgres = data_dir.vaults.clone();
     let is_named = matches!(in_postgres, Vaults::Postgres(_));
-    let message = "--postgres or --postgres-file is needed: it names the PostgreSQL database";
+    let message = "no PostgreSQL database given: pass --postgres or --postgres-file";
     anyhow::ensure!(is_named, CommandError::usage(message));
     let unlocked = data_dir.unlock(&arguments.login, &arguments.password)?;
     let in_files = Vaults::Files(data_dir.files.clone());
@@ -137,10 +137,10 @@ fn migrate(arguments: &StorageMigrateArgs, output: Printer) -> anyhow::Result<()
     })?;
     let login = &unlocked.login;
     let fingerprint = copied.fingerprint;
-    output.line(format_args!("moved the vault of {login}: {fingerprint}; both are equal"));
+    output.line(format_args!("migrated the vault of {login}: {fingerprint}; copy verified"));
     for (child, copied) in &moved {
         let (vault, fingerprint) = (&child.vault, copied.fingerprint);
-        output.line(format_args!("moved its vault {vault}: {fingerprint}; both are equal"));
+        output.line(format_args!("migrated sub-vault {vault}: {fingerprint}; copy verified"));
     }
     let sub_vaults = moved.iter().map(|(child, copied)| SubVaultMigration::new(child, copied));
     output.json(&StorageMigrateOutput {
@@ -163,12 +163,12 @@ async fn copy(
     let source = from.open(unlocked)?;
     if overwrite_destination {
         let is_only_copy = is_empty(&source).await? && !is_empty(&to.open(unlocked)?).await?;
-        let message = "the vault is only where it would be moved to";
+        let message = "the source vault is empty, and the destination has the only copy";
         anyhow::ensure!(!is_only_copy, CommandError::new(ErrorCode::NotFound, message));
         to.remove(&unlocked.vault).await?;
     }
     let copy = to.open(unlocked)?;
-    let bar = output.progress().with_message("moving");
+    let bar = output.progress().with_message("migrating");
     bar.set_length(source.summary().await?.fingerprint.count);
     let copied = sync_store::copy_vault(&source, &copy, |count| bar.set_position(count)).await?;
     bar.finish_and_clear();

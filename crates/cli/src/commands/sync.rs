@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use doctor::counted;
 use engine::clock::now_ms;
 use protocol::{ErrorCode, RegisterDeviceRequest};
 use replica::{Error, RecoveryPhraseError, Replica, TrustedRoots};
@@ -26,7 +27,8 @@ use crate::output::{CommandError, Printer};
 
 /// Sync a tracked file with the server.
 ///
-/// Server, login and device token are stored in the file.
+/// The first sync requires --server and --login. The file then stores the server, the login and the
+/// device token for later syncs.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  warren sync a.db --server http://127.0.0.1:4600 --login ada  (first sync)\n  \
@@ -41,12 +43,12 @@ pub(crate) struct SyncArgs {
     /// Create tables and columns that exist on other devices but not in this file.
     #[arg(long)]
     create_missing: bool,
-    /// First compare every row with the recorded changes, and send what differs: what a program
-    /// wrote without Warren's triggers (`warren status --verify` lists it).
+    /// First compare every row with the recorded changes, and send the differences. Rows differ if
+    /// a program wrote to the file without Warren's triggers (`warren status --verify` lists them).
     #[arg(long)]
     compare: bool,
-    /// Keep syncing until Ctrl-C: whenever the file changes or another device sends changes. Prints
-    /// one line per sync.
+    /// Keep running until Ctrl-C, and sync whenever the file changes or another device sends
+    /// changes. Prints one line per sync.
     #[arg(long)]
     watch: bool,
 }
@@ -55,7 +57,7 @@ pub(crate) struct SyncArgs {
 ///
 /// An interrupted clone resumes when you run it again.
 #[derive(Args)]
-#[command(mut_arg("file", |arg| arg.help("SQLite file to create, or to resume")))]
+#[command(mut_arg("file", |arg| arg.help("SQLite file to create, or interrupted clone to resume")))]
 #[command(after_help = "Example:\n  warren clone b.db --server http://127.0.0.1:4600 --login ada")]
 pub(crate) struct CloneArgs {
     #[command(flatten)]
@@ -66,11 +68,12 @@ pub(crate) struct CloneArgs {
 
 #[derive(Args)]
 struct AccountArgs {
-    /// Server URL.
+    /// URL of the server, such as `http://127.0.0.1:4600`.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// Trust only servers whose certificate was issued by the authority in this PEM file. Stored in
-    /// the file for this server. Default: the authorities that the system trusts.
+    /// Trust only server certificates issued by the certificate authorities in this PEM file. The
+    /// SQLite file stores them for later syncs with this server. Default: the certificate
+    /// authorities that the system trusts.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
     /// Account to sign in to. Prompts for its password.
@@ -80,7 +83,7 @@ struct AccountArgs {
     password: PasswordSource,
     #[command(flatten)]
     phrase: RecoveryPhraseSource,
-    /// Name of this device, shown in the device list.
+    /// Name of this device, shown in the device list [default: file name and host name]
     #[arg(long, value_name = "NAME")]
     device_name: Option<String>,
 }
@@ -108,8 +111,9 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
     }
     let replica = if path.exists() {
         let exists = || {
-            let message = format!("{} exists, and is not an interrupted clone", path.display());
-            CommandError::new(ErrorCode::FileExists, message)
+            let message =
+                format!("{} already exists and is not an interrupted clone", path.display());
+            CommandError::new(ErrorCode::FileExists, message).with_hint("choose a new file name")
         };
         arguments.tracked.resume()?.ok_or_else(exists)?
     } else {
@@ -144,10 +148,10 @@ fn sync_and_report(
             sync_once(&mut replica, &server, create_missing, output)?
         }
         (Err(error @ Error::RejectedByServer { code: ErrorCode::QuotaExceeded, .. }), _) => {
-            let left = replica.pending_upload_count()?;
+            let unsent = counted(replica.pending_upload_count()?, "change", "changes");
             return Err(anyhow::Error::from(error).context(format!(
-                "{left} changes stay unsent until the operator gives the account more room; what \
-                 others sent is here"
+                "{unsent} cannot be sent until the server's operator raises the account's \
+                 quota; received changes were applied"
             )));
         }
         (report, _) => report?,
@@ -163,11 +167,12 @@ fn sync_and_report(
 
 fn not_in_sync(has_rejected: bool) -> CommandError {
     if !has_rejected {
-        let message = "the sides differ although everything was compared";
+        let message = "this file and the server still differ after all changes were compared";
         return CommandError::new(ErrorCode::NotInSync, message);
     }
-    let message = "the sides differ: one has changes that could not be applied";
-    CommandError::new(ErrorCode::NotInSync, message).with_hint("`warren status FILE` counts them")
+    let message = "this file and the server differ: some changes could not be applied";
+    CommandError::new(ErrorCode::NotInSync, message)
+        .with_hint("run `warren status FILE` to see how many")
 }
 
 /// Gives the file the phrase, the token and the authorities that it needs. Returns its server.

@@ -1,6 +1,7 @@
 //! `warren track` and `warren untrack`: which tables of a file sync.
 
 use clap::Args;
+use doctor::counted;
 use engine::clock::now_ms;
 use replica::{Error, RecoveryPhrase, TrackingResult};
 use serde::Serialize;
@@ -24,8 +25,8 @@ pub(crate) struct TrackArgs {
     /// Track all tables that can be tracked.
     #[arg(long, conflicts_with = "tables")]
     all: bool,
-    /// Encrypt end to end: create and show a recovery phrase, so that the server cannot read any
-    /// content. If the account is not encrypted yet, the next sync sends everything again.
+    /// Encrypt end to end, so that the server cannot read any content. Creates and shows a recovery
+    /// phrase. If the account is not encrypted yet, the next sync sends everything again.
     #[arg(long, conflicts_with = "recovery_phrase_file")]
     e2ee: bool,
     #[command(flatten)]
@@ -34,7 +35,7 @@ pub(crate) struct TrackArgs {
 
 /// Stop tracking tables.
 ///
-/// Without table names, removes everything Warren added to the file.
+/// Without table names, removes everything that Warren added to the file.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren untrack a.db Track\n  warren untrack a.db")]
 pub(crate) struct UntrackArgs {
@@ -43,7 +44,8 @@ pub(crate) struct UntrackArgs {
     /// Tables to stop tracking. Default: all.
     #[arg(value_name = "TABLE")]
     tables: Vec<String>,
-    /// Untrack even if changes have not been sent. They are lost.
+    /// Untrack all tables even if some changes have not been sent. The rows stay in the file, but
+    /// other devices never receive these changes.
     #[arg(long)]
     force: bool,
 }
@@ -55,7 +57,7 @@ pub(crate) struct TrackOutput<'a> {
     tables: Vec<TrackingResult>,
     /// The tables that cannot be tracked, with `--all`.
     rejected: Vec<RejectedTable>,
-    /// The 24 words that were made by `--e2ee`; null if none were.
+    /// The 24 words that were created by `--e2ee`; null if none were.
     recovery_phrase: Option<&'a str>,
 }
 
@@ -80,7 +82,7 @@ impl From<Error> for RejectedTable {
 /// What `warren untrack` did.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct UntrackOutput<'a> {
-    /// The tables that are not tracked any more.
+    /// The tables that are no longer tracked.
     untracked_tables: &'a [String],
 }
 
@@ -96,11 +98,11 @@ pub(crate) fn track(arguments: &TrackArgs, output: Printer) -> anyhow::Result<()
         (replica.track(&arguments.tables)?, Vec::new())
     };
     for table in &tables {
-        let (name, rows) = (&table.table, table.rows_count);
+        let (name, rows) = (&table.table, counted(table.rows_count, "row", "rows"));
         if table.already_tracked {
-            output.line(format_args!("{name}: tracked already"));
+            output.line(format_args!("{name}: already tracked"));
         } else {
-            output.line(format_args!("{name}: tracked, {rows} rows"));
+            output.line(format_args!("{name}: tracked, {rows}"));
         }
     }
     let counting: Vec<_> =
@@ -108,8 +110,9 @@ pub(crate) fn track(arguments: &TrackArgs, output: Printer) -> anyhow::Result<()
     if !counting.is_empty() {
         let names: Vec<_> = counting.iter().map(|table| table.table.as_str()).collect();
         output.line(format_args!(
-            "SQLite counts the keys of {}: where two devices give one key to two new rows, the second \
-             to sync gives its row the next, and what refers to it by foreign keys follows",
+            "SQLite assigns the keys of {}: if two devices create rows with the same key, the row \
+             that syncs second gets a new key. Declared foreign keys are updated, so declare them \
+             for all references to these rows.",
             names.join(", ")
         ));
     }
@@ -137,12 +140,12 @@ pub(crate) fn untrack(arguments: &UntrackArgs, output: Printer) -> anyhow::Resul
     if tables.is_empty() {
         let untracked_tables = &replica.untrack_all(arguments.force)?;
         output.line(format_args!(
-            "nothing of Warren's is left in {}",
+            "removed everything that Warren had added to {}",
             arguments.tracked.file.display()
         ));
         return output.json(&UntrackOutput { untracked_tables });
     }
     replica.untrack(tables, now_ms())?;
-    output.line(format_args!("not tracked any more: {}", tables.join(", ")));
+    output.line(format_args!("no longer tracked: {}", tables.join(", ")));
     output.json(&UntrackOutput { untracked_tables: tables })
 }

@@ -17,8 +17,9 @@ use crate::signals;
 
 /// Find the fastest settings for a SQLite file or workload on this machine.
 ///
-/// Measures a copy in rounds of random order. Recommends only settings that are significantly
-/// faster and at least as durable as the current ones. The original file is only read.
+/// Runs the workload on a copy of the file, in rounds of random order. Recommends only settings
+/// that are significantly faster and at least as durable as the current ones. The original file is
+/// only read.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren tune app.db --minutes 3\n  \
                         warren tune app.db --workload read --emit django\n  \
@@ -26,18 +27,18 @@ use crate::signals;
                         warren tune --profile server --emit go\n  \
                         warren tune --emit django --check")]
 pub(crate) struct TuneArgs {
-    /// File whose schema and contents define the workload.
+    /// SQLite file whose schema and contents define the workload. Default: a generated file.
     file: Option<PathBuf>,
     /// Workload: read, write, mixed, mail (a mailbox), or sync (pages of changes).
     #[arg(long, default_value = "mixed", value_parser = workloads())]
     workload: String,
-    /// Measuring time.
+    /// Time to spend on measuring.
     #[arg(long, default_value_t = 5.0, value_name = "MINUTES")]
     minutes: f64,
     /// Also recommend settings that may lose commits or corrupt the file on power loss.
     #[arg(long)]
     allow_unsafe: bool,
-    /// PRAGMAs your program sets today, if not SQLite's defaults:
+    /// PRAGMAs that your program sets today, if they differ from SQLite's defaults, such as
     /// journal_mode=WAL,cache_size=-8000.
     #[arg(long, value_name = "PRAGMAS", value_delimiter = ',', value_parser = parse_pragma)]
     current_pragmas: Vec<(String, String)>,
@@ -48,7 +49,7 @@ pub(crate) struct TuneArgs {
     /// `warren doctor --settings`.
     #[arg(long, requires = "emit", conflicts_with_all = ["file", "workload", "minutes", "allow_unsafe", "current_pragmas", "work_dir", "profile"])]
     check: bool,
-    /// Skip measuring and use this named profile.
+    /// With --emit: use this named profile instead of measuring.
     #[arg(long, value_name = "NAME", requires = "emit", conflicts_with_all = ["file", "workload", "minutes", "allow_unsafe", "current_pragmas", "work_dir"], value_parser = profiles())]
     profile: Option<String>,
     /// Directory for the copy; its disk is the one that is measured.
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &TuneArgs, output: Printer) -> anyhow::Result<()> {
     }
     if let Some(name) = &arguments.profile {
         let profile = Profile::by_name(name)
-            .ok_or_else(|| CommandError::usage(format!("no profile is called {name}")))?;
+            .ok_or_else(|| CommandError::usage(format!("unknown profile: {name}")))?;
         return emit(arguments, &PragmaRecipe::from_profile(profile), output);
     }
     signals::remove_temporary_files_first()?;
@@ -87,7 +88,7 @@ fn emit(arguments: &TuneArgs, recipe: &PragmaRecipe, output: Printer) -> anyhow:
 fn framework(arguments: &TuneArgs) -> anyhow::Result<&'static TargetFramework> {
     let name = arguments.emit.as_deref().unwrap_or_default();
     TargetFramework::by_name(name)
-        .ok_or_else(|| CommandError::usage(format!("no framework is called {name}")).into())
+        .ok_or_else(|| CommandError::usage(format!("unknown framework: {name}")).into())
 }
 
 fn plan(arguments: &TuneArgs) -> anyhow::Result<TunePlan> {
@@ -102,7 +103,7 @@ fn plan(arguments: &TuneArgs) -> anyhow::Result<TunePlan> {
     anyhow::ensure!(
         is_of_file || arguments.file.is_none(),
         CommandError::usage(format!(
-            "--workload {} makes a file of its own: with a file, it is read, write or mixed",
+            "--workload {} generates its own file; for an existing file, use read, write or mixed",
             arguments.workload
         ))
     );

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use doctor::{FileHolder, file_holders};
+use doctor::{FileHolder, counted, file_holders};
 use engine::{Error, VacuumMethod, clock};
 use indicatif::DecimalBytes;
 use protocol::ErrorCode;
@@ -29,13 +29,13 @@ pub(crate) struct VacuumArgs {
     file: PathBuf,
     #[command(flatten)]
     key: CipherKeyArgs,
-    /// Use SQLite's VACUUM on the file itself. Takes two to three times as long, but allows
-    /// readers.
+    /// Use SQLite's VACUUM on the file itself. Takes two to three times as long, but other programs
+    /// may have the file open for reading.
     #[arg(long)]
     in_place: bool,
-    /// Where VACUUM keeps its temporary copy: `memory`, or `file` (in `SQLITE_TMPDIR` or SQLite's
-    /// default location).
-    #[arg(long, value_name = "WHERE", requires = "in_place", default_value = "file")]
+    /// Location of the temporary copy of --in-place: `memory`, or `file` (in the directory
+    /// `SQLITE_TMPDIR`, or SQLite's default location).
+    #[arg(long, value_name = "LOCATION", requires = "in_place", default_value = "file")]
     temp_store: TempStore,
 }
 
@@ -45,18 +45,18 @@ enum TempStore {
     Memory,
 }
 
-/// What `warren vacuum` prints.
+/// The output of `warren vacuum`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct VacuumOutput {
     /// The path of the file, as it was given.
     path: String,
-    /// How it was compacted.
+    /// The method that was used.
     method: VacuumMethodName,
-    /// How many rows the file has, compared with those before.
+    /// The number of rows, verified against the file before.
     rows_count: u64,
-    /// How long it took.
+    /// The duration.
     duration_ms: u64,
-    /// The largest memory of the process; null in a build without the benchmarks.
+    /// The peak memory of the process; null in a build without the benchmarks.
     peak_memory_bytes: Option<u64>,
     /// The size of the file and its WAL before.
     before_bytes: u64,
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &VacuumArgs, output: Printer) -> anyhow::Result<()>
         check_unused(file)?;
         (VacuumMethod::Copy, VacuumMethodName::Copy)
     };
-    let spinner = output.spinner(format_args!("shrinking {}", file.display()));
+    let spinner = output.spinner(format_args!("compacting {}", file.display()));
     let start = clock::now();
     let mut found = Vec::new();
     let is_unused = || {
@@ -122,14 +122,15 @@ fn print(report: &VacuumOutput, duration: Duration, output: Printer) {
     };
     let peak = report
         .peak_memory_bytes
-        .map_or(String::new(), |bytes| format!(", {} of memory at most", DecimalBytes(bytes)));
+        .map_or(String::new(), |bytes| format!(", peak memory {}", DecimalBytes(bytes)));
     output.line(format_args!(
         "{path}: {} before, {} after ({method}, {:.1} s{peak})",
         DecimalBytes(*before_bytes),
         DecimalBytes(*after_bytes),
         duration.as_secs_f64()
     ));
-    output.line(format_args!("checked: sound, with all of its {rows_count} rows"));
+    let rows = counted(*rows_count, "row", "rows");
+    output.line(format_args!("verified: no errors; {rows}, as before"));
 }
 
 #[cfg(feature = "bench")]
@@ -151,7 +152,7 @@ fn check_unused(file: &Path) -> anyhow::Result<()> {
 fn file_in_use_error(file: &Path, holders: &[FileHolder]) -> anyhow::Error {
     let who: Vec<String> = holders.iter().map(FileHolder::to_string).collect();
     let who = if who.is_empty() {
-        "a process that this user cannot see".to_owned()
+        "a process that is not visible to this user".to_owned()
     } else {
         who.join("; ")
     };

@@ -13,7 +13,9 @@ pub(crate) fn hint(error: &anyhow::Error, code: ErrorCode) -> Option<String> {
         return error.hint.clone();
     }
     if let Some(sync_store::Error::CopyDiffers { .. }) = error.downcast_ref() {
-        return Some("--overwrite-destination replaces what is there".to_owned());
+        return Some(
+            "pass --overwrite-destination to replace the data at the destination".to_owned(),
+        );
     }
     let of_replica = error.downcast_ref().and_then(replica_hint);
     of_replica.or_else(|| Some(code_hint(code)?.to_owned()))
@@ -27,15 +29,15 @@ fn replica_hint(error: &Error) -> Option<String> {
             "if this was intended, run `warren untrack FILE {table}`, then `warren track FILE {table}`"
         ),
         Error::Referenced { same: Some(id), .. } => format!(
-            "`warren conflicts FILE --merge {id}` makes them refer to the row that is shown"
+            "run `warren conflicts FILE --merge {id}` to make them refer to the row that is shown"
         ),
         Error::WrongKey => {
-            "give the key that the file was encrypted with, by --key-file or --passphrase-file"
+            "pass the key that the file was encrypted with (--key-file or --passphrase-file)"
                 .to_owned()
         }
         Error::RecoveryPhrase(RecoveryPhraseError::AccountNotEncrypted) => {
-            "if the server was restored from an old backup, `warren track FILE --all --e2ee` \
-             encrypts the account again"
+            "check the account; if the server was restored from an old backup, run \
+             `warren track FILE --all --e2ee` to encrypt the account again"
                 .to_owned()
         }
         _ => return None,
@@ -45,46 +47,50 @@ fn replica_hint(error: &Error) -> Option<String> {
 fn code_hint(code: ErrorCode) -> Option<&'static str> {
     use ErrorCode as E;
     Some(match code {
-        E::AdminDisabled => "the server needs the option --admin-token-file",
-        E::AmbiguousId => "give more digits of the id",
-        E::BudgetNotFound => "`warren actual-budget list` lists the budgets",
-        E::Busy => "try again later; if a program has the file open, close it there first",
-        E::ConfirmationRequired => "--yes confirms it",
-        E::ConflictNotFound => "`warren conflicts FILE` lists the conflicts",
+        E::AdminDisabled => "start the server with --admin-token-file",
+        E::AmbiguousId => "use more digits of the id",
+        E::BudgetNotFound => "run `warren actual-budget list` to list the budgets",
+        E::Busy => "try again later; if another program has the file open, close it first",
+        E::ConfirmationRequired => "pass --yes to confirm",
+        E::ConflictNotFound => "run `warren conflicts FILE` to list the conflicts",
         E::DataDirectoryInUse => "stop the server first",
         E::DiskFull => "free some space and try again",
         E::FormatTooNew => "update Warren",
-        E::HostNotAllowed => "the server needs the option --allow-host with this name",
+        E::HostNotAllowed => "start the server with --allow-host and this name",
         E::NotADatabase => {
-            "if it is encrypted, give --key-file or --passphrase-file; if it is damaged, \
-             `warren recover` saves what can be read"
+            "if the file is encrypted, pass --key-file or --passphrase-file; if it is damaged, run \
+             `warren recover` to save the readable data"
         }
-        E::NotADataDirectory => "--data names the data directory of a server",
+        E::NotADataDirectory => "pass --data DIR with the data directory of a server",
         E::NotInSync => "sync again",
-        E::NothingRecovered => "if the file is encrypted, give --key-file or --passphrase-file",
+        E::NothingRecovered => "if the file is encrypted, pass --key-file or --passphrase-file",
         E::ProxyBodyLimit => {
-            "give the proxy the server's own limit on bodies (nginx: client_max_body_size 16m)"
+            "raise the proxy's body size limit to the server's (nginx: client_max_body_size 16m)"
         }
         E::RecoveryPhraseRequired | E::WrongRecoveryPhrase => {
-            "`warren recovery-phrase` shows the phrase on another device; give it with \
-             --recovery-phrase-file FILE"
+            "run `warren recovery-phrase FILE` on another device to see the phrase, then pass it \
+             with --recovery-phrase-file FILE"
         }
         E::RecoveryPhraseUnverified => {
-            "sync the device that created the phrase first, or give --new-account if it was \
-             created for this account"
+            "first sync the device that created the phrase, or pass --new-account if the phrase \
+             was created for this account"
         }
-        E::Referenced => "delete those rows first, or give this row a value that fits",
-        E::ServerNotConfigured => "give --server and --login once",
-        E::StillShown => "change it or delete the row, sync, and then erase what it was",
+        E::Referenced => {
+            "delete those rows first, or set a value with which this row fits (--resolve)"
+        }
+        E::ServerNotConfigured => "pass --server URL and --login NAME once",
+        E::StillShown => "change the value or delete the row, sync, then erase again",
         E::StorageSchemaMismatch => {
-            "somebody who may create tables runs the output of `warren storage schema`"
+            "run the output of `warren storage schema` as a PostgreSQL user who may create tables"
         }
-        E::TableNotFound => "`warren status FILE` lists the tables that sync",
+        E::TableNotFound => "run `warren status FILE` to list the tracked tables",
         E::UnfinishedRestore => "run `warren restore` again",
-        E::UnsentChanges => "sync first, or give them up with --force",
+        E::UnsentChanges => {
+            "sync first, or pass --force if other devices do not need these changes"
+        }
         E::WrongKey => {
-            "if the key is right, name the cipher with --cipher; if the file is damaged, \
-             `warren recover` saves what can be read"
+            "if the key is right, pass the cipher with --cipher; if the file is damaged, run \
+             `warren recover` to save the readable data"
         }
         _ => return None,
     })

@@ -24,7 +24,8 @@ impl FromStr for TimeSpan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("{text:?}: a whole number and s, m, h, d or w, such as 90d");
+        let expected =
+            || format!("{text:?} is not a whole number with a unit (s, m, h, d or w), such as 90d");
         let letter = text.chars().next_back().ok_or_else(expected)?;
         let unit = UNITS.iter().find(|(known, _)| *known == letter).ok_or_else(expected)?;
         let digits = &text[..text.len() - 1];

@@ -24,7 +24,7 @@ pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
         } else {
             first_paragraph(&render_plainly(command))
         };
-        let hint = Some("--help shows the usage".to_owned());
+        let hint = Some("run the command with --help to see its usage".to_owned());
         let code = ErrorCode::InvalidArgument;
         Printer { json: true }.fail(ErrorDetails { code, message, hint });
     } else if is_help || is_command_missing {
@@ -74,7 +74,8 @@ fn mention_variable(mut error: clap::Error) -> clap::Error {
         word == option || word.starts_with(&format!("{option}="))
     });
     if is_its_value && !is_on_command_line {
-        let tip = StyledStr::from(format!("the value is that of the variable {variable}"));
+        let tip =
+            StyledStr::from(format!("the value comes from the environment variable {variable}"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     error

@@ -110,7 +110,10 @@ fn apps_go_on_where_the_published_server_stopped() {
     let mut warren = empty_warren();
     let (old, data) = (published.data(), warren.data());
     let (code, message) = refused(&old, &data, PASSWORD);
-    assert!(code == "busy" && message.contains("the old server runs: "), "{code}: {message}");
+    assert!(
+        code == "busy" && message.contains("the old server is still running: "),
+        "{code}: {message}"
+    );
     published.kill();
     let before = files(&old);
     let (code, message) = refused(&old, &data, "correct horse");
@@ -274,11 +277,11 @@ fn what_is_wrong_in_the_old_files_is_told_and_repaired() {
         budgets.iter().find(|budget| budget["file_id"] == file).unwrap()
     };
     let fault = |file: &str| budget(file)["trie_fault"].as_str().unwrap().to_owned();
-    assert_eq!(fault(MAIN), "it stands for messages that were left out");
+    assert_eq!(fault(MAIN), "it includes messages that were skipped");
     let examples = json!(["2026-01-05T08:00:00.000Z-00ab-aaaaaaaaaaaaaaaa"]);
     assert_eq!(budget(MAIN)["not_canonical"], json!({"rows_count": 1, "examples": examples}));
-    assert!(fault(SECRET).starts_with("this is no trie: "), "{}", fault(SECRET));
-    assert!(fault(DELETED).starts_with("its hash is 7, that of the messages is "));
+    assert!(fault(SECRET).starts_with("not a valid trie: "), "{}", fault(SECRET));
+    assert!(fault(DELETED).starts_with("its hash is 7, but the messages have "));
     assert!(budget(FRESH)["file_bytes"].is_null());
     assert!(budget(RESET)["trie_fault"].is_null());
     assert_eq!(report["tokens_count"], 1);

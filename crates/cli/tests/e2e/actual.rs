@@ -161,7 +161,7 @@ fn what_the_options_want_is_said() {
     for (options, expected) in [
         (&["--actual-budget", "/elsewhere"][..], "127.0.0.1:5006"),
         (&["--actual-budget-web", "x"], "--actual-budget"),
-        (&["--actual-budget", "/actual", "--actual-budget-web", "x"], "an address of its own"),
+        (&["--actual-budget", "/actual", "--actual-budget-web", "x"], "its own address"),
         (&["--actual-budget", "127.0.0.1:0", "--actual-budget-web", "x"], "index.html is missing"),
         (
             &["--actual-budget", "127.0.0.1:0", "--actual-budget-login", "-"],

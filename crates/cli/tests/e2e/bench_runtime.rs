@@ -70,7 +70,7 @@ fn runtime_says_what_it_would_set_up_and_what_is_missing_for_it() {
         "1 GB of disk",
         "minutes",
         cache.join("warren/competitors/built").to_str().unwrap(),
-        "missing here: npm, a C++ compiler, make, Python's ensurepip",
+        "missing tools: npm, a C++ compiler, make, Python's ensurepip",
         "[not_installed]",
     ] {
         assert!(told.contains(expected), "{expected}: {told}");
@@ -85,7 +85,7 @@ fn runtime_measures_with_the_binary_alone_what_could_be_set_up() {
     let cache = folder.path().join("cache");
     let variables = [("WARREN_CACHE", cache.to_str().unwrap())];
     let setup = machine.run(&variables, &["--setup"]).succeeded().stdout;
-    for expected in ["present: sqlite3 3.", "absent: apsw-sqlite3mc (", "missing here: npm, "] {
+    for expected in ["present: sqlite3 3.", "absent: apsw-sqlite3mc (", "missing tools: npm, "] {
         assert!(setup.contains(expected), "{expected}: {setup}");
     }
     let report: Value = machine.run(&variables, &["--json"]).succeeded().value();

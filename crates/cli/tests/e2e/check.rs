@@ -243,9 +243,9 @@ fn settings_that_cannot_be_read_are_refused_with_their_line() {
     assert_eq!(ran.status.code(), Some(3), "{}", ran.stdout);
     for expected in [
         "warning  synchronous_off: nothing is flushed to the disk: synchronous is OFF",
-        "the connection answers: synchronous = 0",
+        "the connection reports synchronous = 0",
         " fix In the program, on each connection: PRAGMA synchronous = NORMAL",
-        "skipped  the settings new_mode: they are not known here",
+        "skipped  the settings new_mode: not recognized",
     ] {
         assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
     }

@@ -214,7 +214,7 @@ fn what_a_file_refuses_is_told_once_and_with_its_name() {
     assert_eq!(json(&["history", &a, "T", "1"])["changes"].as_array().unwrap().len(), 0);
     sql(&a, "DROP TABLE t");
     let message = refused(&["status", &a], "schema_changed");
-    assert!(message.contains("table t: it was dropped"), "{message}");
+    assert!(message.contains("table t: the table was dropped"), "{message}");
     let other = place.write("other.db", &"no database ".repeat(100));
     let message = refused(&["status", &other], "not_a_database");
     assert!(message.starts_with(&other), "{message}");
@@ -250,8 +250,8 @@ fn an_account_in_a_directory_that_was_none_says_so() {
         warren(&[&["account", "add", login][..], &files].concat()).succeeded().stdout
     };
     let said = add("ada");
-    assert!(said.contains("second is a new data directory"), "{said}");
-    assert_eq!(add("berta").trim_end(), "made account berta");
+    assert!(said.contains("second (to use another one, pass --data)"), "{said}");
+    assert_eq!(add("berta").trim_end(), "created account berta");
 }
 
 /// The message of a command that fails with this code.

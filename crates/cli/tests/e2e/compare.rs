@@ -27,7 +27,7 @@ fn two_reports_are_compared_row_by_row() {
     assert_eq!(rows[1]["rate"]["verdict"], "too_few_rounds");
     assert!(rows[0]["relative"].is_null() && !rows[1]["relative"].is_null());
     let text = warren(&["bench", "compare", &a, &b]).succeeded();
-    assert!(text.stdout.contains("B against A"), "{}", text.stdout);
+    assert!(text.stdout.contains("new vs. old"), "{}", text.stdout);
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn what_is_no_report_is_refused() {
     fs::write(&other, "{}").unwrap();
     let other = other.to_str().unwrap();
     let refused = warren(&["bench", "compare", other, other]);
-    assert!(refused.stderr.contains("is no report of warren bench"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is not a benchmark report"), "{}", refused.stderr);
     let missing = warren(&["bench", "compare", other, "nowhere.json"]);
     assert!(!missing.stderr.is_empty());
     for (number, expected) in

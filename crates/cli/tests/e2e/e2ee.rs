@@ -112,7 +112,7 @@ fn an_account_in_plain_turns_to_encryption() {
     warren(&[&["sync", &a][..], &first_time].concat()).succeeded();
     warren(&[&["clone", &b][..], &first_time].concat()).succeeded();
     let said = warren(&["track", &a, "--all", "--e2ee"]).succeeded().stdout;
-    assert!(said.contains("RECOVERY PHRASE") && said.contains("in plain until the next sync"));
+    assert!(said.contains("RECOVERY PHRASE") && said.contains("not encrypted until the next sync"));
     sql(&a, "INSERT INTO MarkerTableQX VALUES (77, 'made in between')");
     assert_eq!(json(&["sync", &a])["in_sync"], true);
     assert_eq!(json(&["status", &a])["e2ee"], true);

@@ -238,14 +238,14 @@ fn a_file_that_others_may_read_is_named_when_secrets_come_into_it() {
     let (_server, address) = serve(path);
     let told = |line: &str| {
         let ran = run(path, &words(&line.replace("SERVER", &address))).succeeded();
-        let lines = ran.stdout.lines().filter(|line| line.contains("other users may read it"));
+        let lines = ran.stdout.lines().filter(|line| line.contains("is readable by other users"));
         lines.map(str::to_owned).collect::<Vec<String>>()
     };
     let track = "track a.db --all --e2ee";
     let sync = "sync a.db --server SERVER --login ada --password-file password";
     for line in [track, sync] {
-        let expected = "a.db holds secrets of this device, and other users may read it (mode \
-                        0644): `chmod 600 a.db` ends that";
+        let expected = "warning: a.db contains secrets of this device and is readable by other \
+                        users (mode 0644); run `chmod 600 a.db`";
         assert_eq!(told(line), [expected], "{line}");
     }
     assert_eq!(mode(&path.join("a.db")), 0o644, "it is the user's");
@@ -331,7 +331,7 @@ fn a_data_directory_that_is_open_is_closed_at_the_start() {
     };
     let (left, said) = log(&[]);
     assert_eq!((left, mode(&data)), (BTreeSet::new(), 0o700));
-    assert!(said.contains("the data directory was open to other users: closed"), "{said}");
+    assert!(said.contains("removed other users' access to the data directory"), "{said}");
     assert!(said.contains("0755"), "{said}");
 
     // There is more in it than a server's data.
@@ -340,7 +340,7 @@ fn a_data_directory_that_is_open_is_closed_at_the_start() {
     let (left, said) = log(&[]);
     let of_others = ["admin-token.txt", "photos", "photos/1"].map(str::to_owned);
     assert_eq!((left, mode(&data)), (of_others.into(), 0o755));
-    assert!(said.contains("there is more in it"), "{said}");
+    assert!(said.contains("not used by Warren alone"), "{said}");
 }
 
 /// Whom `/proc` gives a process to, user and group: to root, if its memory is hidden.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::processes::{self, ServeProcess, json, sql, warren};
 
-/// The operator's token.
+/// The admin token.
 pub(crate) const ADMIN: &str = "the-operators-token";
 pub(crate) const PASSWORD: &str = "a pass-phrase of ada's own";
 

@@ -115,14 +115,14 @@ fn people_are_told_which_keys_are_counted_and_which_rows_got_another() {
         sql(file, "CREATE TABLE note (id INTEGER PRIMARY KEY AUTOINCREMENT, text)");
         sql(file, "CREATE TABLE word (word TEXT PRIMARY KEY)");
         let told = crate::processes::warren(&["track", file, "--all"]).succeeded().stdout;
-        assert!(told.contains("SQLite counts the keys of note:"), "{told}");
+        assert!(told.contains("SQLite assigns the keys of note:"), "{told}");
         sql(file, "INSERT INTO note (text) VALUES ('mine')");
     }
     place.sign_in("sync", &files[0], &server.address);
     let first = place.first_time(&server.address);
     let told = [&["sync", files[1].as_str()], &first[..]].concat();
     let told = crate::processes::warren(&told).succeeded().stdout;
-    assert!(told.contains("note: row 1 of this device is row 2 now"), "{told}");
+    assert!(told.contains("note: row 1 now has key 2"), "{told}");
     warren_json(&["sync", &files[0]]);
     for file in &files {
         assert_eq!(sql(file, "SELECT id, text FROM note"), "1|mine\n2|mine");

@@ -94,8 +94,8 @@ fn the_guide_to_doctor_does_what_it_says() {
 fn the_guide_to_tune_does_what_it_says() {
     let place = empty()
         .skip_between("mmap_size 0\n", "  PRAGMA foreign_keys")
-        .skip_between("shorter than a person waits\n", "today's settings once more")
-        .skip_between("(what chance does):", "the verdict is left to chance");
+        .skip_between("shorter than people wait\n", "current settings, measured again")
+        .skip_between("(effect of chance):", "the verdict is left to chance");
     prepared::file_to_tune(&place);
     place.run("", include_str!("../../../../docs/guide/tune.md"));
 }

@@ -182,7 +182,7 @@ fn inspect_says_in_words_what_it_found() {
     let arguments = [&arguments[..], &["--data", &it.place.data]].concat();
     let arguments = [&arguments[..], &["--password-file", &it.place.password]].concat();
     let said = warren(&arguments).succeeded().stdout;
-    assert!(said.contains("verified: the fingerprints are those of the messages"), "{said}");
+    assert!(said.contains("verified: the fingerprints match the messages"), "{said}");
     it.in_vault("DELETE FROM fingerprint_window");
     let ran = warren(&arguments);
     assert_eq!(ran.status.code(), Some(4), "{}{}", ran.stdout, ran.stderr);
@@ -214,7 +214,7 @@ fn what_no_message_says_is_found_by_verify_and_sent_by_compare() {
     ]);
     assert_eq!(found["verification"]["differences"], expected);
     let said = warren(&verify[..4]).stdout;
-    assert!(said.contains("  Artist (7): no change has written Name\n"), "{said}");
+    assert!(said.contains("  Artist (7): updated without a recorded change: Name\n"), "{said}");
     let report = json(&["sync", &it.a, "--compare", "--server", &server.address]);
     assert_eq!(report["sent_count"], 2, "{report}");
     sync(&it.b, &server);

@@ -25,8 +25,8 @@ fn a_full_account_takes_nothing_more_until_it_is_given_more() {
     let refused = warren(&["sync", &a, "--json"]);
     refused.refused("quota_exceeded");
     let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("3 changes stay unsent"), "{message}");
-    assert!(message.contains("3 messages"), "{message}");
+    assert!(message.contains("3 changes cannot be sent"), "{message}");
+    assert!(message.contains("limit for messages is 3"), "{message}");
     assert_eq!(json(&["status", &a])["unsent_count"], 3);
 
     // It goes on taking: what fits, and what others sent.
@@ -89,7 +89,9 @@ fn an_account_is_shown_from_outside_and_with_its_password_from_inside() {
     );
     let show = ["account", "show", "ada", "--data", &place.data, "--password-file"];
     let people = warren(&[&show[..], &[&place.password]].concat()).succeeded().stdout;
-    for part in ["devices 7", "1 devices; the file has ", "1 messages, ", "0 unsent, 0 to fetch"] {
+    let expected =
+        ["devices 7", "1 device; the vault's file has ", "1 message, ", "0 unsent, 0 to receive"];
+    for part in expected {
         assert!(people.contains(part), "no {part} in {people}");
     }
     let nobody = ["account", "show", "eve", "--data", &place.data, "--json"];

@@ -31,8 +31,8 @@ fn an_answer_that_is_not_the_server_s_is_told_with_its_status() {
         let refused = warren(&["sync", &a, "--json"]);
         refused.refused("unexpected_response");
         let message = refused.value()["error"]["message"].as_str().unwrap().to_owned();
-        assert!(message.contains(&format!("with status {status}")), "{message}");
-        assert!(!message.contains("cannot be reached"), "{message}");
+        assert!(message.contains(&format!("(HTTP {status})")), "{message}");
+        assert!(!message.contains("cannot reach the server:"), "{message}");
     }
     assert_eq!(json(&["status", &a])["sync_status_error"]["code"], "unexpected_response");
     proxy.set(ProxyRule::Answer(401, "application/x-protobuf", Vec::new()));

@@ -93,7 +93,8 @@ fn a_sync_says_that_edits_were_lost_and_one_that_is_let_be_is_in_no_list() {
     sql(&b, "UPDATE todo SET title = 'of b' WHERE n = 1");
     sync(&a);
     let said = warren(&["sync", &b]).succeeded().stdout;
-    let line = format!("edits lost to others made without knowing of them: `warren conflicts {b}`");
+    let line =
+        format!(", overwritten by concurrent edits (review or restore: `warren conflicts {b}`)");
     assert!(said.contains(&line), "{said}");
     assert!(json(&["sync", &a])["conflicts_count"].as_u64() >= Some(1));
     server.stop();
@@ -114,7 +115,7 @@ fn rows_that_are_held_back_are_listed_given_another_value_or_deleted() {
     let report = json(&["sync", &files[0]]);
     assert_eq!(report["hidden_rows_count"], 2, "{report}");
     let said = warren(&["conflicts", &files[0]]).succeeded().stdout;
-    assert!(said.contains("user ('a1') is hidden: a row with a newer write"), "{said}");
+    assert!(said.contains("user ('a1') is hidden: a newer row has the same"), "{said}");
     let held = json(&["conflicts", &files[0]])["hidden_rows"].clone();
     let ids = [0, 1].map(|place| held[place]["id"].as_str().unwrap());
     let give = |given| ["conflicts", &files[0], "--json", "--resolve", ids[0], given];
@@ -151,7 +152,7 @@ fn history_lists_the_changes_of_a_row() {
     assert!(text.contains("before it was tracked  written on desk"), "{text}");
     assert!(text.contains("deleted on desk") && text.contains("* done = 1"), "{text}");
     let none = warren(&["history", &a, "todo", "home", "9"]).succeeded().stdout;
-    assert!(none.starts_with("no change of a row"), "{none}");
+    assert!(none.starts_with("no changes of row (home, 9) in todo"), "{none}");
     server.stop();
 }
 
@@ -198,7 +199,7 @@ fn a_hidden_row_is_merged_into_the_one_that_is_shown() {
     let held = json(&["conflicts", a])["hidden_rows"][0].clone();
     let id = held["id"].as_str().unwrap();
     let said = warren(&["sync", a]).succeeded().stdout;
-    let hidden = "both sides are equal (not shown: 1 hidden row)";
+    let hidden = "in sync (not shown: 1 hidden row). Sent ";
     assert!(said.contains(hidden), "{said}");
     let listed = warren(&["conflicts", a]).succeeded().stdout;
     assert!(listed.contains(&format!("--merge {id}")), "{listed}");

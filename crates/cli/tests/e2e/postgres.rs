@@ -211,7 +211,7 @@ fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
         &place.password,
     ]);
     let people = people.succeeded().stdout;
-    assert_eq!(people.matches("its vault ").count(), 3, "{people}");
+    assert_eq!(people.matches("sub-vault ").count(), 3, "{people}");
     let shown = json(&["account", "show", "ada", "--data", &place.data]);
     assert_eq!(shown["sub_vaults_count"], 3);
 

@@ -213,7 +213,8 @@ impl ServeProcess {
     /// A server that was started without `--json`, so that its log is for people.
     pub(crate) fn for_people(mut child: Child) -> Self {
         let line = first_line(&mut child);
-        let address = line.strip_prefix("Warren serves ").and_then(|rest| rest.split(' ').next());
+        let rest = line.strip_prefix("Warren is running at ");
+        let address = rest.and_then(|rest| rest.split(' ').next());
         let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
         Self { child, address, actual: None }
     }

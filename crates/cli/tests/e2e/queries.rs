@@ -130,6 +130,6 @@ fn a_log_comes_from_the_standard_input_and_one_without_statements_is_refused() {
     );
     let ran = Command::new("sh").args(["-c", &shell]).output().unwrap();
     let text = CommandOutput::new(ran).stdout;
-    assert!(text.contains("the load: 2 statements of 1 shapes"), "{text}");
+    assert!(text.contains("workload: 2 statements of 1 shape;"), "{text}");
     assert!(text.contains("CREATE INDEX Track_Composer ON Track (Composer);"), "{text}");
 }

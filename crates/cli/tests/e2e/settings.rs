@@ -161,8 +161,8 @@ fn a_name_or_a_value_that_is_wrong_is_refused_with_its_line() {
     }
     etc.check_refused("allow-host = [\"https://a.example\"]", 1, "without https://");
     etc.check_refused("allow-host = [\"a.example:443\"]", 1, "port");
-    etc.check_refused("trusted-proxy = [\"0.0.0.0/0\"]", 1, "pose as anybody");
-    etc.check_refused("log = \"???\"", 1, "a filter is a level");
+    etc.check_refused("trusted-proxy = [\"0.0.0.0/0\"]", 1, "the network is too large");
+    etc.check_refused("log = \"???\"", 1, "expected a level");
     etc.check_refused("open-registration = \"true\"", 1, "`open-registration`");
     etc.check_refused("allow-origin = \"https://a.example\"", 1, "`allow-origin`");
     etc.check_refused("allow-origin = [\"https://a.example\", 5]", 1, "`allow-origin`");
@@ -202,7 +202,7 @@ fn what_is_probably_a_mistake_is_in_the_log() {
     let log = fs::read_to_string(&log).unwrap();
     for told in [
         "did you mean WARREN_LISTEN?",
-        "all users of this machine may read this file",
+        "this file contains a secret and all users can read it",
         "create their account with `warren account add actual`",
     ] {
         assert!(log.contains(told), "{told} in {log}");

@@ -62,12 +62,12 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
     let status = json(&["status", &a]);
     assert_eq!(status["sync_status"]["in_sync"], true, "nothing of it has come through: {status}");
     let text = warren(&["status", &a]).succeeded().stdout;
-    let sync_status = text.lines().find(|line| line.starts_with("server holds ")).unwrap();
+    let sync_status = text.lines().find(|line| line.starts_with("in sync: ")).unwrap();
     assert!(
-        sync_status.starts_with("server holds 2 of 2 changes, sets equal; phone "),
+        sync_status.starts_with("in sync: the server has 2 of 2 changes; phone: seen "),
         "{sync_status}"
     );
-    assert!(sync_status.ends_with(", 1 unsent, in sync"), "{sync_status}");
+    assert!(sync_status.ends_with(", 1 unsent"), "{sync_status}");
 
     // The same from the other side, and then it has sent it.
     sql(&a, "INSERT INTO t VALUES (3, 'three')");

@@ -240,11 +240,11 @@ fn what_cannot_be_tuned_is_said() {
     check(&[&at("empty")], "invalid_file", "is empty");
     check(&[&at("rowless")], "invalid_file", "no table has rows");
     check(&[place.path().to_str().unwrap()], "not_a_file", "is not a file");
-    check(&[CHINOOK, "--workload", "mail"], "invalid_argument", "makes a file of its own");
+    check(&[CHINOOK, "--workload", "mail"], "invalid_argument", "generates its own file");
     // A file of 100 TB, nearly all of it holes.
     let huge = fs::File::create(at("huge")).unwrap();
     huge.set_len(100 << 40).or_else(|_| huge.set_len(10 << 40)).unwrap();
-    check(&[&at("huge")], "disk_full", "of disk");
+    check(&[&at("huge")], "disk_full", "not enough disk space");
 }
 
 #[test]
@@ -271,10 +271,10 @@ fn what_was_found_is_written_as_code() {
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
     for expected in [
         "workload mixed on ",
-        "today: ",
+        "current settings: ",
         "PRAGMA busy_timeout = 5000;",
-        "-- for locks: longer than a transaction, shorter than a person waits",
-        "-- not for speed: without it, those of the schema are not kept",
+        "-- waits for locks: longer than a transaction, shorter than people wait",
+        "-- not for speed: enforces the schema's foreign keys",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }

@@ -122,9 +122,9 @@ fn a_backup_that_is_not_what_was_written_is_not_restored() {
     content[5_000] ^= 1;
     fs::write(&accounts, content).unwrap();
     let (is_ok, said) = run(&["restore", "copy", "--data", "new"], folder.path());
-    assert!(!is_ok && said.contains("not what was backed up"), "{said}");
+    assert!(!is_ok && said.contains("does not match the manifest"), "{said}");
     assert!(!folder.path().join("new").exists(), "nothing was begun");
     fs::remove_file(folder.path().join("copy/manifest.json")).unwrap();
     let (is_ok, said) = run(&["restore", "copy", "--data", "new"], folder.path());
-    assert!(!is_ok && said.contains("broke off"), "{said}");
+    assert!(!is_ok && said.contains("not a complete backup"), "{said}");
 }

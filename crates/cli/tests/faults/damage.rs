@@ -237,14 +237,14 @@ fn inspect_repairs_a_vault_while_no_server_runs() {
     assert_eq!(rig.inspect("--repair").unwrap()["repaired"], json!([]));
     spoil_middle(&rig.vault());
     let repaired = rig.inspect("--repair").unwrap()["repaired"][0].clone();
-    assert!(repaired["damage"].as_str().unwrap().contains("does not read back"), "{repaired}");
+    assert!(repaired["damage"].as_str().unwrap().contains("is damaged"), "{repaired}");
     let quarantined_path = repaired["quarantined_path"].as_str().unwrap();
     assert!(quarantined_path.ends_with(".damaged"), "{repaired}");
     assert!(damaged(&rig.vault()).exists());
     // A second time somebody should look at the disk first.
     spoil_middle(&rig.vault());
     let refused = rig.inspect("--repair").unwrap_err();
-    assert!(refused.contains("damaged before"), "{refused}");
+    assert!(refused.contains("an earlier .damaged file"), "{refused}");
     fs::remove_file(damaged(&rig.vault())).unwrap();
     rig.inspect("--repair").unwrap();
     rig.start();
@@ -324,7 +324,8 @@ fn devices_hear_what_a_repaired_vault_has_lost_until_it_has_come_back() {
     let away = first["server_loss"]["devices_away"].as_array().unwrap();
     assert!(away[0].as_str().unwrap().starts_with("a.db"), "it was here last: {away:?}");
     let said = rig.sync_file("c.db").unwrap();
-    assert!(said.contains(&format!("the server lost {missing} change")), "{said}");
+    let lost = format!("the server lost {missing} change");
+    assert!(said.replace(',', "").contains(&lost), "{said}");
     assert!(said.contains(away[0].as_str().unwrap()), "{said}");
     assert_eq!(rig.remote("c.db")["server_loss"], first["server_loss"]);
     assert!(

@@ -115,11 +115,11 @@ fn a_torn_revocation_is_reported_and_keeps_no_other_from_being_applied() {
         RestoreFixture::change_password,
     ]);
     // The first line is empty, and each of the others is a revocation.
-    let is_reported = |said: &str| said.contains("skipped damaged lines (3)");
+    let is_reported = |said: &str| said.contains("skipped damaged line 3;");
     let said = world.succeed(&["backup", "newer", "--data", "place/data"]);
     assert!(is_reported(&said), "{said}");
     let said = world.succeed(&["restore", "newer", "--check"]);
-    assert!(is_reported(&said) && said.contains("sound, but"), "{said}");
+    assert!(is_reported(&said) && said.contains("verified, except"), "{said}");
     let said = world.succeed(&["restore", "newer", "--check", "--json"]);
     let list = &serde_json::from_str::<Value>(&said).unwrap()["revocations"][0];
     assert_eq!(
@@ -128,7 +128,7 @@ fn a_torn_revocation_is_reported_and_keeps_no_other_from_being_applied() {
         "{said}"
     );
     let said = world.succeed(&["restore", "copy", "--check"]);
-    assert!(!is_reported(&said) && !said.contains("sound, but"), "{said}");
+    assert!(!is_reported(&said) && !said.contains("verified, except"), "{said}");
 
     fs::create_dir(world.path("new")).unwrap();
     let list = "place/data/revocations";
@@ -136,7 +136,7 @@ fn a_torn_revocation_is_reported_and_keeps_no_other_from_being_applied() {
     assert!(is_reported(&said) && said.contains("applied 4 revocations"), "{said}");
     assert_eq!(world.statuses("new"), [401, 200, 401, 401]);
     let log = world.log("new");
-    assert!(log.contains("lines of the list of revocations are damaged"), "{log}");
+    assert!(log.contains("skipped damaged lines in the revocation list"), "{log}");
     assert!(!log.contains("was older than the list"), "{log}");
 }
 
@@ -159,7 +159,9 @@ fn a_server_applies_the_list_to_an_accounts_file_that_is_older() {
 #[test]
 fn a_list_that_is_none_is_refused_before_anything_is_made() {
     let world = RestoreFixture::new(&[RestoreFixture::revoke]);
-    for (list, why) in [("place/data/none", "No such file"), ("copy/manifest.json", "is no list")] {
+    for (list, why) in
+        [("place/data/none", "No such file"), ("copy/manifest.json", "is not a revocation list")]
+    {
         for what in [&["--data", "new"][..], &["--check"]] {
             let arguments = [&["restore", "copy", "--revocations", list], what].concat();
             let (is_ok, said) = world.run(&arguments);
@@ -256,11 +258,11 @@ fn a_server_does_not_open_a_directory_whose_restore_has_not_finished() {
     let accounts = world.path("new/data/accounts.sqlite");
     fs::copy(world.path("copy/accounts.sqlite"), &accounts).unwrap();
     let (is_ok, said) = world.run(&["backup", "half", "--data", "new/data"]);
-    assert!(!is_ok && said.contains("has not finished"), "{said}");
+    assert!(!is_ok && said.contains("is incomplete"), "{said}");
     let add = ["account", "add", "eve", "--data", "new/data", "--password-file", "secret"];
     fs::write(world.path("secret"), PASSWORD).unwrap();
     let (is_ok, said) = world.run(&add);
-    assert!(!is_ok && said.contains("has not finished"), "{said}");
+    assert!(!is_ok && said.contains("is incomplete"), "{said}");
     world.succeed(&restore);
     // What is somebody's is not removed.
     for name in ["notes.txt", "restoring"] {

@@ -9,102 +9,105 @@ pub(super) const INTEGRITY: &[CatalogueEntry] = &[
         code: FindingCode::CompanionForeign,
         severity: Error,
         title: "a journal or a WAL next to the file belongs to another file",
-        why: "SQLite finds a journal and a WAL by their names. One that was left by another \
-              database, or by another state of this one (a backup was put in the file's place), \
-              is played into the file by the next program that opens it.",
+        why: "SQLite finds a journal and a WAL by name. If one is left over from another database, \
+              or from another state of this one (a backup was put in its place), the next program \
+              that opens the file applies it to the file.",
         reference: "https://sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use",
-        detection: "In memory, the file fails the integrity check together with what is beside it, \
-              and passes alone.",
-        fix: "Copy both, then move the journal or the WAL away before any program opens the file.",
+        detection: "In memory, the integrity check fails for the file together with the journal or \
+              WAL, and passes for the file alone.",
+        fix: "Copy both, then move the journal or WAL away before any program opens the file.",
     },
     CatalogueEntry {
         code: FindingCode::ConstraintViolated,
         severity: Error,
         title: "rows violate a constraint of their table",
-        why: "CHECK, NOT NULL and the types of a STRICT table hold for what is written while they \
-              are declared and checked: rows from before, or from a program that had turned the \
-              checks off, may break them.",
+        why: "CHECK, NOT NULL and the types of STRICT tables apply only to rows that are written \
+              while they are declared and checked. Older rows, or rows of a program that had \
+              turned the checks off, may violate them.",
         reference: "https://sqlite.org/pragma.html#pragma_integrity_check",
-        detection: "PRAGMA integrity_check says so. CHECK constraints can be looked at only where \
-              no other program has the file open.",
-        fix: "Find the rows, and mend or delete them.",
+        detection: "PRAGMA integrity_check reports it. CHECK constraints can be checked only if no \
+              other program has the file open.",
+        fix: "Find the rows, and correct or delete them.",
     },
     CatalogueEntry {
         code: FindingCode::IndexBroken,
         severity: Error,
         title: "an index and its table differ",
-        why: "A query that goes by the index misses rows or finds wrong ones, one that scans the \
-              table does not: the same question has two answers. A table's rows are whole.",
+        why: "A query that uses the index misses rows or finds wrong ones; a query that scans the \
+              table does not. The same question has two answers. The rows of the table are intact.",
         reference: "https://sqlite.org/lang_reindex.html",
-        detection: "PRAGMA integrity_check says so; in tables that are too large for the time, 200 \
-              sampled rows are looked up in each index.",
-        fix: "REINDEX, which makes the index anew from the table.",
+        detection: "PRAGMA integrity_check reports it; in tables that are too large for the time \
+              limit, 200 sampled rows are looked up in each index.",
+        fix: "REINDEX, which rebuilds the index from the table.",
     },
     CatalogueEntry {
         code: FindingCode::PageBroken,
         severity: Error,
         title: "a page fails the integrity check",
-        why: "The file is damaged: rows are lost or wrong, and writing to it spreads that.",
+        why: "The file is damaged: rows are lost or wrong, and writing to the file spreads the \
+              damage.",
         reference: "https://sqlite.org/howtocorrupt.html",
-        detection: "PRAGMA integrity_check, if its estimated time fits three fifths of what is \
-              left of the budget. If not, table by table, the smallest first, in full or without \
-              the indexes; sampled pages of the others; and the list of free pages. In an \
-              encrypted file, a page whose tag is not its own cannot be read.",
-        fix: "Take a copy of all files first. Restore a backup, or save what can be read into a \
-              new file: warren recover FILE NEW.",
+        detection: "PRAGMA integrity_check, if its estimated time is at most three fifths of the \
+              remaining time. Otherwise: each table, smallest first, completely or without its \
+              indexes; sampled pages of the other tables; and the list of free pages. In an \
+              encrypted file, a page with a wrong authentication tag cannot be read.",
+        fix: "First copy all files of the database. Then restore a backup, or save what can be \
+              read into a new file: warren recover FILE NEW.",
     },
     CatalogueEntry {
         code: FindingCode::SequenceExhausted,
         severity: Error,
         title: "an AUTOINCREMENT table has used its last number",
-        why: "AUTOINCREMENT gives each row a number above all that ever were. After \
-              9223372036854775807 there is none: no row can be inserted without a number of its own.",
+        why: "AUTOINCREMENT gives each row a number above all earlier ones. After \
+              9223372036854775807 there is none left, so a row without an explicit number cannot \
+              be inserted.",
         reference: "https://sqlite.org/autoinc.html",
-        detection: "sqlite_sequence has that number.",
-        fix: "Give the rows with such numbers others, and set the table's row in sqlite_sequence.",
+        detection: "sqlite_sequence contains that number.",
+        fix: "Give other numbers to the rows with such numbers, and correct the table's row in \
+              sqlite_sequence.",
     },
     CatalogueEntry {
         code: FindingCode::TriggerBroken,
         severity: Error,
         title: "a trigger refers to something that does not exist",
-        why: "SQLite reads a trigger when a statement on its table is compiled. Where it names a \
-              table or a column that was dropped, that statement fails, whatever it does.",
+        why: "SQLite reads a trigger when it compiles a statement on its table. If the trigger \
+              names a table or a column that was dropped, every such statement fails.",
         reference: "https://sqlite.org/lang_createtrigger.html",
         detection: "An INSERT, an UPDATE and a DELETE on each table that has triggers are \
-              compiled, not run.",
-        fix: "Drop the trigger, or make it anew.",
+              compiled, but not run.",
+        fix: "Drop the trigger, or re-create it.",
     },
     CatalogueEntry {
         code: FindingCode::UniqueViolated,
         severity: Error,
         title: "a unique index has the same value twice",
-        why: "Programs and the query planner trust that there is one such row. VACUUM and REINDEX \
-              fail on it.",
+        why: "Programs and the query planner rely on each value occurring only once. VACUUM and \
+              REINDEX fail.",
         reference: "https://sqlite.org/pragma.html#pragma_integrity_check",
-        detection: "PRAGMA integrity_check says so.",
-        fix: "Delete or change all rows but one of each value; then REINDEX.",
+        detection: "PRAGMA integrity_check reports it.",
+        fix: "Delete or change all rows but one of each value, then REINDEX.",
     },
     CatalogueEntry {
         code: FindingCode::ViewBroken,
         severity: Warning,
         title: "a view refers to something that does not exist",
-        why: "A view is text until it is asked for. Where it names a table or a column that was \
-              dropped, each query of it fails; and SQLite refuses to rename tables or columns \
-              while there is such a view.",
+        why: "A view is only text until it is queried. If it names a table or a column that was \
+              dropped, every query of it fails, and SQLite refuses to rename tables or columns \
+              while the view exists.",
         reference: "https://sqlite.org/lang_createview.html",
-        detection: "A query of each view is compiled, not run.",
-        fix: "Drop the view, or make it anew.",
+        detection: "A query of each view is compiled, but not run.",
+        fix: "Drop the view, or re-create it.",
     },
     CatalogueEntry {
         code: FindingCode::VirtualTableBroken,
         severity: Error,
         title: "a full-text index or an R-tree is inconsistent",
-        why: "A search by it misses rows, or finds what was deleted. Where triggers keep it up to \
-              date, a change that went past them is enough.",
+        why: "A search misses rows, or finds deleted ones. If triggers keep the table up to date, \
+              one change that bypassed them is enough.",
         reference: "https://sqlite.org/fts5.html#the_integrity_check_command",
-        detection: "PRAGMA integrity_check, which asks FTS3 to FTS5 and R-trees for their own \
-              check; and the integrity-check command of FTS5, which compares an index with its \
-              content table, if no other program has the file open.",
-        fix: "INSERT INTO t (t) VALUES ('rebuild') for full-text indexes; others are made anew.",
+        detection: "PRAGMA integrity_check, which also runs the checks of FTS3, FTS4, FTS5 and \
+              R-tree tables; and the integrity-check command of FTS5, which compares an index with \
+              its content table, if no other program has the file open.",
+        fix: "For a full-text index, INSERT INTO t (t) VALUES ('rebuild'); re-create an R-tree.",
     },
 ];

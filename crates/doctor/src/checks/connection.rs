@@ -76,7 +76,10 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     judge(&facts, log);
     if is_unknown {
         let file = settings.file().unwrap_or_default();
-        log.add_skipped("whether the settings are of this file", format!("no {file} here"));
+        log.add_skipped(
+            "whether the settings belong to this file",
+            format!("this machine has no file {file}"),
+        );
     }
     Ok(())
 }
@@ -92,14 +95,14 @@ fn judge(facts: &ConnectionFacts<'_>, log: &mut CheckResults) {
     let version = settings.text("sqlite_version").unwrap_or("?");
     let cipher = settings.text("cipher").or_else(|| settings.text("cipher_version"));
     let cipher = cipher.map_or_else(|| "no cipher".to_owned(), |cipher| format!("cipher {cipher}"));
-    log.add_checked(format!("what the program sets (SQLite {version}, {cipher})"));
+    log.add_checked(format!("program settings (SQLite {version}, {cipher})"));
     let unknown = settings.unknown();
     if !unknown.is_empty() {
-        log.add_skipped(format!("the settings {}", unknown.join(", ")), "they are not known here");
+        log.add_skipped(format!("the settings {}", unknown.join(", ")), "not recognized");
     }
     let untold = settings.untold();
     if !untold.is_empty() {
-        log.add_skipped(format!("the program's {}", untold.join(", ")), "the settings do not say");
+        log.add_skipped(format!("the program's {}", untold.join(", ")), "not in the settings");
     }
 }
 
@@ -108,7 +111,7 @@ fn judge(facts: &ConnectionFacts<'_>, log: &mut CheckResults) {
 fn other_file(settings: &ConnectionSettings, path: &Path) -> (Option<String>, bool) {
     let Some(file) = settings.file() else { return (None, false) };
     if file.is_empty() {
-        return (Some("none: it is in memory, or temporary".to_owned()), false);
+        return (Some("none (a database in memory, or a temporary one)".to_owned()), false);
     }
     let inode = |path: &Path| fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
     match inode(Path::new(file)) {
@@ -138,7 +141,7 @@ impl ConnectionFacts<'_> {
         let value = self.settings.value(setting).unwrap_or_default();
         let fact = self.settings.number(setting).map_or_else(|| value.clone().into(), Value::from);
         DoctorFinding::new(code, what, Fix::Advice(String::new()))
-            .evidence(format!("the connection answers: {setting} = {value}"))
+            .evidence(format!("the connection reports {setting} = {value}"))
             .detail("setting", setting)
             .detail("value", fact)
     }

@@ -13,12 +13,15 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     for view in &subject.schema.views {
         let sql = format!("SELECT * FROM {} LIMIT 0", quote_if_needed(&view.name));
         if let Some(message) = missing(subject, &sql)? {
-            let fix = "Drop the view, or make it anew on what is there now.".to_owned();
-            let what = format!("the view {} refers to what is not there", view.name);
+            let fix =
+                "Drop the view, or re-create it with tables and columns that exist.".to_owned();
+            let what = format!("the view {} refers to something that does not exist", view.name);
             let finding = DoctorFinding::new(FindingCode::ViewBroken, what, Fix::Advice(fix))
                 .detail("view", view.name.as_str())
                 .detail("message", message.as_str())
-                .impact("Each query of it fails, and so does each rename of a table or a column.");
+                .impact(
+                    "Each query of the view fails, and so does each rename of a table or a column.",
+                );
             log.add(finding.evidence(message));
         }
     }
@@ -30,7 +33,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
         }
     }
     check_sequences(subject, log)?;
-    log.add_checked("views, triggers and counted keys");
+    log.add_checked("views, triggers and AUTOINCREMENT");
     Ok(())
 }
 
@@ -76,17 +79,20 @@ fn check_triggers(
         if told.contains(&names) {
             continue;
         }
-        let what = format!(
-            "{verb} on {} fails: {} refers to what is not there",
-            table.name,
-            names.join(", ")
-        );
-        let fix = "Drop the trigger, or make it anew on what is there now.".to_owned();
+        let refer = match names[..] {
+            [] => "a trigger refers".to_owned(),
+            [name] => format!("{name} refers"),
+            _ => format!("{} refer", names.join(", ")),
+        };
+        let what =
+            format!("{verb} on {} fails: {refer} to something that does not exist", table.name);
+        let fix =
+            "Drop the trigger, or re-create it with tables and columns that exist.".to_owned();
         let finding = DoctorFinding::new(FindingCode::TriggerBroken, what, Fix::Advice(fix))
             .detail("table", table.name.as_str())
             .detail("triggers", names.clone())
             .detail("message", message.as_str())
-            .impact(format!("No {verb} on {} succeeds.", table.name));
+            .impact(format!("Every {verb} on {} fails.", table.name));
         log.add(finding.evidence(message));
         told.push(names);
     }
@@ -102,16 +108,16 @@ fn check_sequences(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), C
     for table in subject.rows(sql, [], |row| row.get::<_, String>(0))? {
         let name = quote_if_needed(&table);
         let fix = format!(
-            "Find what wrote such a number: SELECT * FROM {name} ORDER BY rowid DESC LIMIT 5. Give \
-             those rows other numbers, and then: UPDATE sqlite_sequence SET seq = (SELECT \
+            "Find the rows with such numbers: SELECT * FROM {name} ORDER BY rowid DESC LIMIT 5. \
+             Give them other numbers, then run: UPDATE sqlite_sequence SET seq = (SELECT \
              max(rowid) FROM {name}) WHERE name = '{}'",
             table.replace('\'', "''")
         );
-        let what = format!("the AUTOINCREMENT of {table} has given out the last number");
+        let what = format!("the AUTOINCREMENT table {table} has used its last number");
         let finding = DoctorFinding::new(FindingCode::SequenceExhausted, what, Fix::Advice(fix))
             .detail("table", table.as_str())
-            .evidence("sqlite_sequence has 9223372036854775807 for it")
-            .impact("Each INSERT fails with \"database or disk is full\".");
+            .evidence("sqlite_sequence contains 9223372036854775807 for this table")
+            .impact("Each INSERT without a row id fails with \"database or disk is full\".");
         log.add(finding);
     }
     Ok(())

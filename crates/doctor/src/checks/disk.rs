@@ -13,13 +13,14 @@ const FILE_BYTES_MIN: u64 = 1_000_000;
 
 pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
     if let Some(kind) = environment.file_system.as_deref().filter(|_| environment.is_networked()) {
-        let what = format!("the file is on a network file system, {kind}");
-        let fix = "Move the file to a local disk, and let one server answer for it.";
+        let what = format!("the file is on a network file system ({kind})");
+        let fix = "Move the file to a local disk, and let other machines access it through one \
+                    server.";
         let finding =
             DoctorFinding::new(FindingCode::NetworkFileSystem, what, Fix::Advice(fix.to_owned()))
-                .evidence(format!("the mount that holds it is of type {kind}"))
+                .evidence(format!("type of the mount: {kind}"))
                 .detail("file_system", kind)
-                .impact("Locks may not hold between machines: two writers then spoil the file.");
+                .impact("Locks may not work between machines: two writers then corrupt the file.");
         log.add(finding);
     }
     let size = environment.stamp.bytes;
@@ -29,17 +30,17 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
     let (size_text, needed) = (DecimalBytes(size), 2 * size);
     if let Some(free) = environment.free_bytes.filter(|free| *free < needed) {
         let what = format!(
-            "{} are free on the file's disk; VACUUM may need {}",
+            "the disk of the file has {} free; VACUUM may need {}",
             DecimalBytes(free),
             DecimalBytes(needed)
         );
-        let fix = "Make room on that disk; or VACUUM INTO a file on another one.";
+        let fix = "Free up space on this disk, or VACUUM INTO a file on another disk.";
         let finding = DoctorFinding::new(
             FindingCode::DiskTooSmall,
             what,
             Fix::Advice(fix.to_owned()),
         )
-        .evidence(format!("the file has {size_text}; its journal or WAL may become as large"))
+        .evidence(format!("file size: {size_text}; the journal or WAL may become as large"))
         .detail("free_bytes", free)
         .detail("needed_bytes", needed)
         .impact("A VACUUM, or a large transaction, would fail with \"database or disk is full\".");
@@ -47,17 +48,17 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
     }
     if let Some(temp) = environment.temp.as_ref().filter(|temp| temp.free_bytes < size) {
         let (free, place) = (DecimalBytes(temp.free_bytes), temp.path.display());
-        let whose = if temp.is_told { ", as the program says" } else { ", as this is called" };
-        let what = format!("{free} are free in {place}; VACUUM may need {size_text}");
+        let whose = if temp.is_told { "program's settings" } else { "environment of this command" };
+        let what = format!("{place} has {free} free; VACUUM may need {size_text}");
         let directory =
             environment.path.parent().unwrap_or(&environment.path).display().to_string();
         let fix = format!("export SQLITE_TMPDIR={}", quote_for_shell(&directory));
         let finding = DoctorFinding::new(FindingCode::TempTooSmall, what, Fix::Shell(fix))
-            .evidence(format!("{place} is where SQLite puts temporary files{whose}"))
+            .evidence(format!("SQLite puts temporary files into {place}, according to the {whose}"))
             .detail("temp_directory", place.to_string())
             .detail("free_bytes", temp.free_bytes)
             .detail("needed_bytes", size)
-            .impact("VACUUM and the building of a large index would fail there.");
+            .impact("VACUUM, or creating a large index, would fail for lack of space.");
         log.add(finding);
     }
 }
@@ -100,7 +101,7 @@ mod tests {
         let mut log = CheckResults::default();
         check(&environment, &mut log);
         let evidence = &log.findings[0].evidence[0];
-        assert!(evidence.ends_with("temporary files, as the program says"), "{evidence}");
+        assert!(evidence.ends_with("/tmp, according to the program's settings"), "{evidence}");
         let enough = codes(|environment| {
             environment.free_bytes = Some(20_000_000);
             environment.temp = temp(10_000_000);

@@ -1,28 +1,30 @@
 //! The file as such: is all of it there?
 
-use indicatif::{DecimalBytes, HumanCount};
+use indicatif::DecimalBytes;
 
 use crate::catalogue::finding_code::FindingCode;
 use crate::environment::file_environment::FileEnvironment;
 use crate::file::unreadable::recover_command;
+use crate::format::counted;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
 pub(crate) fn check_size(environment: &FileEnvironment, log: &mut CheckResults) {
     let size = environment.stamp.bytes;
     if size == 0 {
-        let fix = "Find the file that was meant, or restore a backup.";
+        let fix = "Find the file that the program should use, or restore a backup.";
         let mut finding = DoctorFinding::new(
             FindingCode::FileEmpty,
-            "the file has no bytes",
+            "the file has no content (0 bytes)",
             Fix::Advice(fix.to_owned()),
         )
-        .evidence("its size is 0")
+        .evidence("its size is 0 bytes")
         .detail("file_bytes", size)
-        .impact("Whatever was in it is not in it now.");
+        .impact("Any content that it had is gone.");
         if let Some(journal) = environment.journal.as_ref().filter(|journal| journal.bytes > 0) {
             let journal = DecimalBytes(journal.bytes);
-            finding = finding.evidence(format!("a journal of {journal} is beside it: copy it now"));
+            finding =
+                finding.evidence(format!("next to it is a journal of {journal}: copy it now"));
         }
         log.add(finding);
         return;
@@ -39,10 +41,10 @@ pub(crate) fn check_size(environment: &FileEnvironment, log: &mut CheckResults) 
     let missing = (expected - size).div_ceil(header.page_size.into());
     let finding = truncated(environment, expected, missing);
     log.add(finding.evidence(format!(
-        "the header tells of {} pages of {}; the file has {} bytes",
-        HumanCount(header.pages_count.into()),
+        "the header counts {} of {} bytes, but the file has {}",
+        counted(header.pages_count.into(), "page", "pages"),
         header.page_size,
-        HumanCount(size)
+        counted(size, "byte", "bytes")
     )));
 }
 
@@ -54,7 +56,7 @@ pub(crate) fn truncated(
 ) -> DoctorFinding {
     let size = environment.stamp.bytes;
     let fix = format!(
-        "Copy it again from where it is whole, or restore a backup; or save what is left: {}",
+        "Copy the file again from an intact original, restore a backup, or save what is left: {}",
         recover_command(environment)
     );
     let what = format!(
@@ -65,7 +67,7 @@ pub(crate) fn truncated(
     DoctorFinding::new(FindingCode::FileTruncated, what, Fix::Advice(fix))
         .detail("file_bytes", size)
         .detail("expected_bytes", expected)
-        .impact(format!("What was on {} pages is gone.", HumanCount(missing)))
+        .impact(format!("The content of {} is lost.", counted(missing, "page", "pages")))
 }
 
 /// The same file by another name: its journals stand beside the name by which it was opened.
@@ -76,17 +78,19 @@ pub(crate) fn check_links(environment: &FileEnvironment, log: &mut CheckResults)
     let names: Vec<String> =
         environment.other_names.iter().map(|name| name.path.display().to_string()).collect();
     let what = format!("the file has {} names (hard links)", environment.links_count);
-    let fix = "Open it by one name only, in all programs, and delete the others; first close it \
-                everywhere, so that no journal is left beside any of them.";
+    let fix = "Close the file in all programs, so that no journal remains next to any of its \
+                names. Then delete all names but one, and open the file only by that name.";
     let mut finding =
         DoctorFinding::new(FindingCode::HardLinked, what, Fix::Advice(fix.to_owned()))
             .evidence(format!("its link count is {}", environment.links_count))
             .detail("links_count", environment.links_count)
             .detail("other_names", names)
-            .impact("A program that opens another name sees no journal and no WAL of this one.");
+            .impact(
+                "A program that opens another name does not use the journal and WAL of this one.",
+            );
     for name in &environment.other_names {
         let path = name.path.display();
-        let journal = if name.has_journal { ", with a journal or a WAL beside it" } else { "" };
+        let journal = if name.has_journal { ", with a journal or a WAL next to it" } else { "" };
         finding = finding.evidence(format!("{path}{journal}"));
     }
     log.add(finding);
@@ -96,12 +100,12 @@ pub(crate) fn check_links(environment: &FileEnvironment, log: &mut CheckResults)
 pub(crate) fn check_companions(environment: &FileEnvironment, log: &mut CheckResults) {
     for path in &environment.irregular {
         let path = path.display().to_string();
-        let what = format!("{path} is no file");
-        let fix = "See who made it, and remove it.".to_owned();
+        let what = format!("{path} is not a regular file");
+        let fix = "Find out which program created it, and remove it.".to_owned();
         let finding = DoctorFinding::new(FindingCode::CompanionIrregular, what, Fix::Advice(fix))
-            .evidence("a pipe, a device, a socket or a directory")
+            .evidence("it is a pipe, a device, a socket or a directory")
             .detail("companion", path)
-            .impact("A program that opens the database may wait for it without end, or fail.");
+            .impact("A program that opens the database may wait for it forever, or fail.");
         log.add(finding);
     }
 }

@@ -49,13 +49,10 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
             Err(error) => return Err(error),
         }
     }
-    log.add_checked(format!(
-        "foreign keys of {checked} of {} tables that have any",
-        children.len()
-    ));
+    log.add_checked(format!("foreign keys (tables checked: {checked} of {})", children.len()));
     if !unreached.is_empty() {
-        let what = format!("the references of {}", unreached.join(", "));
-        log.add_skipped(what, "too many rows for the time");
+        let what = format!("foreign keys of {}", unreached.join(", "));
+        log.add_skipped(what, "too many rows for the time limit");
     }
     Ok(())
 }
@@ -77,7 +74,7 @@ fn check_index(
     let list = columns.join(", ");
     let name = quote_if_needed(&format!("{child}_{}", reference.columns.join("_")));
     let fix = format!("CREATE INDEX {name} ON {} ({list});", quote_if_needed(child));
-    let what = format!("{child} ({list}) refers to {parent}, without an index");
+    let what = format!("{child} ({list}) refers to {parent}, and has no index");
     let finding = DoctorFinding::new(FindingCode::ForeignKeyUnindexed, what, Fix::Sql(fix))
         .evidence(format!("{child} has about {} rows", format_estimate(entries)))
         .detail("table", child.as_str())
@@ -133,15 +130,16 @@ fn report_missing_parent(
     if absent.is_empty() {
         return false;
     }
-    let what = format!("{} refers to {}, which is not in this file", table.name, absent.join(", "));
-    let fix = "Nothing, if the program attaches the file that has the parent, or means the \
-                reference as documentation. If the parent was dropped by mistake, restore it."
+    let what = format!("{} refers to {} (not in this file)", table.name, absent.join(", "));
+    let fix = "Do nothing if the program attaches the file that contains the parent table, or \
+                uses the foreign key only as documentation. If the parent table was dropped by \
+                mistake, restore it."
         .to_owned();
     let finding = DoctorFinding::new(FindingCode::ForeignKeyParentAbsent, what, Fix::Advice(fix))
-        .evidence(format!("no table {}", absent.join(", ")))
+        .evidence(format!("no such table: {}", absent.join(", ")))
         .detail("table", table.name.as_str())
         .detail("parents", absent)
-        .impact("With foreign_keys = ON, inserts into it fail.");
+        .impact(format!("With foreign_keys = ON, inserts into {} fail.", table.name));
     log.add(finding);
     true
 }
@@ -172,7 +170,7 @@ fn check_rows(
         count += 1;
         if shown.len() < ROWS_SHOWN_MAX {
             let row = rowid.map_or("a row".to_owned(), |rowid| format!("row {rowid}"));
-            shown.push(format!("{row} refers to nothing in {parent}"));
+            shown.push(format!("{row} refers to a row of {parent} that does not exist"));
         }
         if !broken.contains(&id) {
             broken.push(id);
@@ -198,19 +196,22 @@ fn violated(
         count => format!("{count} rows"),
     };
     let to: Vec<String> =
-        broken.iter().map(|it| format!("{} by {}", it.parent, it.columns.join(", "))).collect();
+        broken.iter().map(|it| format!("{} (by {})", it.parent, it.columns.join(", "))).collect();
     let fix = format!(
-        "PRAGMA foreign_key_check({}) lists them. SQLite checks references only on connections that \
-         say PRAGMA foreign_keys = ON: if the program means them, mend or delete these rows and set \
-         that on every connection; if 0 or another value means none to it, nothing is wrong.",
+        "PRAGMA foreign_key_check({}) lists the rows. SQLite enforces foreign keys only on \
+         connections that set PRAGMA foreign_keys = ON. If the program relies on them, correct or \
+         delete these rows, and set this PRAGMA on every connection. If 0 or another value means \
+         \"no parent\" in the program, nothing is wrong.",
         quote_if_needed(&table.name)
     );
-    let what = format!("{rows} of {} refer to nothing: {}", table.name, to.join("; "));
+    let what = format!("{} has {rows} without a parent row in {}", table.name, to.join(", "));
     let mut finding = DoctorFinding::new(FindingCode::ForeignKeyViolated, what, Fix::Advice(fix))
         .detail("table", table.name.as_str())
         .detail("rows_count", count)
         .detail("complete", count < VIOLATIONS_MAX)
-        .impact("Joins leave these rows out, and programs that trust the reference fail on them.");
+        .impact(
+            "Joins leave these rows out, and programs that rely on the reference fail on them.",
+        );
     for line in shown {
         finding = finding.evidence(line);
     }
@@ -228,14 +229,15 @@ fn mismatch(
     if !text.contains("foreign key mismatch") {
         return Err(error.into());
     }
-    let fix = "Give the parent a UNIQUE index on exactly the columns that are referred to, with \
-                their own collation.";
-    let what = format!("a foreign key of {} refers to no unique key", table.name);
+    let fix = "Create a UNIQUE index on exactly the referenced columns of the parent table, with \
+                the collations of these columns.";
+    let what =
+        format!("a foreign key of {} refers to columns that are not a unique key", table.name);
     let finding =
         DoctorFinding::new(FindingCode::ForeignKeyMismatch, what, Fix::Advice(fix.to_owned()))
             .evidence(text)
             .detail("table", table.name.as_str())
-            .impact("With foreign keys on, writes to these tables fail.");
+            .impact("With foreign_keys = ON, writes to these tables fail.");
     log.add(finding);
     Ok(())
 }

@@ -24,17 +24,17 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
         return;
     }
     let fix = if header.is_incremental { "PRAGMA incremental_vacuum;" } else { "VACUUM;" };
-    let what = format!(
-        "{} of the file is free pages, {}",
-        format_percent(share),
-        DecimalBytes(free_bytes)
-    );
+    let what =
+        format!("{} of the pages are free, {}", format_percent(share), DecimalBytes(free_bytes));
     let finding = DoctorFinding::new(FindingCode::Fragmented, what, Fix::Sql(fix.to_owned()))
         .evidence(format!("{} of {} pages are free", HumanCount(free), HumanCount(pages)))
         .detail("free_pages_count", free)
         .detail("pages_count", pages)
         .detail("free_bytes", free_bytes)
-        .impact(format!("{} that backups and copies carry along", DecimalBytes(free_bytes)));
+        .impact(format!(
+            "Backups and copies of the file contain {} of free pages.",
+            DecimalBytes(free_bytes)
+        ));
     log.add(finding);
     if !header.has_auto_vacuum {
         log.add(auto_vacuum_off(free_bytes));
@@ -43,9 +43,11 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
 
 fn auto_vacuum_off(free_bytes: u64) -> DoctorFinding {
     let fix = "PRAGMA auto_vacuum = INCREMENTAL;\nVACUUM;".to_owned();
-    let what = "auto_vacuum is off, so only VACUUM gives room back";
+    let what = "auto_vacuum is off, so only VACUUM makes the file smaller";
     DoctorFinding::new(FindingCode::AutoVacuumOff, what, Fix::Sql(fix))
-        .evidence("the header says: no auto_vacuum")
+        .evidence("according to its header, the file has no auto_vacuum")
         .detail("free_bytes", free_bytes)
-        .impact("To shrink, the whole file is written anew, and locked meanwhile.")
+        .impact(
+            "To make the file smaller, VACUUM rewrites all of it, and locks it until it is done.",
+        )
 }

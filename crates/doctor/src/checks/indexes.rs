@@ -36,7 +36,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
             check_collation(subject, table, index, log)?;
         }
     }
-    log.add_checked("indexes that others make needless");
+    log.add_checked("redundant indexes and index collations");
     Ok(())
 }
 
@@ -48,8 +48,7 @@ pub(crate) fn drop_index(subject: &OpenedFile, name: &str) -> Fix {
     }
     let users = users.join(", ");
     Fix::Advice(format!(
-        "{users} names the index (INDEXED BY): make that anew without it first, and then: DROP \
-         INDEX {}.",
+        "First re-create {users} without INDEXED BY {0}, then run: DROP INDEX {0}.",
         quote_if_needed(name)
     ))
 }
@@ -102,13 +101,13 @@ fn redundant_index(
     let name = &index.name;
     let (other, columns, reason) = match instead {
         RedundancyCause::RowId => {
-            ("the primary key".to_owned(), "the row id".to_owned(), "which sorts the table itself")
+            ("the primary key".to_owned(), "the row id".to_owned(), "the order of the table itself")
         }
         RedundancyCause::Index(other) => {
             let reason = match other.origin {
-                IndexOrigin::Created => "which was also created",
-                IndexOrigin::UniqueConstraint => "which the UNIQUE constraint keeps",
-                IndexOrigin::PrimaryKey => "which the primary key keeps",
+                IndexOrigin::Created => "also created with CREATE INDEX",
+                IndexOrigin::UniqueConstraint => "created by the UNIQUE constraint",
+                IndexOrigin::PrimaryKey => "created by the PRIMARY KEY",
             };
             (other.name.clone(), other.columns_text(), reason)
         }
@@ -118,7 +117,7 @@ fn redundant_index(
         _ => format!("{name} on {} is the start of {other}", table.name),
     };
     let size = size(subject, index);
-    let rows = subject.sample_of(&index.name).map_or(0.0, TreeSample::entries);
+    let rows = format_estimate(subject.sample_of(&index.name).map_or(0.0, TreeSample::entries));
     DoctorFinding::new(code, what, drop_index(subject, name))
         .evidence(format!("{name} ({})", index.columns_text()))
         .evidence(format!("{other} ({columns}), {reason}"))
@@ -127,9 +126,9 @@ fn redundant_index(
         .detail("instead", other)
         .detail("index_bytes", round_to_u64(size))
         .impact(format!(
-            "About {} for {} entries; each insert and delete writes to it, too.",
+            "About {} for {rows} {}; each insert and delete also writes to it.",
             DecimalBytes(round_to_u64(size)),
-            format_estimate(rows)
+            if rows == "1" { "entry" } else { "entries" }
         ))
 }
 
@@ -150,9 +149,12 @@ fn check_collation(
     if collation.eq_ignore_ascii_case(&of_column) {
         return Ok(());
     }
-    let what = format!("{} sorts {column} by {collation}, its column by {of_column}", index.name);
+    let what = format!(
+        "{} sorts {column} with collation {collation}, but the column has collation {of_column}",
+        index.name
+    );
     let fix = format!(
-        "If queries are to compare by {collation}, they must say so: WHERE {column} = ?1 COLLATE \
+        "If queries should compare with {collation}, add it to them: WHERE {column} = ?1 COLLATE \
          {collation}. If not, drop the index: DROP INDEX {}.",
         quote_if_needed(&index.name)
     );
@@ -163,7 +165,9 @@ fn check_collation(
         .detail("column", column.as_str())
         .detail("index_collation", collation.as_str())
         .detail("column_collation", of_column.as_ref())
-        .impact(format!("`{column} = ?` and `ORDER BY {column}` scan the table."));
+        .impact(format!(
+            "`{column} = ?` and `ORDER BY {column}` do not use the index, and scan the table."
+        ));
     log.add(finding);
     Ok(())
 }

@@ -10,7 +10,6 @@ mod free_list;
 use std::time::Duration;
 
 use engine::ReadOnlyMode;
-use indicatif::HumanCount;
 use sqlite_schema::{IndexSchema, TableSchema};
 
 use crate::file::btree_sample::TreeSample;
@@ -18,7 +17,7 @@ use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::file::schema::{VirtualTable, quote_if_needed};
 use crate::file::unreadable::report_fault;
-use crate::format::{format_estimate, to_f64};
+use crate::format::{counted, format_estimate, to_f64};
 use crate::report::{CheckResults, IntegrityStatus};
 
 /// Lines that are asked of SQLite for one check.
@@ -34,17 +33,17 @@ const SHARES: u32 = 5;
 const LOOKED_UP_MAX: usize = 200;
 
 /// What is not compared when SQLite's check of the whole file has not run.
-const BETWEEN_TREES: &str = "whether a page is used twice, or by nobody";
+const BETWEEN_TREES: &str = "whether a page is used twice or not at all";
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
     let mut unchecked = unseen(subject);
     match check_whole(subject) {
         Ok(lines) => {
             faults::report_faults(&lines, None, subject, log);
-            log.add_checked("integrity: all that PRAGMA integrity_check looks at");
+            log.add_checked("integrity: everything that PRAGMA integrity_check checks");
         }
         Err(error) if error.is_busy() => {
-            log.add_skipped("integrity", "another process kept it locked");
+            log.add_skipped("integrity", "another process kept the file locked");
             unchecked.push("the file: another process kept it locked".to_owned());
         }
         Err(_) => {
@@ -60,11 +59,11 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
 fn unseen(subject: &OpenedFile) -> Vec<String> {
     let mut unseen = Vec::new();
     if subject.open_mode != ReadOnlyMode::Overlay && subject.schema.has_checks {
-        unseen.push("CHECK constraints: a read-only connection does not know them".to_owned());
+        unseen.push("CHECK constraints: SQLite ignores them on a read-only connection".to_owned());
     }
     if subject.schema.unread_count > 0 {
-        unseen
-            .push(format!("{} tables: no time to read their schema", subject.schema.unread_count));
+        let count = subject.schema.unread_count.try_into().unwrap_or(u64::MAX);
+        unseen.push(format!("{}: no time to read the schema", counted(count, "table", "tables")));
     }
     for VirtualTable { name, module } in &subject.schema.virtual_tables {
         if !subject.modules.contains(module) {
@@ -72,7 +71,7 @@ fn unseen(subject: &OpenedFile) -> Vec<String> {
         }
     }
     for name in &subject.stand_ins {
-        unseen.push(format!("the order by {name}: this SQLite has no such collation"));
+        unseen.push(format!("the order of collation {name}: this SQLite does not have it"));
     }
     unseen
 }
@@ -124,16 +123,16 @@ fn check_parts(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut Chec
             }
         }
     }
-    log.add_checked(format!("integrity: {checked} of {} tables by themselves", tables.len()));
+    log.add_checked(format!("integrity, table by table ({checked} of {})", tables.len()));
     for (index, (table, pages)) in unreached.iter().enumerate() {
         let tables_left = u32::try_from(unreached.len() - index).unwrap_or(u32::MAX);
         let end = subject.time_limit.elapsed() + subject.time_limit.remaining() / tables_left;
         check_sample(subject, table, *pages, end, log);
-        unchecked.push(format!("{}: but for a sample of it", table.name));
+        unchecked.push(format!("{}: only a sample was checked", table.name));
     }
     match free_list::check(subject) {
         Err(error) if error.is_fault() => report_fault(&error, &subject.environment, log),
-        Err(error) => log.add_skipped("the list of free pages", error.to_string()),
+        Err(error) => log.add_skipped("list of free pages", error.to_string()),
         Ok(()) => {}
     }
 }
@@ -162,7 +161,7 @@ fn check_table(
     let mut found = lines(subject, &format!("PRAGMA quick_check({name})"))?;
     if !table.indexes.is_empty() {
         found.extend(look_up(subject, table));
-        unchecked.push(format!("{}: its indexes, but for sampled rows", table.name));
+        unchecked.push(format!("{}: only sampled rows were looked up in its indexes", table.name));
     }
     Ok(found)
 }
@@ -179,11 +178,11 @@ fn check_sample(
     let leaves = sampled_faults(subject, table, pages, end, log);
     faults::report_faults(&look_up(subject, table), Some(table), subject, log);
     let why = match subject.open_mode {
-        ReadOnlyMode::Shared => "too large for the time that others may be kept waiting",
+        ReadOnlyMode::Shared => "too large to check without blocking other programs for long",
         _ => "too large for the time limit",
     };
-    let (leaves, pages) = (HumanCount(leaves), format_estimate(pages));
-    let seen = format!("{why}; {leaves} random pages of about {pages} were looked at");
+    let leaves = counted(leaves, "random page", "random pages");
+    let seen = format!("{why}; checked {leaves} of about {}", format_estimate(pages));
     log.add_skipped(format!("integrity of {}", table.name), seen);
 }
 
@@ -262,8 +261,9 @@ fn look_up_sql(table: &TableSchema, index: &IndexSchema) -> Option<String> {
 fn check_searches(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut CheckResults) {
     for table in subject.schema.virtual_tables.iter().filter(|it| it.module == "fts5") {
         if subject.open_mode != ReadOnlyMode::Overlay {
-            unchecked
-                .push(format!("{}: in use, so it is not compared with its content", table.name));
+            let name = &table.name;
+            let why = "not compared with its content while the file is in use";
+            unchecked.push(format!("full-text index {name}: {why}"));
             continue;
         }
         subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);

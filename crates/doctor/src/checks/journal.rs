@@ -10,6 +10,7 @@ use crate::environment::processes::ProcessInfo;
 use crate::environment::sqlite_locks::SqliteLock;
 use crate::file::opened_file::OpenedFile;
 use crate::file::schema::quote_for_shell;
+use crate::format::counted;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -52,18 +53,19 @@ fn check_mode(environment: &FileEnvironment, is_wal: bool, log: &mut CheckResult
     }
     let names: Vec<String> = processes.iter().map(ProcessInfo::display_name).collect();
     let (code, what) = match processes.len() {
-        1 => (FindingCode::NotWal, "a program works on it with a rollback journal"),
+        1 => (FindingCode::NotWal, "a program uses the file with a rollback journal"),
         _ => (
             FindingCode::RollbackJournalShared,
-            "several programs work on it with a rollback journal",
+            "several programs use the file with a rollback journal",
         ),
     };
     let finding = DoctorFinding::new(code, what, Fix::Sql("PRAGMA journal_mode = WAL;".to_owned()))
         .evidence(format!("open in {}", names.join(", ")))
-        .evidence("the header says: no WAL")
+        .evidence("according to its header, the file does not use WAL")
         .detail("processes", json!(processes))
         .impact(
-            "Each write waits for all readers, and each reader for the write; it flushes twice.",
+            "Each write waits for all readers, readers wait for each write, and each transaction \
+             flushes twice.",
         );
     log.add(finding);
 }
@@ -71,26 +73,24 @@ fn check_mode(environment: &FileEnvironment, is_wal: bool, log: &mut CheckResult
 fn hot_journal(environment: &FileEnvironment) -> DoctorFinding {
     let journal = environment.journal.as_ref().map_or(0, |journal| journal.bytes);
     let sql = "SELECT count(*) FROM sqlite_schema";
-    let fix = with_key(environment, FindingCode::HotJournal, sql, "rolls it back");
-    DoctorFinding::new(FindingCode::HotJournal, "a transaction was begun and never ended", fix)
+    let fix = with_key(environment, FindingCode::HotJournal, sql, "rolls the transaction back");
+    DoctorFinding::new(FindingCode::HotJournal, "a transaction was started and never ended", fix)
         .fix_sql(sql)
-        .evidence(format!("a journal of {} is there, and nobody writes", DecimalBytes(journal)))
+        .evidence(format!("a journal of {}, and no process is writing", DecimalBytes(journal)))
         .detail("journal_bytes", journal)
-        .impact(
-            "The file holds half a transaction. Whoever deletes the journal makes that lasting.",
-        )
+        .impact("The file contains half a transaction. Deleting the journal makes this permanent.")
 }
 
 fn wal_left_behind(environment: &FileEnvironment) -> DoctorFinding {
     let wal = environment.wal.as_ref().map_or(0, |wal| wal.bytes);
-    let what = "a WAL was left by a program that did not close the file";
+    let what = "a program left a WAL behind, because it did not close the file";
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-    let fix = with_key(environment, FindingCode::WalLeftBehind, sql, "moves it into the file");
+    let fix = with_key(environment, FindingCode::WalLeftBehind, sql, "moves the WAL into the file");
     DoctorFinding::new(FindingCode::WalLeftBehind, what, fix)
         .fix_sql(sql)
         .evidence(format!("a WAL of {}, and no process has the file open", DecimalBytes(wal)))
         .detail("wal_bytes", wal)
-        .impact("Who copies the file without its -wal loses what was committed into that.")
+        .impact("A copy of the file without its -wal lacks the transactions in the WAL.")
 }
 
 /// A statement for a shell. A shell without the key of an encrypted file would take its journal or
@@ -98,9 +98,10 @@ fn wal_left_behind(environment: &FileEnvironment) -> DoctorFinding {
 fn with_key(environment: &FileEnvironment, code: FindingCode, sql: &str, effect: &str) -> Fix {
     if environment.is_keyed || environment.header.is_none() {
         return Fix::Advice(format!(
-            "Open it once for writing with the program that has its key, or let warren doctor \
-             --fix {code} do it with the key: that {effect}. Never open it with what lacks the \
-             key: that would take it for void, delete it, and leave the file broken."
+            "Open the file once for writing with the program that has its key, or run warren \
+             doctor --fix {code} with the key: this {effect}. Never open the file with a program \
+             that lacks the key: it would treat the journal or WAL as invalid, delete it, and \
+             leave the file corrupt."
         ));
     }
     let file = quote_for_shell(&environment.path.display().to_string());
@@ -117,7 +118,7 @@ fn check_wal(environment: &FileEnvironment, log: &mut CheckResults) {
     }
     let (frames, copied) = (index.frames_count, index.copied_count);
     let state = format!(
-        "a WAL of {}; {} of its {} pages are copied into the file",
+        "a WAL of {}; pages copied into the file: {} of {}",
         DecimalBytes(wal.bytes),
         HumanCount(copied.into()),
         HumanCount(frames.into())
@@ -146,29 +147,32 @@ fn wal_pinned(environment: &FileEnvironment, process: &ProcessInfo, behind: u32)
     let who = process.display_name();
     DoctorFinding::new(
         FindingCode::WalPinned,
-        format!("{who} reads an old state, and the WAL grows"),
+        format!("{who} reads an old snapshot, and the WAL grows"),
         fix,
     )
     .evidence(format!(
-        "its snapshot is {} pages old, and stayed so for {seconds:.1} s",
-        HumanCount(behind.into())
+        "its snapshot is {} behind the end of the WAL, for {seconds:.1} s or longer",
+        counted(behind.into(), "page", "pages")
     ))
     .detail("process", json!(process))
     .detail("behind_pages_count", behind)
-    .impact("Until it ends, no checkpoint gets past it: the WAL grows, and reads get slower.")
+    .impact("Checkpoints cannot pass this snapshot until it ends: the WAL grows, reads get slower.")
 }
 
 fn wal_large(is_copied: bool, wal_bytes: u64) -> DoctorFinding {
     let what = if is_copied {
-        "the WAL keeps the size that it once had"
+        "the WAL is copied into the file, but keeps its largest size"
     } else {
-        "the WAL is not copied into the file, and nobody is in the way"
+        "the WAL is not copied into the file, although no reader pins it"
     };
-    let fix = "PRAGMA wal_checkpoint(TRUNCATE), on a connection of the program. PRAGMA \
-                journal_size_limit = 67108864 on each that writes keeps it short; and see that \
-                nobody sets wal_autocheckpoint = 0.";
+    let fix = "Run PRAGMA wal_checkpoint(TRUNCATE) on a connection of the program. PRAGMA \
+                journal_size_limit = 67108864 on each connection that writes keeps the WAL small. \
+                Make sure that no connection sets wal_autocheckpoint = 0.";
     DoctorFinding::new(FindingCode::WalLarge, what, Fix::Advice(fix.to_owned()))
         .detail("wal_bytes", wal_bytes)
         .detail("copied", is_copied)
-        .impact(format!("{} of disk, and longer lookups in its index", DecimalBytes(wal_bytes)))
+        .impact(format!(
+            "The WAL takes {} on the disk, and lookups in its index take longer.",
+            DecimalBytes(wal_bytes)
+        ))
 }

@@ -14,7 +14,7 @@ use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::file::record::RecordField;
 use crate::file::schema::quote_if_needed;
-use crate::format::{format_estimate, format_percent, round_to_u64, to_f64};
+use crate::format::{counted, format_estimate, format_percent, round_to_u64, to_f64};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
@@ -46,7 +46,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
         }
     }
     check_fill(subject, log);
-    log.add_checked("the order of columns and the filling of pages, in samples");
+    log.add_checked("column order and page fill (sampled)");
     Ok(())
 }
 
@@ -89,19 +89,16 @@ fn check_order(
     let behind: Vec<&str> = behind.map(|index| stored[index].name).collect();
     let measured = measure(subject, table, sample, last, &behind)?;
     let sizes = large.iter().map(|index| {
-        format!(
-            "{} of {}",
-            stored[*index].name,
-            DecimalBytes(round_to_u64(stored[*index].mean_bytes))
-        )
+        format!("{} {}", stored[*index].name, DecimalBytes(round_to_u64(stored[*index].mean_bytes)))
     });
     let mut finding = DoctorFinding::new(
         FindingCode::BlobBeforeColumns,
-        format!("{}: {} before {}", table.name, before.join(", "), behind.join(", ")),
+        format!("{} stores {} before {}", table.name, before.join(", "), behind.join(", ")),
         Fix::Advice(fix_sql(table, &before)),
     )
     .evidence(format!(
-        "on average {} before {last}: {pages:.1} overflow pages to walk, in {} sampled rows",
+        "overflow pages to read before {last}, on average: {pages:.1} (mean sizes: {}; sampled \
+         rows: {})",
         sizes.collect::<Vec<_>>().join(", "),
         sample.rows().count()
     ))
@@ -113,8 +110,8 @@ fn check_order(
     if let Some(measured) = &measured {
         finding = finding
             .evidence(format!(
-                "{} of these rows, in memory: max({last}) takes {:.2} µs a row, {:.2} with the small \
-                 columns first",
+                "measured in memory (rows: {}): max({last}) takes {:.2} µs per row, and {:.2} µs \
+                 with the small columns first",
                 measured.rows_count, measured.as_is_us, measured.small_first_us
             ))
             .detail("measured_rows_count", measured.rows_count)
@@ -126,11 +123,14 @@ fn check_order(
 }
 
 fn cost(table: &TableSchema, pages: f64, measured: Option<&ReadCost>) -> String {
-    let reads =
-        format!("Where {} is not in memory, {pages:.0} more reads of a page each.", table.name);
+    let reads = format!(
+        "If {} is not in memory, reading a column behind a large value takes {} more.",
+        table.name,
+        counted(round_to_u64(pages), "page read", "page reads")
+    );
     match measured {
         Some(it) if it.small_first_us > 0.0 => format!(
-            "Reading a column behind takes {:.1} times as long in memory. {reads}",
+            "{reads} In memory, such a read takes {:.1} times as long.",
             it.as_is_us / it.small_first_us
         ),
         _ => reads,
@@ -155,10 +155,10 @@ fn fix_sql(table: &TableSchema, large: &[&str]) -> String {
     let (name, key) = (&table.name, table.rowid_alias().map_or("rowid", |column| &column.name));
     let columns: Vec<String> = large.iter().map(|column| quote_if_needed(column)).collect();
     format!(
-        "Make {name} anew with {0} as its last columns \
-         (https://sqlite.org/lang_altertable.html#otheralter); or keep them in a table of their own: \
+        "Re-create {name} with {0} after all other columns \
+         (https://sqlite.org/lang_altertable.html#otheralter), or move {0} to a separate table: \
          CREATE TABLE {1} ({2} INTEGER PRIMARY KEY REFERENCES {3}, {0}), INSERT INTO {1} SELECT \
-         {2}, {0} FROM {3}, and drop them from {3} when the program no longer reads them there.",
+         {2}, {0} FROM {3}; then drop {0} from {3} when the program no longer reads it there.",
         columns.join(", "),
         quote_if_needed(&format!("{name}_content")),
         quote_if_needed(key),
@@ -273,7 +273,7 @@ fn pages_half_empty(name: &str, sample: &TreeSample, size: f64) -> DoctorFinding
     let what = format!("the pages of {name} are {} full", format_percent(sample.fill()));
     DoctorFinding::new(FindingCode::PagesHalfEmpty, what, Fix::Sql("VACUUM;".to_owned()))
         .evidence(format!(
-            "about {} leaf pages, {} of them looked at",
+            "about {} leaf pages, {} of them sampled",
             format_estimate(sample.leaves()),
             sample.leaves_seen()
         ))
@@ -281,7 +281,7 @@ fn pages_half_empty(name: &str, sample: &TreeSample, size: f64) -> DoctorFinding
         .detail("fill_ratio", sample.fill())
         .detail("estimated_leaves_count", sample.leaves().round())
         .impact(format!(
-            "About {} of {} read and cached for nothing",
+            "About {} of {} is empty space, which is read and cached, too.",
             DecimalBytes(round_to_u64(size * (1.0 - sample.fill()))),
             DecimalBytes(round_to_u64(size))
         ))

@@ -53,18 +53,18 @@ fn keeps_for_itself(environment: &FileEnvironment, locks: &[SqliteLock]) -> bool
 
 fn exclusive(environment: &FileEnvironment, process: &ProcessInfo) -> DoctorFinding {
     let who = process.display_name();
-    let fix = "Nothing, if no other program is to open the file. If one is: PRAGMA locking_mode = \
-                NORMAL in that program, and no transaction that stays open.";
-    let what = format!("{who} keeps the file for itself");
+    let fix = "Do nothing if no other program needs the file. Otherwise set PRAGMA locking_mode = \
+                NORMAL in the program that keeps the lock, and leave no transaction open there.";
+    let what = format!("{who} keeps the file locked for itself");
     DoctorFinding::new(FindingCode::ExclusiveMode, what, Fix::Advice(fix.to_owned()))
         .evidence(format!(
-            "EXCLUSIVE held at each of {} looks in {:.1} s, and nothing is written: locking_mode = \
-             EXCLUSIVE, or BEGIN EXCLUSIVE",
+            "EXCLUSIVE lock held in each of {} readings within {:.1} s, and nothing was written: \
+             locking_mode = EXCLUSIVE, or BEGIN EXCLUSIVE",
             environment.watch.observations_count,
             environment.watch.time.as_secs_f64()
         ))
         .detail("process", json!(process))
-        .impact("Others get \"database is locked\" for as long as it has the file open.")
+        .impact("Other programs get \"database is locked\" while this process has the file open.")
 }
 
 fn wal_deleted(environment: &FileEnvironment, deleted: &DeletedWal) -> DoctorFinding {
@@ -73,26 +73,31 @@ fn wal_deleted(environment: &FileEnvironment, deleted: &DeletedWal) -> DoctorFin
     let copy = quote_for_shell(&format!("{}.rescued", environment.path.display()));
     let pid = process.pid;
     let fix = format!(
-        "cp {file} {copy} && cp /proc/{pid}/fd/{descriptor} {copy}-wal    # while it does not write"
+        "cp {file} {copy} && cp /proc/{pid}/fd/{descriptor} {copy}-wal    # while the program does \
+         not write"
     );
     let what = format!("{} writes to a WAL that was deleted", process.display_name());
     DoctorFinding::new(FindingCode::WalDeleted, what, Fix::Shell(fix))
-        .evidence(format!("its descriptor {descriptor} is of a -wal file that has no name"))
+        .evidence(format!(
+            "its file descriptor {descriptor} refers to a -wal file that was deleted"
+        ))
         .detail("process", json!(process))
         .detail("descriptor", *descriptor)
         .impact(
-            "All that it committed since the last checkpoint is lost when it ends: do not end it \
-             before the copy is made. A checkpoint by the program itself saves it, too.",
+            "All its commits since the last checkpoint are lost when it ends: do not end it \
+             before you have the copy. A checkpoint by the program itself also saves them.",
         )
 }
 
 /// How somebody's transaction ends.
 pub(super) fn end_transaction(process: &ProcessInfo) -> String {
     match process.pid {
-        ..=0 => "See who has the file open, and let them end the transaction.".to_owned(),
+        ..=0 => {
+            "Find the process that has the file open, and end the transaction there.".to_owned()
+        }
         _ => format!(
-            "Let {} end its transaction: a BEGIN without COMMIT, a SELECT that was never finished. \
-             If the program ends instead, what it has not committed is lost.",
+            "End the transaction in {}: a BEGIN without COMMIT, or a SELECT that was never \
+             finished. If you end the program instead, its uncommitted changes are lost.",
             process.display_name()
         ),
     }
@@ -108,14 +113,14 @@ fn finding(
     let who = process.display_name();
     let is_reader = locks == [SqliteLock::Shared];
     let (what, cost) = if is_reader {
-        ("keeps a read transaction open", "Nobody can commit a write until it ends.")
+        ("keeps a read transaction open", "No program can commit until the transaction ends.")
     } else {
-        ("keeps a write transaction open", "Nobody else can write until it ends.")
+        ("keeps a write transaction open", "No other program can write until the transaction ends.")
     };
     let fix = Fix::Advice(end_transaction(process));
     let mut finding = DoctorFinding::new(FindingCode::DatabaseLocked, format!("{who} {what}"), fix)
         .evidence(format!(
-            "{} held at each of {} looks in {seconds:.1} s",
+            "{} held in each of {} readings within {seconds:.1} s",
             names.join(" and "),
             environment.watch.observations_count
         ))
@@ -124,7 +129,7 @@ fn finding(
         .detail("watched_duration_ms", to_ms(environment.watch.time))
         .impact(cost);
     if !process.command.is_empty() {
-        finding = finding.evidence(format!("it was called as: {}", process.command));
+        finding = finding.evidence(format!("command line: {}", process.command));
     }
     finding
 }

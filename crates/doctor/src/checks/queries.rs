@@ -21,13 +21,14 @@ use self::analyzed_query::AnalyzedQuery;
 use self::planner::QueryPlanner;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
+use crate::file::unreadable::TIME_LIMIT_REACHED;
 use crate::report::CheckResults;
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     let mut planner = QueryPlanner::for_file(subject)?;
     for (index, sql) in subject.queries.iter().enumerate() {
         if subject.time_limit.is_spent() {
-            log.add_skipped(format!("query {} and those after it", index + 1), "the time was over");
+            log.add_skipped(format!("query {} and later queries", index + 1), TIME_LIMIT_REACHED);
             break;
         }
         let query = AnalyzedQuery { sql, values: Some(&[]), is_verbatim: true };

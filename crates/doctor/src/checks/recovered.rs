@@ -42,7 +42,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
 
 fn add_tried_evidence(log: &mut CheckResults) {
     for finding in log.findings.iter_mut().filter(|finding| LEFT.contains(&finding.code)) {
-        finding.evidence.push("tried in memory: with it, the file is whole".to_owned());
+        finding.evidence.push("tried in memory: together with it, the file is intact".to_owned());
     }
 }
 
@@ -67,16 +67,17 @@ fn foreign(subject: &OpenedFile) -> DoctorFinding {
     let suffix = if environment.is_hot { "-journal" } else { "-wal" };
     let name = environment.path.file_name().unwrap_or_default().to_string_lossy();
     let fix = format!(
-        "Before any program opens the file: copy both, then move {name}{suffix} away. If the file \
-         was put there from a backup, that is all."
+        "Before any program opens the file, copy both, then move {name}{suffix} away. If the file \
+         was restored from a backup, nothing else is needed."
     );
-    let what = format!("{name}{suffix} is of another database, or of another state of this one");
+    let what =
+        format!("{name}{suffix} belongs to another database, or to another state of this one");
     DoctorFinding::new(FindingCode::CompanionForeign, what, Fix::Advice(fix))
         .evidence(format!(
-            "tried in memory: alone, the file is whole; with {name}{suffix}, it is not"
+            "tried in memory: alone, the file is intact; with {name}{suffix}, it is not"
         ))
         .detail("companion", format!("{name}{suffix}"))
-        .impact("The next program that opens the file spoils it.")
+        .impact("The next program that opens the file corrupts it.")
 }
 
 /// Pages that neither the WAL nor the file has.
@@ -91,7 +92,7 @@ fn report_missing(subject: &OpenedFile, log: &mut CheckResults) {
     if missing > 0 && !log.has(FindingCode::FileTruncated) {
         let expected = u64::from(pages) * page_size;
         log.add(file::truncated(&subject.environment, expected, missing).evidence(format!(
-            "the WAL tells of {pages} pages, and neither it nor the file has {missing} of them"
+            "page count in the WAL: {pages}; missing both in the WAL and in the file: {missing}"
         )));
     }
 }

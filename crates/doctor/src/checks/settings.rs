@@ -21,8 +21,8 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     check_page_size(subject, log);
     check_format(subject, log)?;
     if subject.cipher == Some(Cipher::Aes256Cbc) {
-        let fix = "Make a new file with chacha20 or aegis and copy the rows: VACUUM INTO with the \
-                    new key.";
+        let fix = "Create a new file with chacha20 or aegis, and copy the rows: VACUUM INTO with \
+                    the new key.";
         let what = "the cipher does not authenticate its pages";
         let finding = DoctorFinding::new(
             FindingCode::CipherUnauthenticated,
@@ -31,7 +31,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
         )
         .evidence("the file opens as aes256cbc")
         .detail("cipher", Cipher::Aes256Cbc.name())
-        .impact("Who can write to the file can change it, and nobody notices.");
+        .impact("Anyone who can write to the file can change its content unnoticed.");
         log.add(finding);
     }
     Ok(())
@@ -65,13 +65,15 @@ fn check_identity(subject: &OpenedFile, log: &mut CheckResults) {
         return;
     }
     let fix = unset.iter().map(|name| format!("PRAGMA {name} = N"));
-    let fix = format!("{}, once, with numbers of your own.", fix.collect::<Vec<_>>().join(" and "));
-    let what = format!("{} not set", unset.join(" and "));
+    let fix = fix.collect::<Vec<_>>().join(" and ");
+    let fix = format!("Run {fix} once, with numbers that you choose.");
+    let verb = if unset.len() == 1 { "is" } else { "are" };
+    let what = format!("{} {verb} not set", unset.join(" and "));
     let finding = DoctorFinding::new(FindingCode::IdentityUnset, what, Fix::Advice(fix))
-        .evidence(format!("0 in the header, while {tool} keeps the version of the schema"))
+        .evidence(format!("0 in the header; the table {tool} contains the version of the schema"))
         .detail("unset", unset)
         .detail("migration_table", tool)
-        .impact("A program that does not use that tool cannot tell which version this is.");
+        .impact("A program that does not use this migration tool cannot find out the version.");
     log.add(finding);
 }
 
@@ -87,12 +89,15 @@ fn check_page_size(subject: &OpenedFile, log: &mut CheckResults) {
     let pages = HumanCount(subject.pages_count());
     let finding = DoctorFinding::new(
         FindingCode::PageSizeSmall,
-        format!("pages of {size} bytes"),
+        format!("the pages have only {size} bytes"),
         Fix::Sql(fix),
     )
-    .evidence(format!("{pages} pages of {size} bytes, {}", DecimalBytes(subject.pages_bytes())))
+    .evidence(format!(
+        "{pages} pages of {size} bytes, {} in total",
+        DecimalBytes(subject.pages_bytes())
+    ))
     .detail("page_bytes", size)
-    .impact("Deeper trees and more calls for the same rows.");
+    .impact("The same rows need deeper trees and more I/O calls.");
     log.add(finding);
 }
 
@@ -115,10 +120,10 @@ fn check_format(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), Chec
     let fix = "PRAGMA legacy_file_format = OFF;\nVACUUM;".to_owned();
     let format = subject.header.schema_format;
     let finding = DoctorFinding::new(FindingCode::DescendingIgnored, what, Fix::Sql(fix))
-        .evidence(format!("the schema has format {format}, which knows ascending indexes only"))
+        .evidence(format!("the schema has format {format}, which has only ascending indexes"))
         .detail("indexes", names)
         .detail("schema_format", format)
-        .impact("ORDER BY a ASC, b DESC still sorts.");
+        .impact("A query with ORDER BY a ASC, b DESC still sorts its rows.");
     log.add(finding);
     Ok(())
 }

@@ -53,7 +53,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     if !without.is_empty() {
         log.add(statistics_absent(&without));
     }
-    log.add_checked(format!("statistics of {} indexes", known.len()));
+    log.add_checked(format!("statistics (indexes: {})", known.len()));
     Ok(())
 }
 
@@ -79,14 +79,16 @@ fn read_statistics(subject: &OpenedFile) -> Result<IndexStatistics, CheckError> 
 
 fn statistics_absent(tables: &[(&TableSchema, f64)]) -> DoctorFinding {
     let names: Vec<&str> = tables.iter().map(|(table, _)| table.name.as_str()).collect();
-    let what = format!("no statistics about the indexes of {}", names.join(", "));
+    let what = format!("the indexes of {} have no statistics", names.join(", "));
     let mut finding = DoctorFinding::new(
         FindingCode::StatisticsAbsent,
         what,
         Fix::Sql("PRAGMA optimize = 0x10002;".to_owned()),
     )
     .detail("tables", names)
-    .impact("Where two indexes would do, the planner guesses; a wrong guess can cost a scan.");
+    .impact(
+        "Where two indexes can serve a query, the planner guesses; a wrong guess can cost a scan.",
+    );
     for (table, entries) in tables {
         let count = table.indexes.len();
         let rows = format_estimate(*entries);
@@ -97,18 +99,18 @@ fn statistics_absent(tables: &[(&TableSchema, f64)]) -> DoctorFinding {
 
 fn statistics_stale(table: &TableSchema, entries: f64, error: f64, rows: f64) -> DoctorFinding {
     let fix = Fix::Sql(format!("ANALYZE {};", quote_if_needed(&table.name)));
-    let what = format!("the statistics of {} are of another time", table.name);
+    let what = format!("the statistics of {} are out of date", table.name);
     let margin = if error > 0.0 { format!(", ± {:.0} %", 200.0 * error) } else { String::new() };
     DoctorFinding::new(FindingCode::StatisticsStale, what, fix)
         .evidence(format!(
-            "sqlite_stat1 says {} rows; there are about {}{margin}",
+            "row count in sqlite_stat1: {}; in the table: about {}{margin}",
             format_estimate(rows),
             format_estimate(entries)
         ))
         .detail("table", table.name.as_str())
         .detail("statistics_rows_count", rows)
         .detail("estimated_rows_count", entries.round())
-        .impact("The planner chooses for a table that is not this one.")
+        .impact("The planner chooses plans for a table of another size.")
 }
 
 /// Every row has the same value, say the statistics.
@@ -133,7 +135,7 @@ fn check_single(
     let fix = indexes::drop_index(subject, &index.name);
     let finding = DoctorFinding::new(FindingCode::IndexSingleValue, what, fix)
         .evidence(format!(
-            "sqlite_stat1 of {}: {} rows, {} of each value",
+            "sqlite_stat1 of {}: {} rows, {} per value",
             index.name,
             format_estimate(*rows),
             format_estimate(*per_value)
@@ -141,7 +143,7 @@ fn check_single(
         .detail("table", table.name.as_str())
         .detail("index", index.name.as_str())
         .detail("statistics_rows_count", *rows)
-        .impact("It finds nothing that a scan would not; each write keeps it up to date.");
+        .impact("A search by the index finds all rows or none, and each write must update it.");
     log.add(finding);
     Ok(())
 }

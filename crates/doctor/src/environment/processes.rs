@@ -57,7 +57,7 @@ impl ProcessInfo {
 /// `python3 (pid 12)`, or what can be said where the kernel names none.
 pub(crate) fn display_name(pid: i32, name: &str) -> String {
     match pid {
-        ..=0 => "a process that the kernel does not name".to_owned(),
+        ..=0 => "a process that the kernel does not identify".to_owned(),
         pid => format!("{name} (pid {pid})"),
     }
 }

@@ -60,15 +60,15 @@ impl BtreePage {
             Some(5) => BtreePageKind::TableInterior,
             Some(10) => BtreePageKind::IndexLeaf,
             Some(13) => BtreePageKind::TableLeaf,
-            _ => return Err(wrong("not a page of a B-tree")),
+            _ => return Err(wrong("not a B-tree page")),
         };
         if usable > bytes.len() || usable < 480 {
-            return Err(wrong("of an impossible size"));
+            return Err(wrong("invalid page size"));
         }
         let cells_count = u16_at(&bytes, start + 3).ok_or_else(|| wrong("too short"))?;
         let page = Self { number, bytes, usable, start, kind, cells_count: cells_count.into() };
         if page.pointers_end() > usable {
-            return Err(wrong("more cells than room for them"));
+            return Err(wrong("more cells than fit on it"));
         }
         Ok(page)
     }
@@ -91,7 +91,7 @@ impl BtreePage {
         let at = if index < self.cells_count { self.cell_start(index)? } else { self.start + 8 };
         match u32_at(&self.bytes, at) {
             Some(child) if child >= 2 => Ok(child),
-            _ => Err(self.malformed("a child that is no page")),
+            _ => Err(self.malformed("invalid number of a child page")),
         }
     }
 
@@ -100,7 +100,7 @@ impl BtreePage {
         if self.kind == BtreePageKind::IndexInterior {
             at += 4;
         }
-        let environment = || self.malformed("a cell reaches out of the page");
+        let environment = || self.malformed("a cell extends beyond the page");
         let (size, length) = varint(&self.bytes[..self.usable], at).ok_or_else(environment)?;
         at += length;
         let rowid = if self.kind == BtreePageKind::TableLeaf {
@@ -117,7 +117,7 @@ impl BtreePage {
             let next =
                 u32_at(&self.bytes[..self.usable], at + local_size).ok_or_else(environment)?;
             if next < 2 {
-                return Err(self.malformed("an overflow chain without a page"));
+                return Err(self.malformed("invalid number of an overflow page"));
             }
             overflow = Some(next);
         }
@@ -126,7 +126,7 @@ impl BtreePage {
 
     /// Bytes that hold nothing: between pointers and cells, in freed cells, in fragments.
     fn free_size(&self) -> Result<usize, MalformedPage> {
-        let wrong = || self.malformed("a wrong list of free blocks");
+        let wrong = || self.malformed("invalid list of free blocks");
         let at = |offset| u16_at(&self.bytes, offset).map(usize::from).ok_or_else(wrong);
         let content = match at(self.start + 5)? {
             0 => 65_536,

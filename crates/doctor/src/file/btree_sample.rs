@@ -97,7 +97,7 @@ impl TreeSample {
             weight *= to_f64(page.children_count().try_into().expect("pages are small"));
             page = child(&page, random.below(page.children_count()), read)?;
         }
-        Err(MalformedPage { page: root, what: "a tree deeper than any can be" }.into())
+        Err(MalformedPage { page: root, what: "the tree is deeper than SQLite allows" }.into())
     }
 
     pub(crate) fn leaves_seen(&self) -> usize {
@@ -184,7 +184,7 @@ fn child(page: &BtreePage, index: usize, read: &ReadPage<'_>) -> Result<BtreePag
     if child.is_index() == page.is_index() {
         Ok(child)
     } else {
-        Err(page.malformed("a child of another kind").into())
+        Err(page.malformed("a child page of another kind").into())
     }
 }
 

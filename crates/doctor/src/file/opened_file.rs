@@ -86,7 +86,7 @@ impl OpenedFile {
         log: &mut CheckResults,
     ) -> Result<Result<Self, FileSummary>> {
         if let Some(why) = why_closed(&environment, budget) {
-            log.add_skipped("the content", why);
+            log.add_skipped("content", why);
             return Ok(Err(FileSummary::from_environment(&environment)));
         }
         let how = if environment.may_be_in_use() {
@@ -135,11 +135,11 @@ impl OpenedFile {
         if subject.schema.unread_count > 0 {
             let (unread, read) = (subject.schema.unread_count, subject.schema.tables.len());
             log.add_skipped(
-                format!("{unread} of {} tables", unread + read),
+                format!("tables ({unread} of {})", unread + read),
                 unreadable::TIME_LIMIT_REACHED,
             );
         }
-        subject.look_what_is_unknown().map_err(sqlite("collations and modules"))?;
+        subject.look_what_is_unknown().map_err(sqlite("reading the collations and modules"))?;
         for sql in &subject.queries {
             // Alone first: its error then has the query as it was given.
             let prepared = subject.db.prepare(sql);
@@ -263,7 +263,10 @@ impl OpenedFile {
         if summary.changed_meanwhile && self.open_mode == ReadOnlyMode::Overlay {
             // Read without locks while somebody wrote: what looks broken may be half of each.
             log.discard_page_faults();
-            log.add_skipped("integrity", "somebody wrote to the file meanwhile: run it again");
+            log.add_skipped(
+                "integrity",
+                "another program wrote to the file during the check; run it again",
+            );
         }
         summary
     }
@@ -288,8 +291,8 @@ impl OpenedFile {
         let missed = roots.len() - self.samples.len() - self.broken.len();
         if missed > 0 {
             log.add_skipped(
-                "sizes",
-                format!("no time to sample {missed} of {} trees", roots.len()),
+                "sizes of tables and indexes",
+                format!("not enough time to sample {missed} of {} B-trees", roots.len()),
             );
         }
     }
@@ -369,7 +372,7 @@ fn names(db: &Connection, sql: &str) -> rusqlite::Result<BTreeSet<String>> {
 
 fn read_header(db: &Connection) -> Result<DatabaseHeader, CheckError> {
     let page = read_page(db, 1)?.and_then(|page| DatabaseHeader::parse(&page));
-    Ok(page.ok_or(MalformedPage { page: 1, what: "no header of a database" })?)
+    Ok(page.ok_or(MalformedPage { page: 1, what: "no database header" })?)
 }
 
 /// A page's bytes, as SQLite has them: decrypted, and of the WAL where it is newer there.

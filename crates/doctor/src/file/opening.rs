@@ -31,18 +31,13 @@ pub(crate) fn why_closed(
         return Some("an unfinished transaction must be rolled back first".to_owned());
     }
     if environment.other_names.iter().any(|name| name.has_journal) {
-        return Some("its journal is beside another of its names".to_owned());
+        return Some("a journal or WAL is next to another name of the file (hard link)".to_owned());
     }
     let time = budget.remaining() / RECOVERY_SHARE;
     let readable = round_to_u64(time.as_secs_f64() * RECOVERED_BYTES_PER_SECOND);
     let unread = environment.recovery_bytes();
     let is_long = !environment.may_be_in_use() && unread > readable;
-    is_long.then(|| {
-        format!(
-            "{} of journal or WAL take too long to read in the time limit",
-            DecimalBytes(unread)
-        )
-    })
+    is_long.then(|| format!("not enough time to read {} of journal or WAL", DecimalBytes(unread)))
 }
 
 /// How a file that somebody may have open is opened.
@@ -65,7 +60,7 @@ pub(crate) fn open(
         }
         error => Error::Engine(error),
     })?;
-    set_up(&mut db, budget).map_err(sqlite("settings"))?;
+    set_up(&mut db, budget).map_err(sqlite("setting up the connection"))?;
     Ok((db, cipher))
 }
 

@@ -7,7 +7,7 @@ use crate::environment::file_environment::FileEnvironment;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-pub(crate) const TIME_LIMIT_REACHED: &str = "the time was over";
+pub(crate) const TIME_LIMIT_REACHED: &str = "time limit reached";
 
 /// A page that could not be read, or holds what cannot be.
 pub(crate) fn report_fault(
@@ -24,14 +24,14 @@ pub(crate) fn report_fault(
             recovery_advice(environment),
         )
         .detail("message", text.as_str());
-        log.add(finding.evidence(text).impact("What is on it is out of reach."));
+        log.add(finding.evidence(text).impact("The content of this page cannot be read."));
     }
 }
 
 pub(crate) fn recovery_advice(environment: &FileEnvironment) -> Fix {
     Fix::Advice(format!(
-        "Copy the file with its -wal and -journal first; then restore a backup, or save what can \
-         be read into a new file: {}",
+        "First copy the file with its -wal and -journal. Then restore a backup, or save the \
+         readable content to a new file: {}",
         recover_command(environment)
     ))
 }
@@ -48,8 +48,10 @@ pub(crate) fn recover_command(environment: &FileEnvironment) -> String {
 pub(crate) fn skip_reason(error: &CheckError) -> String {
     match error {
         _ if error.is_time() => TIME_LIMIT_REACHED.to_owned(),
-        _ if error.is_busy() => "another process kept it locked".to_owned(),
-        _ if error.is_memory() => "what it writes does not fit into 512 MiB of memory".to_owned(),
+        _ if error.is_busy() => "another process kept the file locked".to_owned(),
+        _ if error.is_memory() => {
+            "this check needs more than 512 MiB of memory for what it writes".to_owned()
+        }
         error => error.to_string(),
     }
 }
@@ -63,7 +65,7 @@ pub(crate) fn report_unreadable(
     if error.is_fault() && !log.has(FindingCode::FileTruncated) {
         report_fault(error, environment, log);
     }
-    log.add_skipped("the content", skip_reason(error));
+    log.add_skipped("content", skip_reason(error));
 }
 
 /// Says that the schema could not be read.
@@ -77,5 +79,5 @@ pub(crate) fn report_unreadable_schema(
         let finding = DoctorFinding::new(FindingCode::PageBroken, "the schema cannot be read", fix);
         log.add(finding.detail("message", error.to_string()).evidence(error.to_string()));
     }
-    log.add_skipped("the tables", skip_reason(error));
+    log.add_skipped("tables", skip_reason(error));
 }

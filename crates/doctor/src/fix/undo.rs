@@ -80,7 +80,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if is_same(from, to)? {
         Ok(())
     } else {
-        Err(io::Error::other("the copy differs from what was copied"))
+        Err(io::Error::other("the copy differs from the original"))
     }
 }
 

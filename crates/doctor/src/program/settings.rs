@@ -110,7 +110,7 @@ impl ConnectionSettings {
             }
         }
         if settings.numbers.is_empty() && settings.texts.is_empty() {
-            return Err(wrong(1, "there is no setting that is known".to_owned()));
+            return Err(wrong(1, "no known setting found".to_owned()));
         }
         Ok(settings)
     }
@@ -123,7 +123,7 @@ impl ConnectionSettings {
         let (name, value) =
             pair.ok_or_else(|| format!("not NAME=VALUE: {}", quote_setting(line)))?;
         if value.len() > VALUE_BYTES_MAX {
-            return Err(format!("{name} has more than {VALUE_BYTES_MAX} bytes"));
+            return Err(format!("the value of {name} has more than {VALUE_BYTES_MAX} bytes"));
         }
         let known =
             |names: &[&'static str], name: &str| names.iter().copied().find(|it| *it == name);
@@ -140,7 +140,7 @@ impl ConnectionSettings {
             self.numbers.insert(name, number).is_none()
         } else if let Some(name) = known(TEXTS, name) {
             if name == "sqlite_version" && version(value).is_none() {
-                return Err(format!("{name} is no version: {}", quote_setting(value)));
+                return Err(format!("{name} is not a version: {}", quote_setting(value)));
             }
             self.texts.insert(name, value.to_owned()).is_none()
         } else if name == COMPILE_OPTIONS {
@@ -150,7 +150,7 @@ impl ConnectionSettings {
             self.unknown.insert(name.to_owned());
             true
         };
-        is_first.then_some(()).ok_or_else(|| format!("{name} is there twice"))
+        is_first.then_some(()).ok_or_else(|| format!("{name} is set twice"))
     }
 
     pub(crate) fn number(&self, name: &str) -> Option<i64> {
@@ -254,7 +254,7 @@ fn word(value: &str) -> Result<String, String> {
     let is_word = !word.is_empty() && word.len() <= NAME_BYTES_MAX && word.chars().all(is_part);
     is_word
         .then(|| word.to_owned())
-        .ok_or_else(|| format!("no value of a PRAGMA: {}", quote_setting(value)))
+        .ok_or_else(|| format!("not a PRAGMA value: {}", quote_setting(value)))
 }
 
 fn quote_setting(text: &str) -> String {
@@ -302,15 +302,15 @@ mod tests {
             let (found, said) = wrong(text);
             assert!(found == line && said.contains(why), "{found}: {said}");
         };
-        check(b"", 1, "no setting");
-        check(b"only=unknown\n", 1, "no setting");
+        check(b"", 1, "no known setting");
+        check(b"only=unknown\n", 1, "no known setting");
         check(b"synchronous=1\nhello\n", 2, "not NAME=VALUE");
         check(b"synchronous=1\n\nhello world=3", 3, "not NAME=VALUE");
         check(b"synchronous=FULL", 1, "whole number");
         check(b"synchronous=99999999999999999999", 1, "whole number");
         check(b"synchronous=1\nsynchronous=1", 2, "twice");
-        check(b"sqlite_version=new", 1, "no version");
-        check(b"synchronous=1\nwanted.auto_vacuum=FULL; DROP TABLE t", 2, "no value");
+        check(b"sqlite_version=new", 1, "not a version");
+        check(b"synchronous=1\nwanted.auto_vacuum=FULL; DROP TABLE t", 2, "not a PRAGMA value");
         check(b"synchronous=1\nfile=\xff", 2, "utf-8");
         check(&vec![b'a'; SETTINGS_BYTES_MAX + 1], 1, "bytes");
         let long = format!("file={}", "x".repeat(VALUE_BYTES_MAX + 1));

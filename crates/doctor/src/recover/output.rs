@@ -68,7 +68,7 @@ impl RecoveryOutput {
             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
              PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536",
         )
-        .map_err(sqlite("settings"))?;
+        .map_err(sqlite("setting up the new file"))?;
         db.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
         Ok(Self { db, tables: BTreeMap::new(), lost_and_found: None, rows_count: 0, error: None })
     }
@@ -112,7 +112,7 @@ impl RecoveryOutput {
         match inserted {
             Ok(0) => {
                 counts.rejected += 1;
-                let reason = "a row with the same key is there, or a constraint is violated";
+                let reason = "a row with the same key exists, or a constraint is violated";
                 counts.reason.get_or_insert_with(|| reason.to_owned());
             }
             Ok(_) => {
@@ -182,15 +182,15 @@ impl RecoveryOutput {
         db.close().map_err(|(_, error)| sqlite("closing the new file")(error))?;
         // Opened anew, so that virtual tables are known.
         let db = open(made, encryption)?;
-        let missing = make_missing(&db, schema).map_err(sqlite("the new file's schema"))?;
+        let missing = make_missing(&db, schema).map_err(sqlite("completing the schema"))?;
         let integrity = integrity(&db);
-        let plain = Connection::open_in_memory().map_err(sqlite("collations"))?;
+        let plain = Connection::open_in_memory().map_err(sqlite("reading the collations"))?;
         let known = names(&plain, COLLATIONS)?;
         let used = names(&db, COLLATIONS)?;
         let collations = used.into_iter().filter(|name| !known.contains(name)).collect();
         let journal_mode = if is_wal { "WAL" } else { "DELETE" };
         db.query_row(&format!("PRAGMA journal_mode = {journal_mode}"), [], |_| Ok(()))
-            .map_err(sqlite("journal_mode"))?;
+            .map_err(sqlite("PRAGMA journal_mode"))?;
         db.close().map_err(|(_, error)| sqlite("closing the new file")(error))?;
         Ok(RecoveredContent { tables, lost_and_found, missing, collations, integrity })
     }
@@ -236,7 +236,7 @@ fn open(made: &Path, encryption: &FileEncryption) -> Result<Connection> {
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         db.collation_needed(stand_in_collation)
     };
-    set_up().map_err(sqlite("settings"))?;
+    set_up().map_err(sqlite("setting up the new file"))?;
     Ok(db)
 }
 
@@ -293,14 +293,16 @@ fn make_missing(db: &Connection, schema: &FoundSchema) -> rusqlite::Result<Vec<M
         let made = if is_create(sql) {
             db.execute(sql, []).map(drop).map_err(|error| error.to_string())
         } else {
-            Err("its statement cannot be read".to_owned())
+            Err("its CREATE statement cannot be read".to_owned())
         };
         match made {
             Ok(()) if is_there(object)? => {}
             made => missing.push(MissingObject {
                 kind: object.kind.clone(),
                 name: object.name.clone(),
-                reason: made.err().unwrap_or_else(|| "its statement makes another".to_owned()),
+                reason: made
+                    .err()
+                    .unwrap_or_else(|| "its CREATE statement creates another object".to_owned()),
                 sql: sql.clone(),
             }),
         }
@@ -321,7 +323,7 @@ fn names(db: &Connection, sql: &str) -> Result<Vec<String>> {
     let names = db.prepare(sql).and_then(|mut statement| {
         statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
     });
-    names.map_err(sqlite("collations"))
+    names.map_err(sqlite("reading the collations"))
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ fn a_production_connection_gets_no_finding_also_while_it_is_open() {
         let report = report(&path, &settings);
         assert_eq!(codes(&report), [] as [FindingCode; 0], "{report:#?}");
         assert!(report.skipped.is_empty(), "{report:#?}");
-        let said = format!("what the program sets (SQLite {}, cipher ", rusqlite::version());
+        let said = format!("program settings (SQLite {}, cipher ", rusqlite::version());
         assert!(report.checked.iter().any(|line| line.starts_with(&said)), "{report:#?}");
     }
 }

@@ -120,7 +120,10 @@ impl WalLock {
                 {
                     let copier = heartbeat::copier_of(&self.database);
                     let path = self.database.display();
-                    tracing::warn!(%path, %copier, "a backup has stalled; nobody waits for it");
+                    tracing::warn!(
+                        %path, %copier,
+                        "a backup has stalled; the database no longer waits for it"
+                    );
                     copy.stalled_copier = Some(copier);
                 }
             }
@@ -133,7 +136,7 @@ impl WalLock {
 
     fn unlock(&self) {
         if let Err(error) = self.wal.unlock() {
-            tracing::warn!(%error, "unlocking a WAL");
+            tracing::warn!(%error, "cannot unlock a WAL");
         }
     }
 

@@ -39,7 +39,7 @@ impl<'a> CopyHeartbeat<'a> {
             // The copy goes on; if it takes long, it may be ignored.
             Err(error) => {
                 let path = self.database.display();
-                tracing::debug!(%path, %error, "a copy cannot show its progress");
+                tracing::debug!(%path, %error, "cannot write the heartbeat of a copy");
             }
         }
     }
@@ -66,7 +66,7 @@ impl Drop for CopyHeartbeat<'_> {
 /// Removes what a copy that was killed has left. One that goes on writes it again.
 pub(crate) fn remove_heartbeat(database: &Path) {
     if let Err(error) = remove_if_there(&side_file_path(database, HEARTBEAT_SUFFIX)) {
-        tracing::debug!(%error, "removing a heartbeat");
+        tracing::debug!(%error, "cannot remove a heartbeat");
     }
 }
 

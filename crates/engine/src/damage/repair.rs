@@ -56,7 +56,7 @@ impl FileRepair<'_> {
         let SalvageReport { rows_count, gaps_count } = salvaged;
         tracing::warn!(
             path = %path.display(), put_aside = %quarantine_path(path).display(), rows_count, gaps_count,
-            "a damaged database was put aside, and what could be read of it carried over"
+            "quarantined a damaged database and copied its readable content to a new file"
         );
         Ok(())
     }
@@ -111,10 +111,10 @@ pub(crate) fn repair_unopened(
 ) -> Result<()> {
     let path = repair.path.display();
     if !FileRepair::is_possible(repair.path) {
-        tracing::error!(%path, %error, "a damaged file was put aside before; nothing is repaired");
+        tracing::error!(%path, %error, "not repaired: an earlier .damaged file still exists");
         return Err(Error::AlreadyQuarantined { path: repair.path.to_owned() });
     }
-    tracing::error!(%path, %error, "a database does not open");
+    tracing::error!(%path, %error, "cannot open a database");
     counters.add_damaged();
     repair.run(&DirectoryLock::exclusive(repair.path, clock::now() + SNAPSHOT_AGE_MAX)?)?;
     counters.add_repaired();

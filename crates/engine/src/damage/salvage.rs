@@ -64,7 +64,7 @@ fn carry_tables(source: &Connection, target: &Connection) -> Result<SalvageRepor
             None => carrier.copy_by_rowid(&mut salvaged),
             Some(_) => carrier.copy_from_both_ends(&mut salvaged),
         };
-        carried.map_err(sqlite("carrying rows over"))?;
+        carried.map_err(sqlite("copying rows"))?;
     }
     Ok(salvaged)
 }

@@ -266,7 +266,7 @@ impl Database {
         if let Some(writer) = self.writer().as_ref()
             && let Err(error) = self.measure_on(writer.connection())
         {
-            tracing::debug!(path = %self.path.display(), %error, "counting pages");
+            tracing::debug!(path = %self.path.display(), %error, "cannot count pages");
         }
     }
 

@@ -38,7 +38,7 @@ impl Database {
         let (cause, is_first) = self.poison.set(cause.into());
         if is_first {
             let path = self.path.display();
-            tracing::error!(%path, %cause, "a database takes no writes until it has recovered");
+            tracing::error!(%path, %cause, "a database refuses writes until it has recovered");
             self.recover_later();
         }
         cause
@@ -71,10 +71,10 @@ impl Database {
         }
         let path = self.path.display();
         match self.try_recover() {
-            Ok(()) => tracing::info!(%path, "the database has recovered and takes writes"),
+            Ok(()) => tracing::info!(%path, "the database has recovered and accepts writes"),
             Err(Error::Closed) => {}
             Err(error) => {
-                tracing::warn!(%path, %error, "recovering");
+                tracing::warn!(%path, %error, "recovery failed; it will be tried again");
                 self.recover_later();
             }
         }

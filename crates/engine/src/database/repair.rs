@@ -43,7 +43,7 @@ impl Database {
             context.maintenance_totals.add_repaired();
             self.maintenance.counters.add_repaired();
         } else {
-            tracing::info!(path = %path.display(), "what seemed to be damaged reads back now");
+            tracing::info!(path = %path.display(), "suspected damage was not confirmed");
         }
         self.damage.clear();
         Ok(())

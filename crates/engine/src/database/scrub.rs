@@ -106,8 +106,8 @@ impl Database {
             _ if self.maintenance.is_closing() => {}
             Ok(Some(found)) => self.note_damage(&found),
             Err(error) if error.is_damage() => self.note_damage(&error.to_string()),
-            Ok(None) => tracing::info!(%path, "no damage in a database that seemed to have some"),
-            Err(error) => tracing::warn!(%path, %error, "looking for damage"),
+            Ok(None) => tracing::info!(%path, "a full scan found no damage"),
+            Err(error) => tracing::warn!(%path, %error, "cannot scan for damage"),
         }
     }
 
@@ -133,7 +133,7 @@ impl Database {
             DamagePolicy::Repair(_) if self.repair_if_possible() => {}
             DamagePolicy::Repair(_) => tracing::error!(
                 %path, found,
-                "a database is damaged; one was put aside before, and it is repaired when that is \
+                "a database is damaged; it will be repaired once the earlier .damaged file is \
                  moved away"
             ),
             _ => tracing::error!(%path, found, "a database is damaged: restore it from a backup"),
@@ -151,7 +151,7 @@ impl Database {
         let (_, is_first) = self.poison.set(format!("damaged: {found}").into());
         if is_first {
             let path = self.path.display();
-            tracing::error!(%path, %found, "a database is damaged, and will be repaired");
+            tracing::error!(%path, %found, "a database is damaged and will be repaired");
             // Nothing that failed a moment ago is to be waited for.
             self.context.scheduler.recover_at(clock::now(), Weak::clone(&self.this));
         }

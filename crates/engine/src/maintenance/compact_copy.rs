@@ -76,15 +76,14 @@ impl CompactCopy {
         let path = original.path;
         let metadata = path.metadata().map_err(io(path))?;
         if metadata.nlink() > 1 {
-            let source =
-                std::io::Error::new(ErrorKind::TooManyLinks, "it has a second name (a hard link)");
+            let source = std::io::Error::new(ErrorKind::TooManyLinks, "the file has hard links");
             return Err(io(path)(source));
         }
         check_free_space(path)?;
         let (copy, ()) = Self::fill(path, &metadata, |made| {
-            let name = made.to_str().ok_or_else(|| {
-                io(path)(std::io::Error::other("SQLite takes only names in UTF-8 here"))
-            })?;
+            let name = made
+                .to_str()
+                .ok_or_else(|| io(path)(std::io::Error::other("the path must be valid UTF-8")))?;
             source.execute("VACUUM INTO ?1", [name]).map_err(sqlite("VACUUM INTO"))?;
             check(source, OpenParams { path: made, ..original }, watch)
         })?;
@@ -159,7 +158,7 @@ impl Drop for CompactCopy {
         let mut temporary = scratch::temporary();
         temporary.copies.retain(|path| *path != self.path);
         if let Err(error) = remove_copy(&self.path) {
-            tracing::warn!(%error, "a compact copy stays until the database is opened next");
+            tracing::warn!(%error, "cannot remove a compact copy now; the next open removes it");
         }
     }
 }
@@ -168,7 +167,7 @@ impl Drop for CompactCopy {
 /// is no copy ([`check_names`]).
 pub(crate) fn remove_abandoned_copy(original: &Path) -> Result<()> {
     if let Err(error) = check_names(original) {
-        tracing::warn!(%error, "no compact copy can be made");
+        tracing::warn!(%error, "cannot create a compact copy");
         return Ok(());
     }
     let path = side_file_path(original, COPY_SUFFIX);
@@ -177,7 +176,7 @@ pub(crate) fn remove_abandoned_copy(original: &Path) -> Result<()> {
         file => file.map_err(io(&path))?,
     };
     if file.try_lock().is_ok() {
-        tracing::info!(path = %path.display(), "removing what a killed process has left");
+        tracing::info!(path = %path.display(), "removing the compact copy of a killed process");
         for suffix in COPY_FILES {
             remove_if_there(&side_file_path(&path, suffix))?;
         }
@@ -195,7 +194,7 @@ pub(crate) fn check_names(original: &Path) -> Result<()> {
             found => found.map_err(io(&path))?.is_file(),
         };
         if !is_free {
-            let why = "not a regular file, and a compact copy needs this name: remove it";
+            let why = "not a regular file; remove it, because a compact copy needs this name";
             return Err(io(&path)(std::io::Error::new(ErrorKind::AlreadyExists, why)));
         }
     }
@@ -239,14 +238,14 @@ fn check(
         return Err(differs(format!("{new:?}, not {old:?}")));
     }
     if old.len() != new.len() {
-        return Err(differs(format!("{} tables, not {}", new.len(), old.len())));
+        return Err(differs(format!("{} schema objects, not {}", new.len(), old.len())));
     }
     let journal_mode = read(source, "journal_mode")?;
     if journal_mode == "wal" {
         let set = "PRAGMA journal_mode = WAL";
         made.query_row(set, [], |_| Ok(())).map_err(sqlite("journal_mode"))?;
         if read(&made, "journal_mode")? != "wal" {
-            return Err(differs("no WAL".to_owned()));
+            return Err(differs("not in WAL mode".to_owned()));
         }
     }
     made.close().map_err(|(_, source)| Error::Sqlite { context: "close", source })

@@ -62,9 +62,9 @@ impl DiskReserve {
             return false;
         }
         if let Err(error) = remove_if_there(&file.path) {
-            tracing::error!(%error, "the reserve for a full disk");
+            tracing::error!(%error, "cannot release the disk reserve");
         }
-        tracing::error!(path = %file.path.display(), "the disk is full: the reserve is given away");
+        tracing::error!(path = %file.path.display(), "the disk is full: released the disk reserve");
         true
     }
 
@@ -76,12 +76,12 @@ impl DiskReserve {
         {
             Ok(()) if file.is_whole() => {
                 self.is_released.store(false, Ordering::Release);
-                tracing::info!(path = %file.path.display(), "there is room on the disk again");
+                tracing::info!(path = %file.path.display(), "restored the disk reserve");
                 true
             }
             Ok(()) => false,
             Err(error) => {
-                tracing::warn!(%error, "the reserve for a full disk");
+                tracing::warn!(%error, "cannot restore the disk reserve");
                 false
             }
         }

@@ -106,7 +106,7 @@ impl Drop for ExclusiveLock<'_> {
         let given_back = self.db.execute_batch(sql);
         let restored = self.db.busy_timeout(Duration::from_millis(self.busy_timeout_ms));
         if let Err(error) = given_back.and(restored) {
-            tracing::debug!(%error, "giving a file back");
+            tracing::debug!(%error, "cannot release an exclusive lock");
         }
     }
 }

@@ -113,7 +113,7 @@ fn in_place(path: &Path, encryption: &FileEncryption, in_memory: bool) -> Result
         return Err(differs(found));
     }
     if schema_objects(&db)? != before {
-        return Err(differs("the tables are not as they were".to_owned()));
+        return Err(differs("the tables have changed".to_owned()));
     }
     count_rows(&db)
 }

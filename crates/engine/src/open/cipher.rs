@@ -57,7 +57,7 @@ impl FromStr for Cipher {
 
 /// A name that is no cipher's.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("no cipher is called {0:?}")]
+#[error("unknown cipher {0:?}")]
 pub struct UnknownCipher(pub String);
 
 #[cfg(test)]

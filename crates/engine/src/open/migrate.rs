@@ -105,8 +105,7 @@ mod tests {
         migrate(&mut db, &[ONE]).unwrap();
         let error = migrate(&mut db, &[TWO]).unwrap_err();
         assert!(matches!(error, Error::SchemaTooOld { found: 1, oldest: 2 }), "{error}");
-        let expected = "the file has schema version 1, which this program no longer reads; it \
-                        reads 2 and newer";
+        let expected = "schema version 1 is no longer supported (oldest supported: 2)";
         assert_eq!((error.to_string().as_str(), version(&db).unwrap()), (expected, 1));
     }
 

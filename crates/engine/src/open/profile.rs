@@ -199,7 +199,7 @@ const WAL_SIZE_256MB: PragmaSetting = writing("journal_size_limit", "268435456",
 const OWN: &[Profile] = &[
     Profile {
         name: "server",
-        about: "one of thousands of databases: a small cache, space given back in steps",
+        about: "one of thousands of databases: a small cache, incremental vacuum",
         base: &[],
         changes: &[
             AUTO_VACUUM_INCREMENTAL,
@@ -213,7 +213,7 @@ const OWN: &[Profile] = &[
     },
     Profile {
         name: "mail-production",
-        about: "the mail provider's set, as last seen",
+        about: "the mail provider's latest known settings",
         base: PRODUCTION,
         changes: &[
             BUSY_10S,
@@ -231,13 +231,13 @@ const OWN: &[Profile] = &[
 const PUBLISHED: &[Profile] = &[
     Profile {
         name: "production",
-        about: "published: the set that the others change",
+        about: "published: the base of the other published profiles",
         base: PRODUCTION,
         changes: &[],
     },
     Profile {
         name: "wal-autocheckpoint-1000",
-        about: "published: production, with SQLite's default checkpoint interval named",
+        about: "published: production, with SQLite's default checkpoint interval set explicitly",
         base: PRODUCTION,
         changes: &[AUTOCHECKPOINT_1000],
     },
@@ -267,7 +267,7 @@ const PUBLISHED: &[Profile] = &[
     },
     Profile {
         name: "incremental-vacuum",
-        about: "published: production, with free pages given back when asked",
+        about: "published: production, with incremental auto-vacuum",
         base: PRODUCTION,
         changes: &[AUTO_VACUUM_INCREMENTAL],
     },
@@ -285,13 +285,13 @@ const PUBLISHED: &[Profile] = &[
     },
     Profile {
         name: "cache-64mb-mmap-256mb",
-        about: "published: production, with the large cache and the map; not for encrypted files",
+        about: "published: production, with large cache and memory map; not for encrypted files",
         base: PRODUCTION,
         changes: &[CACHE_64MB, MMAP_256MB],
     },
     Profile {
         name: "all",
-        about: "published: every change that was thought to help; not for encrypted files",
+        about: "published: all changes that were expected to help; not for encrypted files",
         base: PRODUCTION,
         changes: &[
             AUTO_VACUUM_INCREMENTAL,
@@ -305,7 +305,7 @@ const PUBLISHED: &[Profile] = &[
     },
     Profile {
         name: "baseline",
-        about: "published: the key and WAL, nothing else",
+        about: "published: only the key and WAL",
         base: &[],
         changes: &[WAL],
     },

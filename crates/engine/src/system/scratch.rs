@@ -88,7 +88,8 @@ impl Drop for ScratchFolder {
         let mut temporary = temporary();
         temporary.folders.retain(|path| *path != self.path);
         if let Err(error) = remove(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "a temporary folder stays");
+            let path = self.path.display();
+            tracing::warn!(%path, %error, "cannot remove a temporary directory");
         }
     }
 }
@@ -137,9 +138,10 @@ fn remove_abandoned(parent: &Path) {
         let path = entry.path();
         let is_named = entry.file_name().to_string_lossy().starts_with(PREFIX);
         let Some(_lock) = is_named.then(|| lock_abandoned(&path)).flatten() else { continue };
-        tracing::info!(path = %path.display(), "removing what a killed process has left");
+        tracing::info!(path = %path.display(), "removing an abandoned temporary directory");
         if let Err(error) = remove(&path) {
-            tracing::warn!(path = %path.display(), %error, "what a killed process has left stays");
+            let path = path.display();
+            tracing::warn!(%path, %error, "cannot remove an abandoned temporary directory");
         }
     }
 }

@@ -36,7 +36,7 @@ pub enum Durability {
 
 /// The answer to a write: a future, or for plain threads [`WriteFuture::wait`]. Dropping it cancels
 /// nothing.
-#[must_use = "the write happens anyway, but only this tells whether it did"]
+#[must_use = "the write happens anyway, but only this reports whether it succeeded"]
 pub struct WriteFuture<T, E>(Arc<dyn ErasedCompletion<T, E>>);
 
 impl<T, E> WriteFuture<T, E> {

@@ -313,7 +313,7 @@ impl Writer {
 
     fn give_up(&self, cause: String) -> BatchOutcome {
         if let Err(error) = self.end_transaction() {
-            tracing::error!(%error, "rollback after a failed commit");
+            tracing::error!(%error, "cannot roll back after a failed commit");
         }
         BatchOutcome::Poisoned(cause.into())
     }

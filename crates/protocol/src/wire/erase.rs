@@ -5,16 +5,16 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// `POST /v1/sync/erase`: contents that say less, to take the place of others. The answer is a
+/// `POST /v1/sync/erase`: reduced contents that replace the contents of messages. The response is a
 /// `PushResponse`.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[prost(skip_debug)]
 #[serde(deny_unknown_fields)]
 pub struct EraseRequest {
-    /// Each timestamp once.
+    /// The erasures; each timestamp occurs only once.
     #[prost(message, repeated, tag = "1")]
     pub erasures: Vec<WireErasure>,
-    /// The account's: who has only a device's token erases nothing.
+    /// The password of the account; a device token alone is not enough.
     #[prost(string, tag = "2")]
     pub password: String,
     /// The encryption mode of the contents, as in `EncryptionMode`.
@@ -24,7 +24,7 @@ pub struct EraseRequest {
     pub key_id: Bytes,
 }
 
-/// A message, and what it is to become.
+/// A message and its new content.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Erasure)]
@@ -34,12 +34,12 @@ pub struct WireErasure {
     #[serde(with = "crate::json::timestamp")]
     #[schema(value_type = String, example = "2026-11-21T06:30:00.123Z-0000-a1b2c3d4e5f60718")]
     pub timestamp: Bytes,
-    /// The content that it gets.
+    /// The new content.
     #[prost(bytes = "bytes", tag = "2")]
     #[serde(with = "crate::json::base64")]
     #[schema(value_type = String, format = Byte, example = "AQU=")]
     pub content: Bytes,
-    /// The message's hash until now (Format 2, Fingerprint): 16 bytes, in JSON 32 hex digits.
+    /// The current hash of the message (Format 2, Fingerprint): 16 bytes, in JSON 32 hex digits.
     #[prost(bytes = "bytes", tag = "3")]
     #[serde(with = "crate::json::digest")]
     #[schema(value_type = String, example = "00000000000000000000000000000000")]

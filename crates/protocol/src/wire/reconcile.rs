@@ -5,17 +5,17 @@ use utoipa::ToSchema;
 
 use super::{WireFingerprint, WireMessage};
 
-/// `POST /v1/sync/reconcile`: what the device holds in ranges of time.
+/// `POST /v1/sync/reconcile`: the messages that the device has in ranges of time.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReconcileRequest {
-    /// In order of time, without overlap.
+    /// The claims in order of time, without overlap.
     #[prost(message, repeated, tag = "1")]
     pub claims: Vec<WireRangeClaim>,
 }
 
-/// What the device holds in one range of hybrid times: the ids of its messages, or else their count
-/// and digest.
+/// The messages that the device has in a range of hybrid times: their ids, or their count and
+/// digest.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RangeClaim)]
@@ -30,7 +30,7 @@ pub struct WireRangeClaim {
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "ffffffffffffffff")]
     pub length: u64,
-    /// Messages; 0 with no `ids` asks for everything.
+    /// The number of messages; 0 without `ids` requests everything.
     #[prost(uint64, tag = "3")]
     #[serde(default)]
     pub count: u64,
@@ -39,66 +39,67 @@ pub struct WireRangeClaim {
     #[serde(default, with = "crate::json::hex64")]
     #[schema(value_type = String, example = "0000000000000000")]
     pub digest: u64,
-    /// The last 64 bits of each message's hash. If there are any, `count` and `digest` say nothing.
+    /// The last 64 bits of each message's hash. If there are any, `count` and `digest` are ignored.
     #[prost(fixed64, repeated, tag = "5")]
     #[serde(default, with = "crate::json::hex64s")]
     #[schema(value_type = Vec<String>)]
     pub ids: Vec<u64>,
 }
 
-/// The answer to a `ReconcileRequest`.
+/// The response to a `ReconcileRequest`.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct ReconcileResponse {
-    /// One for each claim, in order. Fewer if the answer would become too large: ask again for the
-    /// rest.
+    /// One for each claim, in order. Fewer if the response would become too large: request the rest
+    /// again.
     #[prost(message, repeated, tag = "1")]
     pub diffs: Vec<WireRangeDiff>,
-    /// The vault's newest sequence number, before anything was compared.
+    /// The vault's newest sequence number before the comparison.
     #[prost(uint64, tag = "2")]
     pub cursor: u64,
-    /// The whole set, before anything was compared.
+    /// The fingerprint of the whole set before the comparison.
     #[prost(message, optional, tag = "3")]
     #[schema(required, nullable = false)]
     pub fingerprint: Option<WireFingerprint>,
     /// The server's clock, milliseconds since 1970.
     #[prost(uint64, tag = "4")]
     pub server_time_ms: u64,
-    /// The id of the set that the cursor is of. With another set, cursors begin at 0 again. In JSON
-    /// 16 hex digits.
+    /// The id of the message set that the cursor belongs to. In another set, cursors start at 0
+    /// again. In JSON 16 hex digits.
     #[prost(fixed64, tag = "5")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
     pub set_id: u64,
 }
 
-/// What the server says to one claim.
+/// The server's response to one claim.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = RangeDiff)]
 pub struct WireRangeDiff {
-    /// Both hold the same: nothing else is said.
+    /// Whether both sides have the same messages; then the other fields are empty.
     #[prost(bool, tag = "1")]
     pub equal: bool,
-    /// To a count and digest: what the server holds, in buckets, from the claim's start on. After
-    /// the last bucket it holds nothing.
+    /// For a count and digest: the server's messages in buckets, from the start of the claim. After
+    /// the last bucket it has none.
     #[prost(message, repeated, tag = "2")]
     pub buckets: Vec<WireRangeBucket>,
-    /// To ids: what the device lacks, in order of time.
+    /// For ids: the messages that the device lacks, in order of time.
     #[prost(message, repeated, tag = "3")]
     pub messages: Vec<WireMessage>,
-    /// To ids: those that the server lacks.
+    /// For ids: the ids that the server lacks.
     #[prost(fixed64, repeated, tag = "4")]
     #[serde(with = "crate::json::hex64s")]
     #[schema(value_type = Vec<String>)]
     pub wanted: Vec<u64>,
-    /// To ids: the hybrid times from the claim's start on that were examined; 0: all. Of what is
-    /// `wanted` only messages within these are lacking; claim the rest again.
+    /// For ids: the length of the examined part of the claim, in hybrid times from its start; 0 if
+    /// all of it was examined. Ids in `wanted` count only if their messages are in this part; claim
+    /// the rest again.
     #[prost(uint64, tag = "5")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "0000000000000000")]
     pub examined_length: u64,
 }
 
-/// Messages of the server that follow each other in time.
+/// A range of the server's messages.
 #[derive(Clone, Copy, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = RangeBucket)]
 pub struct WireRangeBucket {
@@ -107,7 +108,7 @@ pub struct WireRangeBucket {
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "0000400000000000")]
     pub length: u64,
-    /// Messages.
+    /// The number of messages.
     #[prost(uint64, tag = "2")]
     pub count: u64,
     /// The last 64 bits of their digest.

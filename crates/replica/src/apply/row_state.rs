@@ -129,7 +129,7 @@ pub(crate) fn values(
     let mut values = HashMap::with_capacity(row.cells().len());
     for timestamp in timestamps {
         let Change::Write { table, cells, .. } = names.log.change(timestamp)? else {
-            let reason = "a cell names it, but it writes none".into();
+            let reason = "a cell refers to it, but it is not a write".into();
             return Err(Error::CorruptMessage { timestamp: timestamp.to_string(), reason });
         };
         for cell in cells {

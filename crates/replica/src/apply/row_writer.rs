@@ -127,9 +127,9 @@ pub(crate) fn upsert_row(
         format!("{insert} ON CONFLICT ({}) DO UPDATE SET {updates} WHERE {same}", key.join(", "));
     let run = || db.prepare_cached(&sql)?.execute(values.bound());
     Ok(match attempt(db, run)? {
-        Ok(0) => {
-            WriteOutcome::Rejected("another row has the same key, but for its collation".into())
-        }
+        Ok(0) => WriteOutcome::Rejected(
+            "another row has an equal key under the column's collation".into(),
+        ),
         Ok(_) => WriteOutcome::Written,
         Err(reason) => WriteOutcome::Rejected(reason),
     })
@@ -242,7 +242,7 @@ pub(crate) fn rekey(
     // A trigger may let the statement do nothing.
     let is_there = row_exists(db, table, old)?;
     Ok(if is_there {
-        WriteOutcome::Rejected("a trigger keeps its key".into())
+        WriteOutcome::Rejected("a trigger prevents changing the key".into())
     } else {
         WriteOutcome::Written
     })

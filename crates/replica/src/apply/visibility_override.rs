@@ -10,21 +10,21 @@ use utoipa::ToSchema;
 use crate::error::Result;
 use crate::row_id::RowId;
 
-/// Why a row's visibility is not its liveness.
+/// The reason why a deleted row is visible or a live row is hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VisibilityOverrideKind {
     /// Deleted, and visible: a visible row refers to it.
     Resurrected,
-    /// Deleted, referred to, and not visible: it does not fit beside the visible rows.
+    /// Deleted, referred to, and not visible: it conflicts with the visible rows.
     DanglingReference,
-    /// Live, and not visible: a row with a newer write has a value that only one may have.
+    /// Live, and not visible: a newer row has the same unique value.
     Displaced,
-    /// Live, and not visible: the table refuses it, whatever else is in it.
+    /// Live, and not visible: the table rejects it regardless of other rows.
     Constraint,
-    /// Live, and not visible: its key is none of this table's.
+    /// Live, and not visible: its key does not fit this table.
     InvalidKey,
-    /// Live, and not visible: a chunk of a large value is not here yet.
+    /// Live, and not visible: a chunk of a large value has not been received yet.
     Incomplete,
 }
 

@@ -14,10 +14,10 @@ pub struct ChangeOrigin {
     #[serde(serialize_with = "json::text")]
     #[schema(value_type = String, example = "2026-11-21T06:30:00.123Z-0000-a1b2c3d4e5f60718")]
     pub timestamp: Timestamp,
-    /// When the change was made, in milliseconds since 1970. Rows that were there before their
-    /// table was tracked have the first day of 1970.
+    /// The time of the change, milliseconds since 1970. Rows that existed before their table was
+    /// tracked have the first day of 1970.
     pub changed_ms: u64,
-    /// The device's name, or the digits of its node id.
+    /// The name of the device, or the digits of its node id.
     pub device_name: String,
     /// The device's id in timestamps: 16 hex digits.
     #[serde(serialize_with = "json::text")]

@@ -33,10 +33,10 @@ use crate::schema::tracked_table::{self, TrackedTable};
 use crate::sql_value::{key_to_literals, to_literal};
 use crate::tracking::schema_change;
 
-/// An edit that is not shown, and that the author of what is shown did not see.
+/// An edit that was overwritten by a concurrent edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Conflict {
-    /// Its id: hex digits, the same on every device.
+    /// The id of the conflict: hex digits, the same on all devices.
     pub id: String,
     /// The table.
     pub table: String,
@@ -44,21 +44,21 @@ pub struct Conflict {
     pub key: String,
     /// The column; null for the row as a whole.
     pub column: Option<String>,
-    /// What was lost.
+    /// The edit that was lost.
     pub lost: ConflictEdit,
-    /// What is there instead.
+    /// The edit that is shown instead.
     pub winner: ConflictEdit,
 }
 
-/// What somebody did to a cell or a row.
+/// An edit of a cell or a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ConflictEdit {
-    /// When, and on which device.
+    /// The time and the device.
     #[serde(flatten)]
     pub origin: ChangeOrigin,
     /// Whether the row was deleted.
     pub deleted: bool,
-    /// What the cell became, as an SQL literal; null for a row as a whole.
+    /// The new value of the cell as an SQL literal; null for a row as a whole.
     pub value: Option<String>,
 }
 
@@ -356,7 +356,7 @@ fn is_shown_now(
 fn write(db: &Connection, found: &RestorableConflict) -> Result<()> {
     let untracked = || Error::Untrackable {
         table: found.conflict.table.clone(),
-        reason: "it is not tracked here, or lacks what was edited".into(),
+        reason: "the table is not tracked here, or the edited column is missing".into(),
     };
     let tables = TrackedTable::all(db)?;
     let (table, id) = locate(&tables, found).ok_or_else(untracked)?;

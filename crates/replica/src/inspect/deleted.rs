@@ -21,15 +21,15 @@ use crate::schema::tracked_table::{self, TrackedTable};
 use crate::sql_value::{key_to_literals, to_literal};
 use crate::tracking::schema_change;
 
-/// A row that was deleted, and is not there again.
+/// A row that was deleted and not created again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DeletedRow {
     /// The primary key, as SQL literals.
     pub key: String,
-    /// When it was deleted, and on which device.
+    /// The time and the device of the deletion.
     #[serde(flatten)]
     pub origin: ChangeOrigin,
-    /// Its columns, those of the key too, and their last values as SQL literals.
+    /// The columns, including those of the key, and their last values as SQL literals.
     #[serde(serialize_with = "json::object")]
     #[schema(value_type = BTreeMap<String, String>)]
     pub cells: Vec<(String, String)>,

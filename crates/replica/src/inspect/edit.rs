@@ -87,9 +87,7 @@ impl Replica {
                 return Ok(outcome);
             }
         }
-        Err(Error::ConstraintViolated {
-            reason: "other programs write to the file all the time".into(),
-        })
+        Err(Error::ConstraintViolated { reason: "other programs keep writing to the file".into() })
     }
 }
 
@@ -113,11 +111,11 @@ fn write(
 ) -> Result<EditOutcome> {
     let unknown = |reason: String| Error::Untrackable { table: edit.table.to_owned(), reason };
     let table = tables.iter().find(|table| table.name.eq_ignore_ascii_case(edit.table));
-    let table = table.ok_or_else(|| unknown("it is not tracked here".into()))?;
+    let table = table.ok_or_else(|| unknown("the table is not tracked here".into()))?;
     let mut columns = table.columns.iter();
     let column = columns.find(|column| column.name.eq_ignore_ascii_case(edit.column));
     let column =
-        column.ok_or_else(|| unknown(format!("no column {} of it is tracked", edit.column)))?;
+        column.ok_or_else(|| unknown(format!("it has no tracked column {}", edit.column)))?;
     let row = RowId::new(table.id, edit.key);
     let Some(shown) = row_writer::cell(db, table, &row, &column.name)? else {
         return Ok(EditOutcome::Missing);

@@ -260,7 +260,7 @@ impl Replica {
         }
         if let Some(table) = table_with_loose_rowids(&self.db)? {
             return Ok(Some(format!(
-                "SQLite may give the rows of {table} other rowids: VACUUM the file yourself"
+                "VACUUM may change the rowids in table {table}: VACUUM the file yourself"
             )));
         }
         self.db.busy_timeout(SCRUB_WAIT_MAX)?;
@@ -272,7 +272,9 @@ impl Replica {
             Ok(0) => {
                 self.transaction(|db| meta::set(db, ReplicaMetaKey::Scrub, false)).map(|()| None)
             }
-            Ok(_) => Ok(Some("another program reads it; the next sync tries again".to_owned())),
+            Ok(_) => Ok(Some(
+                "another program is reading the file; the next sync tries again".to_owned(),
+            )),
             Err(error) => Ok(Some(format!("{error}; the next sync tries again"))),
         }
     }

@@ -28,22 +28,22 @@ use crate::tracking::schema_change;
 /// A hidden row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HiddenRow {
-    /// The same on every device that holds it.
+    /// The id of the row, the same on all devices.
     pub id: String,
-    /// Its table.
+    /// The table.
     pub table: String,
-    /// Its key as SQL literals.
+    /// The primary key, as SQL literals.
     pub key: String,
-    /// What hides it.
+    /// The kind of reason why the row is hidden.
     pub kind: VisibilityOverrideKind,
-    /// The same in words, often SQLite's.
+    /// The reason in words, often SQLite's.
     pub reason: String,
-    /// Columns and their values as SQL literals, as far as they are known.
+    /// The columns and their values as SQL literals, as far as known.
     #[serde(serialize_with = "json::object")]
     #[schema(value_type = BTreeMap<String, String>)]
     pub cells: Vec<(String, String)>,
-    /// The key of a visible row that has a value which only one may have, as SQL literals:
-    /// the two can be merged. Null if there is none.
+    /// The key of the visible row with the same unique value, as SQL literals: the two rows can be
+    /// merged. Null if there is none.
     pub same_as: Option<String>,
 }
 
@@ -193,7 +193,7 @@ fn insert_with_value(
     let tables = TrackedTable::all(db)?;
     let table = tables.iter().find(|table| table.id == found.id.table).expect("found among them");
     let named = table.columns.iter().find(|known| known.name.eq_ignore_ascii_case(column));
-    let named = named.ok_or_else(|| refused(format!("it has no column {column}")))?;
+    let named = named.ok_or_else(|| refused(format!("the table has no column {column}")))?;
     let row = row_state::load(db, &found.id)?.unwrap_or_default();
     let values = RowValues::load(&mut NameResolver::new(db)?, table, &found.id, &row)?;
     let mut values = values.map_err(|unfit| refused(unfit.reason))?;
@@ -204,7 +204,7 @@ fn insert_with_value(
         InsertOutcome::Rejected(reason) => Err(refused(reason)),
         InsertOutcome::ConflictsWith(rival) => {
             let rival = key_to_literals(&rival.key_values()?);
-            Err(refused(format!("the row with key {rival} still has the same value")))
+            Err(refused(format!("the value is already used by the row with key {rival}")))
         }
     }
 }

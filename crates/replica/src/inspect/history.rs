@@ -20,27 +20,27 @@ use crate::sql_value::{key_to_literals, to_literal};
 /// One change of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HistoryEntry {
-    /// When, and on which device.
+    /// The time and the device.
     #[serde(flatten)]
     pub origin: ChangeOrigin,
     /// The primary key, as SQL literals.
     pub key: String,
-    /// Whether the row was deleted, rather than written.
+    /// Whether the row was deleted instead of written.
     pub deleted: bool,
-    /// What was written.
+    /// The values that were written.
     pub cells: Vec<HistoryCell>,
-    /// Whether it decides that the row is there, or is not.
+    /// Whether this change determines if the row exists.
     pub visible: bool,
 }
 
 /// One cell of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HistoryCell {
-    /// Its column.
+    /// The column.
     pub column: String,
-    /// Its value, as an SQL literal.
+    /// The value as an SQL literal.
     pub value: String,
-    /// Whether it is what the cell is now.
+    /// Whether this is the current value of the cell.
     pub visible: bool,
 }
 

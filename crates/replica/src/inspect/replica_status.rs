@@ -22,7 +22,7 @@ use crate::sql_value::key_to_literals;
 use crate::sync::recovery_phrase;
 use crate::tracking::schema_change;
 
-/// A replica's state, without asking the server.
+/// The state of a replica, without contacting the server.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ReplicaStatus {
     /// This device's id in timestamps: 16 hex digits.
@@ -31,80 +31,82 @@ pub struct ReplicaStatus {
     pub node_id: NodeId,
     /// The tracked tables.
     pub tables: Vec<TableStatus>,
-    /// Messages that this device has.
+    /// The number of messages on this device.
     pub messages_count: u64,
-    /// Their digest: 32 hex digits. Devices with equal count and digest hold the same messages.
+    /// The digest of the messages: 32 hex digits. Devices with equal count and digest have the same
+    /// messages.
     #[serde(serialize_with = "json::hex128")]
     #[schema(value_type = String, example = "00000000000000000000000000000000")]
     pub digest: u128,
-    /// Bytes of their contents.
+    /// The size of the messages' contents in bytes.
     pub content_bytes: u64,
-    /// Messages that the server has not acknowledged.
+    /// The number of messages that the server has not acknowledged.
     pub unsent_count: u64,
-    /// Messages that were received and are not shown, such as those that cannot be decrypted.
+    /// The number of received messages that are not shown, such as those that cannot be decrypted.
     pub rejected_count: u64,
-    /// Messages that are not sent, since the server calls their timestamps invalid.
+    /// The number of messages that are not sent, because the server rejects their timestamps as
+    /// invalid.
     pub set_aside_count: u64,
-    /// Whether contents are encrypted end to end.
+    /// Whether the contents are end-to-end encrypted.
     pub e2ee: bool,
-    /// Changes that the triggers noted since the last sync.
+    /// The number of changes since the last sync.
     pub pending_count: u64,
-    /// Tables that were rebuilt or got columns since the last sync: what was written to them is not
-    /// all noted, and the next sync looks for it.
+    /// The tables that were rebuilt or got columns since the last sync. Not all writes to them were
+    /// recorded; the next sync finds the rest.
     pub uncaptured_tables: Vec<String>,
-    /// The server, if the file knows one.
+    /// The server, if one is configured.
     pub remote: Option<RemoteStatus>,
-    /// Rows that are resurrected or hidden (`docs/reference/formats/2-message.md`).
+    /// The resurrected and hidden rows (`docs/reference/formats/2-message.md`).
     pub visibility_overrides: Vec<OverriddenRow>,
-    /// Tables that cannot be as other devices have them, as the last sync found.
+    /// The tables that could not be the same as on other devices at the last sync.
     pub schema_conflicts: Vec<SchemaConflict>,
-    /// Columns and tables that other devices have and this file has not.
+    /// The columns and tables that other devices have and this file lacks.
     pub missing_tables: Vec<String>,
-    /// Constraints that other devices' tables have and this file's have not, so that rows may be
-    /// shown here that are hidden there.
+    /// The constraints that tables on other devices have and this file lacks. Rows that are shown
+    /// here may be hidden there.
     pub missing_constraints: Vec<MissingConstraint>,
 }
 
 /// A tracked table.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TableStatus {
-    /// Its name.
+    /// The name of the table.
     pub table: String,
-    /// Rows that it has now.
+    /// The number of rows.
     pub rows_count: u64,
 }
 
-/// The server's side as last seen.
+/// The state of the server at the last sync.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RemoteStatus {
-    /// Its address.
+    /// The address of the server.
     pub server: String,
-    /// The account.
+    /// The login of the account.
     pub login: String,
-    /// This device's registration.
+    /// The id of this device's registration.
     pub device_id: String,
     /// The sequence number up to which this device has everything.
     pub cursor: u64,
-    /// When the last sync ended, milliseconds since 1970; 0 if never.
+    /// The time of the last sync, milliseconds since 1970; 0 if never.
     pub last_synced_ms: u64,
-    /// Messages that the server had then.
+    /// The number of messages on the server at that time.
     pub server_messages_count: u64,
-    /// Whether both sets were equal then.
+    /// Whether the file and the server were in sync at that time.
     pub in_sync: bool,
-    /// What the server had lost and not got back by then.
+    /// The messages that the server had lost and not received again by that time.
     pub server_loss: Option<ServerLoss>,
 }
 
-/// A row whose visibility is not its liveness.
+/// A deleted row that is visible or a live row that is hidden.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct OverriddenRow {
     /// The table.
     pub table: String,
     /// The primary key, as SQL literals.
     pub key: String,
-    /// What keeps its visibility from being its liveness.
+    /// The kind of reason.
     pub kind: VisibilityOverrideKind,
-    /// The same in words.
+    /// The reason in words.
     pub reason: String,
 }
 
@@ -193,7 +195,7 @@ impl Replica {
     }
 }
 
-/// Columns and tables that other devices have and this file has not.
+/// The columns and tables that other devices have and this file lacks.
 pub(crate) fn unknown(db: &Connection) -> Result<Vec<String>> {
     let sql = "SELECT name FROM warren_table WHERE tracked = 0
                UNION ALL

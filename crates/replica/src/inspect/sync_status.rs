@@ -6,22 +6,22 @@ use utoipa::ToSchema;
 
 use super::replica_status::ReplicaStatus;
 
-/// The file's side and the server's.
+/// The sync status of the file and the server.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct SyncStatus {
-    /// Changes that the server has.
+    /// The number of changes on the server.
     pub server_messages_count: u64,
-    /// Changes that there are: what is to be sent besides.
+    /// The number of all changes: those on the server and those still to be sent.
     pub total_messages_count: u64,
-    /// Changes that this device has yet to send.
+    /// The number of changes that this device still has to send.
     pub pending_upload_count: u64,
-    /// Changes that it has yet to get.
+    /// The number of changes that this device still has to download.
     pub pending_download_count: u64,
-    /// Whether both sides hold the same set, and nothing waits.
+    /// Whether the file and the server have the same changes and nothing is pending.
     pub in_sync: bool,
     /// The server's clock, in milliseconds since 1970.
     pub server_time_ms: u64,
-    /// The account's devices, this one included.
+    /// The devices of the account, including this one.
     pub devices: Vec<DeviceInfo>,
 }
 

@@ -18,13 +18,13 @@ use crate::tracking::{comparison, schema_change};
 /// A row that is not as the changes say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RowDifference {
-    /// Its table.
+    /// The table.
     pub table: String,
-    /// Its key, as SQL literals.
+    /// The primary key, as SQL literals.
     pub key: String,
-    /// How it differs.
+    /// The kind of difference.
     pub kind: RowDifferenceKind,
-    /// The columns that differ, if the row has other values; else none.
+    /// The columns that differ; empty unless the row has different values.
     pub columns: Vec<String>,
 }
 
@@ -32,22 +32,22 @@ pub struct RowDifference {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RowDifferenceKind {
-    /// The table has it, and no change says so.
+    /// The table has the row, but no change created it.
     Unknown,
-    /// The table has it not, and no change has deleted it.
+    /// The table lacks the row, but no change deleted it.
     Missing,
-    /// It has other values.
+    /// The row has different values.
     Changed,
 }
 
 /// What a comparison of all tables found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TablesVerification {
-    /// Rows of the tables.
+    /// The number of rows in the tables.
     pub rows_count: u64,
-    /// Rows that are not as the changes say.
+    /// The number of rows that differ from the changes.
     pub differing_count: u64,
-    /// The first of them, at most 1,000.
+    /// The first differences, at most 1,000.
     pub differences: Vec<RowDifference>,
 }
 

@@ -21,10 +21,10 @@ use crate::sync::recovery_phrase;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RejectionReason {
     /// Sealed, and this file has no key.
-    #[error("it is sealed, and this file has no recovery phrase")]
+    #[error("encrypted, and this file has no recovery phrase")]
     MissingKey,
     /// Not sealed, and this file has a key.
-    #[error("it is not sealed")]
+    #[error("not encrypted")]
     NotEncrypted,
     #[error(transparent)]
     Undecryptable(UnsealError),

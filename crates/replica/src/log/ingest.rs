@@ -65,7 +65,7 @@ pub(crate) fn append_received(
         reassign_node_id(db)?;
         total = meta::fingerprint(db)?;
         if matches!(log.add_remote(&message, &mut total)?, AppendOutcome::TimestampReused) {
-            let reason = "the server has another content for it".into();
+            let reason = "the server has different content for it".into();
             return Err(Error::CorruptMessage { timestamp: message.timestamp.to_string(), reason });
         }
     }

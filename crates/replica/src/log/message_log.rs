@@ -79,7 +79,7 @@ impl<'a> MessageLog<'a> {
         if insert(self.db, &message, MessageOrigin::Local, total)? {
             return Ok(());
         }
-        let reason = "this device gave its timestamp twice".into();
+        let reason = "this device used its timestamp twice".into();
         Err(Error::CorruptMessage { timestamp: timestamp.to_string(), reason })
     }
 

@@ -10,11 +10,11 @@ use crate::inspect::json;
 /// Enough to look for them; a server that changes everything would else fill the screen.
 const TIMESTAMPS_COUNT_MAX: usize = 5;
 
-/// Received messages that are no changes here. They stay in the log, where nothing can take their
-/// timestamps, and are never shown.
+/// Received messages that cannot be used here. They stay in the log, so that their timestamps
+/// cannot be reused, and are never shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RejectedMessages {
-    /// How many there are for each reason.
+    /// The number of messages for each reason.
     pub by_reason: RejectionCounts,
     /// The timestamps of the first of them, at most five.
     #[serde(serialize_with = "json::texts")]
@@ -22,20 +22,20 @@ pub struct RejectedMessages {
     pub timestamps: Vec<Timestamp>,
 }
 
-/// How many messages were rejected for each reason.
+/// The number of rejected messages for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RejectionCounts {
-    /// Of a later version of Warren, or of none; or not under a timestamp that a message may have.
+    /// From a later version of Warren, or malformed; or with an invalid timestamp.
     pub undecodable: u64,
-    /// Not encrypted, though this file encrypts end to end: anybody could have made them.
+    /// Not encrypted, although this file is end-to-end encrypted: anyone could have created them.
     pub not_encrypted: u64,
     /// Encrypted with another key.
     pub wrong_key: u64,
-    /// Encrypted, their end missing.
+    /// Encrypted, but truncated.
     pub truncated: u64,
-    /// Encrypted, under another message's timestamp.
+    /// Encrypted, but with the timestamp of another message.
     pub replayed: u64,
-    /// Encrypted, and changed by somebody without the key.
+    /// Encrypted, but changed by someone without the key.
     pub tampered: u64,
 }
 

@@ -23,7 +23,7 @@ const CHANGE_BYTES_MAX: usize = 4 * CHUNK_BYTES;
 const ROW_BYTES_MAX: u64 =
     if cfg!(target_family = "wasm") { 256 << 20 } else { crdt::VALUE_BYTES_MAX };
 
-pub(crate) const CHUNK_MISSING: &str = "a part of a large value has not arrived";
+pub(crate) const CHUNK_MISSING: &str = "part of a large value has not been received yet";
 
 /// Puts names of chunks into a change that is being made, in the place of its large values; returns
 /// the chunks that no message has yet.
@@ -138,7 +138,7 @@ pub(crate) fn assemble_row<'a>(
         let Value::Large(large) = &*value else { continue };
         total += large.length;
         if total > ROW_BYTES_MAX {
-            return Ok(Some(format!("its values have more than {ROW_BYTES_MAX} bytes")));
+            return Ok(Some(format!("row too large (more than {ROW_BYTES_MAX} bytes)")));
         }
         match assemble_value(db, value)? {
             Some(whole) => *value = whole,

@@ -29,16 +29,16 @@ pub(crate) fn why_not_creatable(
     let indexes = declaration.indexes.iter().map(|index| &*index.name);
     let is_name = |name: &str| !name.is_empty() && !name.contains('\0');
     if is_internal(table) {
-        Some("this name belongs to SQLite or Warren")
+        Some("reserved table name")
     } else if !is_name(table) || !columns.clone().all(is_name) {
-        Some("it has a name that SQLite does not take")
+        Some("invalid table or column name")
     } else if indexes
         .filter(|name| !name.is_empty())
         .any(|name| is_internal(name) || !is_name(name))
     {
-        Some("an index has a name that belongs to SQLite or Warren")
+        Some("reserved or invalid index name")
     } else if declaration.key.is_empty() {
-        Some("it has no primary key")
+        Some("no primary key")
     } else {
         None
     }

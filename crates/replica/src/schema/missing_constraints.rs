@@ -43,16 +43,16 @@ pub(crate) fn missing_constraints(
     Ok(missing)
 }
 
-/// A constraint that another device's table has and this file's has not.
+/// A constraint that a table has on another device and lacks in this file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct MissingConstraint {
     /// The table.
     pub table: String,
-    /// What it is: `check`, `generated_column` or `unique_index`.
+    /// The kind of constraint: `check`, `generated_column` or `unique_index`.
     #[serde(serialize_with = "kind_name")]
     #[schema(value_type = String, example = "unique_index")]
     pub kind: LeftOutKind,
-    /// Its name; the expression of a CHECK.
+    /// The name of the constraint; for a CHECK, its expression.
     pub name: String,
 }
 

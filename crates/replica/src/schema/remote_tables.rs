@@ -148,10 +148,11 @@ fn create(db: &Connection, name: &str, wanted: &TableDeclaration) -> Result<Stri
             schema_conflict::rejection_text(error.into())?;
         }
     }
-    let declared = DeclaredTable::read(db, name)?.ok_or_else(|| refused("it was not created"))?;
+    let declared =
+        DeclaredTable::read(db, name)?.ok_or_else(|| refused("the table was not created"))?;
     tracking::track(db, &declared)?;
     let is_computed = |column: &ColumnDeclaration| column.default == Some(ColumnDefault::Computed);
     let has_computed = wanted.columns.iter().any(is_computed);
-    let rest = if has_computed { ", without its computed defaults" } else { "" };
+    let rest = if has_computed { " without its computed defaults" } else { "" };
     Ok(format!("created table {name}{rest}"))
 }

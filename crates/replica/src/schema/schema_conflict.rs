@@ -8,18 +8,18 @@ use utoipa::ToSchema;
 
 use super::declaration;
 use super::tracked_table::TrackedTable;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::log::message_log::MessageLog;
 
-/// What is in a table's way.
+/// The reason why a table differs from other devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SchemaConflictKind {
-    /// SQLite does not let Warren write to the table, as where an index calls a function that only
-    /// the table's program has.
+    /// SQLite does not let Warren write to the table, for example because an index calls a function
+    /// that only the table's program has.
     Unwritable,
-    /// SQLite does not take the table, or a column, as another device declared it.
+    /// SQLite rejects the table or a column as another device declared it.
     DeclarationRejected,
     /// Another device declared the table with another primary key.
     KeyMismatch,
@@ -42,14 +42,14 @@ impl SchemaConflictKind {
     }
 }
 
-/// A table, and what is in its way.
+/// A table that cannot be the same as on other devices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SchemaConflict {
     /// The table.
     pub table: String,
-    /// What it is.
+    /// The kind of conflict.
     pub kind: SchemaConflictKind,
-    /// The same in words, often SQLite's.
+    /// The reason in words, often SQLite's.
     pub reason: String,
 }
 
@@ -88,7 +88,8 @@ pub(crate) fn key_mismatches(
             && there.iter().zip(&table.key).all(|(there, here)| there.eq_ignore_ascii_case(here));
         if !is_same {
             let reason = format!(
-                "another device has the primary key ({}), this file ({}): their rows are not shown",
+                "primary key is ({}) on another device and ({}) here; rows from that device are \
+                 hidden",
                 there.join(", "),
                 table.key.join(", ")
             );
@@ -113,9 +114,10 @@ pub(crate) fn tables_with_null_keys(
         let sql = format!("SELECT count(*) FROM {name} WHERE {is_nameless}");
         let count: i64 = db.prepare_cached(&sql)?.query_row([], |row| row.get(0))?;
         if count > 0 {
+            let rows = counted(count.cast_unsigned(), "row has", "rows have");
             let reason = format!(
-                "{count} rows have NULL in the primary key, so they have no name that devices could \
-                 share, and stay on this device"
+                "{rows} NULL in the primary key, cannot be identified across devices, and will not \
+                 be synced"
             );
             let kind = SchemaConflictKind::NullKey;
             conflicts.push(SchemaConflict { table: table.name.clone(), kind, reason });

@@ -135,13 +135,14 @@ impl TrackedTable {
     pub(crate) fn key_mismatch(&self, key: &[Value]) -> Option<String> {
         if key.len() != self.key.len() {
             let (here, there) = (self.key.len(), key.len());
-            return Some(format!("its key has {there} values, the table's has {here}"));
+            return Some(format!("the key has {there} columns on another device and {here} here"));
         }
         let mut columns = self.key.iter().zip(&self.key_affinities).zip(key);
         let (column, value) = columns
             .find(|((_, affinity), value)| !affinity.preserves(value))
             .map(|((c, _), v)| (c, v))?;
-        Some(format!("its {column} is {}, which the column does not store", to_literal(value)))
+        let value = to_literal(value);
+        Some(format!("column {column} cannot store {value} without changing it"))
     }
 
     /// The values of a row's key, if the table can have it.
@@ -235,7 +236,7 @@ fn is_warren_name(name: &str) -> bool {
 }
 
 /// Why a table cannot be tracked, or not now.
-pub(crate) const SHADOWED: &str = "this connection has a TEMP table or view of the same name, which hides it: drop or rename that";
+pub(crate) const SHADOWED: &str = "a TEMP table or view of this connection has the same name and hides it: drop or rename that one";
 
 /// Fails if a TEMP table or view of this connection hides a tracked table, or one of Warren's own.
 /// The changes of other devices would be written into the TEMP table, and be lost with it.

@@ -55,7 +55,7 @@ impl SyncDriver<'_, '_> {
                 }
             }
         }
-        let reason = "the account changed each time before all of it was here: sync again".into();
+        let reason = "the account kept changing while it was downloaded: sync again".into();
         Err(Error::Unreachable(reason))
     }
 
@@ -176,5 +176,5 @@ impl SyncDriver<'_, '_> {
 }
 
 fn nonsense(source: impl std::fmt::Display) -> Error {
-    Error::Unreachable(format!("it sent nonsense: {source}"))
+    Error::Unreachable(format!("invalid response: {source}"))
 }

@@ -115,11 +115,11 @@ impl SyncDriver<'_, '_> {
     fn unsent_page(&self, codec: &ContentCodec) -> Result<UnsentPage> {
         let page = UnsentPage::read(&self.replica.db, self.page_count, PAGE_BYTES_MAX)?;
         if page.messages.is_empty() {
-            let reason = "it is to be sent, and cannot be found".into();
+            let reason = "it is queued for sending but missing".into();
             return Err(Error::CorruptMessage { timestamp: "of an unsent change".into(), reason });
         }
         if let Some(foreign) = page.messages.iter().find(|one| !codec.is_own_form(&one.content)) {
-            let reason = "it is to be sent, and not of the account's form".into();
+            let reason = "its encryption does not match the account's".into();
             return Err(Error::CorruptMessage { timestamp: foreign.timestamp.to_string(), reason });
         }
         Ok(page)
@@ -159,7 +159,7 @@ impl SyncDriver<'_, '_> {
                 format!("the row of {table} with key {}", key_to_literals(&key))
             }
             Some(Change::Chunk { bytes }) => {
-                format!("a part of a large value ({} bytes)", bytes.len())
+                format!("part of a large value ({} bytes)", bytes.len())
             }
             _ => return Err(error),
         };

@@ -44,7 +44,7 @@ impl RecoveryPhrase {
         let (entropy, length) = mnemonic.to_entropy_array();
         let entropy = Zeroizing::new(entropy);
         let entropy = entropy[..length].try_into().ok().map(Zeroizing::new);
-        let short = || RecoveryPhraseError::Invalid("it has 24 words".into());
+        let short = || RecoveryPhraseError::Invalid("it must have 24 words".into());
         Ok(Self(entropy.ok_or_else(short)?))
     }
 

@@ -12,65 +12,65 @@ use crate::capture::renumber::RenumberedRow;
 use crate::log::rejected::RejectedMessages;
 use crate::schema::schema_conflict::SchemaConflict;
 
-/// What a sync did.
+/// The result of a sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SyncReport {
-    /// Messages that were new to the server.
+    /// The number of messages that were new to the server.
     pub sent_count: u64,
-    /// Messages that were new to this device.
+    /// The number of messages that were new to this device.
     pub received_count: u64,
-    /// Whether both sets were equal at the end.
+    /// Whether the file and the server had the same messages at the end.
     pub in_sync: bool,
-    /// Whether the sets differed, and both sides had to be shown to each other.
+    /// Whether the message sets differed and were reconciled.
     pub reconciled: bool,
-    /// What both sides differ in, if they do: `withheld`, `lost` or `other`.
+    /// The kind of difference between the file and the server, if there is one: `withheld`, `lost`
+    /// or `other`.
     #[serde(serialize_with = "discrepancy_name")]
     #[schema(value_type = Option<String>, example = "withheld")]
     pub discrepancy: Option<SetDiscrepancy>,
-    /// Messages that the server holds.
+    /// The number of messages on the server.
     pub server_messages_count: u64,
-    /// Whether this file turned out to be a copy, and became a device of its own.
+    /// Whether this file is a copy and was registered as a new device.
     pub registered_copy: bool,
-    /// Messages that were received, are kept, and are not shown.
+    /// Messages that were received and stored, but are not shown.
     pub rejected: RejectedMessages,
-    /// Messages that are not sent, since the server calls their timestamps invalid: all that this
-    /// file holds.
+    /// The number of messages in this file that are not sent, because the server rejects their
+    /// timestamps as invalid.
     pub set_aside_count: u64,
-    /// Messages of which something was erased, on another device or from this one.
+    /// The number of messages from which content was erased, on this or another device.
     pub erased_count: u64,
-    /// Messages of which something was erased here, and that the server has as they were
-    /// before.
+    /// The number of messages from which content was erased here, but not yet on the server.
     pub unerased_count: u64,
-    /// Messages that the file keeps and does not show, of this sync and earlier ones.
+    /// The number of messages in the file that are not shown, from this sync and earlier ones.
     pub rejected_count: u64,
-    /// Columns and tables that other devices have and this file has not: what they hold waits.
+    /// The columns and tables that other devices have and this file lacks. Their content is stored
+    /// until they exist.
     pub missing_tables: Vec<String>,
-    /// Why pages of the file may still hold what was erased, if that is so.
+    /// The reason why pages of the file may still contain erased content; null if they do not.
     pub unscrubbed: Option<String>,
-    /// Edits that lost to others made without knowing of them, in rows where such edits met in this
-    /// sync.
+    /// The number of edits that were overwritten by concurrent edits, in rows with new conflicts in
+    /// this sync.
     pub conflicts_count: u64,
-    /// Rows that are live and not shown: they collide with newer ones, or do not fit their table.
+    /// The number of hidden rows: they conflict with newer rows or do not fit their table.
     pub hidden_rows_count: u64,
-    /// Rows whose visibility is not their liveness, by kind, zeros included.
+    /// The number of hidden and resurrected rows by kind, including zeros.
     pub visibility_override_counts: BTreeMap<VisibilityOverrideKind, u64>,
-    /// Tables that cannot be as other devices have them.
+    /// The tables that cannot be the same as on other devices.
     pub schema_conflicts: Vec<SchemaConflict>,
-    /// Tables and columns that were created.
+    /// The tables and columns that were created.
     pub created_tables: Vec<String>,
-    /// What other devices have for the tables that were created, and no device takes from another,
-    /// since it is SQL: `trigger NAME`, `view NAME`, `CHECK (…)`, `generated column NAME`, `UNIQUE
-    /// index NAME`.
+    /// Parts of the created tables that exist on other devices but are not synced, because they are
+    /// SQL: `trigger NAME`, `view NAME`, `CHECK (…)`, `generated column NAME`, `UNIQUE index NAME`.
     pub left_out: Vec<String>,
-    /// New rows of this device that got another key.
+    /// New rows of this device that got a new key.
     pub renumbered_rows: Vec<RenumberedRow>,
-    /// New rows of this device that became one with another device's, which was equal but for the
-    /// key, as only one of them could be shown.
+    /// New rows of this device that were merged with another device's row, because the two differed
+    /// only in the key and only one could be shown.
     pub merged_rows: Vec<RenumberedRow>,
-    /// How far the device's clock was off, if far enough to be corrected.
+    /// The clock error of the device, if it was large enough to be corrected.
     pub clock_offset_ms: i64,
-    /// What the server has lost and still lacks after this sync: neither this device nor another
-    /// one that has synced since had it.
+    /// The messages that the server has lost and still lacks after this sync, because no device
+    /// that has synced since had them.
     pub server_loss: Option<protocol::ServerLoss>,
 }
 

@@ -82,11 +82,11 @@ pub(crate) fn uncaptured_tables(db: &Connection) -> Result<Vec<String>> {
 /// What is no longer as it was noted, so that the table cannot be read as it was.
 pub(crate) fn incompatible_change(db: &Connection, table: &TrackedTable) -> Result<Option<String>> {
     let Some(declared) = DeclaredTable::read(db, &table.name)? else {
-        return Ok(Some("it was dropped or renamed".into()));
+        return Ok(Some("the table was dropped or renamed".into()));
     };
     let key: Vec<_> = declared.key().iter().map(|column| column.name.clone()).collect();
     if key != table.key {
-        return Ok(Some("its primary key is another one".into()));
+        return Ok(Some("the primary key changed".into()));
     }
     let is_declared = |c: &&CapturedColumn| declared.captured().any(|d| d.name == c.name);
     let gone = table.columns.iter().find(|column| !is_declared(column));

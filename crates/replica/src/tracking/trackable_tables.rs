@@ -12,12 +12,16 @@ pub(crate) fn check_trackable(db: &Connection, name: &str) -> Result<DeclaredTab
         |reason: &str| Error::Untrackable { table: name.to_owned(), reason: reason.to_owned() };
     match sqlite_schema::table(db, name)?.map(|table| table.kind) {
         Some(TableKind::Ordinary | TableKind::Shadow) => {}
-        Some(TableKind::View) => return Err(no("it is a view: track the tables that it shows")),
-        Some(TableKind::Virtual) => return Err(no("virtual tables cannot have triggers")),
-        None => return Err(no("there is no such table")),
+        Some(TableKind::View) => {
+            return Err(no("views cannot be tracked; track the underlying tables"));
+        }
+        Some(TableKind::Virtual) => {
+            return Err(no("virtual tables cannot be tracked (SQLite allows no triggers on them)"));
+        }
+        None => return Err(no("no such table")),
     }
     if is_internal(name) {
-        return Err(no("this name belongs to SQLite or Warren"));
+        return Err(no("reserved table name"));
     }
     let temporary = sqlite_schema::temporary_tables(db)?;
     if temporary.iter().any(|temporary| temporary.eq_ignore_ascii_case(name)) {
@@ -25,15 +29,16 @@ pub(crate) fn check_trackable(db: &Connection, name: &str) -> Result<DeclaredTab
     }
     if let Some(owner) = shadow_table_owner(db, name)? {
         return Err(no(&format!(
-            "the virtual table {owner} keeps its content in it: on another device it would break it"
+            "internal table of the virtual table {owner}; syncing it would corrupt {owner} on \
+             other devices"
         )));
     }
-    let declared = DeclaredTable::read(db, name)?.ok_or_else(|| no("there is no such table"))?;
+    let declared = DeclaredTable::read(db, name)?.ok_or_else(|| no("no such table"))?;
     if declared.key().is_empty() {
-        return Err(no("it has no primary key, so its rows have no name that devices could share"));
+        return Err(no("no primary key; rows could not be identified across devices"));
     }
     if declared.columns.len() > COLUMNS_COUNT_MAX {
-        return Err(no("it has more than 500 columns, which is the most a trigger can compare"));
+        return Err(no("more than 500 columns, the limit for change tracking"));
     }
     Ok(declared)
 }

@@ -55,7 +55,7 @@ impl EventStreamDecoder {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);
             if self.line.len() >= LINE_BYTES_MAX {
-                return Err(Error::Unreachable("its events are not Warren's".into()));
+                return Err(Error::Unreachable("invalid event stream".into()));
             }
             if piece.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.line);
@@ -79,7 +79,8 @@ impl EventStreamDecoder {
             return Ok(Some(ServerEvent::KeepAlive));
         }
         let event = self.reader.push_line(line);
-        let event = event.map_err(|reason| Error::Unreachable(format!("its event: {reason}")))?;
+        let event =
+            event.map_err(|reason| Error::Unreachable(format!("invalid event: {reason}")))?;
         Ok(event.map(ServerEvent::State))
     }
 }

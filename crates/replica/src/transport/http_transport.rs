@@ -120,7 +120,8 @@ fn bearer(token: &str) -> String {
 
 fn decode<T: Message + Default>(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<T> {
     let bytes = response_body(response)?;
-    T::decode(&bytes[..]).map_err(|source| Error::Unreachable(format!("its answer: {source}")))
+    T::decode(&bytes[..])
+        .map_err(|source| Error::Unreachable(format!("invalid response: {source}")))
 }
 
 fn unreachable(source: &ureq::Error) -> Error {
@@ -130,7 +131,8 @@ fn unreachable(source: &ureq::Error) -> Error {
         None => Error::Unreachable(reason),
         // No authority signed it, or one of the same name.
         Some((_, "UnknownIssuer" | "BadSignature")) => Error::Untrusted {
-            reason: "it comes from an authority that is not known here: --ca-file FILE names it"
+            reason: "issued by an unknown certificate authority; pass its certificate with \
+                     --ca-file FILE"
                 .into(),
         },
         Some((_, reason)) => Error::Untrusted { reason: reason.to_owned() },
@@ -147,7 +149,7 @@ fn read(response: Response<ureq::Body>) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     body.read_to_end(&mut bytes).map_err(|e| Error::Unreachable(e.to_string()))?;
     if bytes.len() as u64 > ANSWER_BYTES_MAX {
-        return Err(Error::Unreachable("its answer is too large".into()));
+        return Err(Error::Unreachable("response too large".into()));
     }
     Ok(bytes)
 }

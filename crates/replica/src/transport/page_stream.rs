@@ -38,11 +38,7 @@ impl PageDecoder {
 
     /// Nothing more comes: an error if that is within a page.
     pub fn end(&self) -> Result<()> {
-        if self.waiting.is_empty() {
-            Ok(())
-        } else {
-            Err(broken_stream_error("it ended within a page"))
-        }
+        if self.waiting.is_empty() { Ok(()) } else { Err(broken_stream_error("incomplete page")) }
     }
 
     /// A page's length, and that of the varint which says so.
@@ -52,20 +48,20 @@ impl PageDecoder {
             length |= u64::from(byte & 0x7f) << (7 * index);
             if *byte < 0x80 {
                 let fits = usize::try_from(length).ok().filter(|_| length <= ANSWER_BYTES_MAX);
-                let length = fits.ok_or_else(|| broken_stream_error("a page is too large"))?;
+                let length = fits.ok_or_else(|| broken_stream_error("page too large"))?;
                 return Ok(Some((length, index + 1)));
             }
         }
         if self.waiting.len() < 5 {
             Ok(None)
         } else {
-            Err(broken_stream_error("a page has no length"))
+            Err(broken_stream_error("page without a length"))
         }
     }
 }
 
 fn broken_stream_error(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::Unreachable(format!("the stream broke off: {}", reason.into()))
+    Error::Unreachable(format!("response interrupted: {}", reason.into()))
 }
 
 /// Reads page after page, holding one at a time.

@@ -30,7 +30,7 @@ impl TrustedRoots {
             }
         }
         if certificates.is_empty() {
-            let reason = "there is no `BEGIN CERTIFICATE` in it".to_owned();
+            let reason = "no `BEGIN CERTIFICATE` found".to_owned();
             return Err(Error::InvalidCertificate { reason });
         }
         Ok(Self(certificates.into()))

@@ -50,12 +50,8 @@ fn a_file_of_another_format_is_refused_before_anything_else_is_read() {
             assert_eq!((error.code(), &*error.to_string()), (code, expected));
         }
     };
-    check(3, ErrorCode::FormatTooNew, "this file has format 3; this program knows up to 2");
-    check(
-        1,
-        ErrorCode::FormatTooOld,
-        "this file has format 1, which this version of Warren no longer reads; it reads format 2",
-    );
+    check(3, ErrorCode::FormatTooNew, "file format 3 is too new (newest supported: 2)");
+    check(1, ErrorCode::FormatTooOld, "file format 1 is no longer supported (oldest supported: 2)");
 }
 
 #[test]

@@ -134,9 +134,9 @@ fn the_tables_of_virtual_tables_are_refused_by_name() {
     let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
     // Of modules that SQLite has, such as FTS4, it knows the tables itself.
     for owner in ["place", "vectors"] {
-        let reason = format!("the virtual table {owner} keeps its content in it");
+        let reason = format!("internal table of the virtual table {owner};");
         assert!(refused.iter().any(|refusal| refusal.contains(&reason)), "{refused:?}");
     }
     let named = replica.track(&["note_segdir".to_owned()]).unwrap_err().to_string();
-    assert!(named.contains("the virtual table note keeps its content in it"), "{named}");
+    assert!(named.contains("internal table of the virtual table note;"), "{named}");
 }

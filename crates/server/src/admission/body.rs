@@ -24,9 +24,9 @@ const STEP_BYTES: usize = 64 << 10;
 /// Why a body was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    #[error("a body has at most {0} bytes here")]
+    #[error("the request body is larger than {0} bytes")]
     TooLarge(usize),
-    #[error("the body did not arrive in time")]
+    #[error("the request body did not arrive in time")]
     Timeout,
     #[error(transparent)]
     Overload(#[from] OverloadError),

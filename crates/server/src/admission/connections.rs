@@ -101,7 +101,10 @@ impl ConnectionLimiter {
         let of_total = match free {
             Some(free) => free,
             // The one that was closed gives its place back as soon as its task runs.
-            None => Arc::clone(&self.total).acquire_owned().await.expect("nobody closes it"),
+            None => Arc::clone(&self.total)
+                .acquire_owned()
+                .await
+                .expect("the semaphore is never closed"),
         };
         Some(ConnectionPermit { connection, _entry: entry, _of_total: of_total })
     }

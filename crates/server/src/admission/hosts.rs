@@ -27,7 +27,7 @@ pub struct HostName(String);
 
 /// Why a text is no such name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("a host is a name (warren.example) or an address, without https://, port and path")]
+#[error("expected a host name (warren.example) or an address, without https://, port or path")]
 pub struct InvalidHost;
 
 impl FromStr for HostName {
@@ -80,7 +80,7 @@ impl AllowedHosts {
             _ => None,
         };
         let authority: Authority = authority.ok_or_else(|| {
-            ApiError::new(ErrorCode::Malformed, "a request has one Host, a name or an address")
+            ApiError::new(ErrorCode::Malformed, "a request must have one valid Host header")
         })?;
         if self.is_answered(authority.host()) {
             return Ok(());

@@ -54,7 +54,7 @@ impl LoginAdmission {
             passwords: RateLimiter::new(RateLimit::PER_NETWORK),
             secrets: RateLimiter::new(RateLimit::PER_NETWORK),
             registrations: RateLimiter::new(RateLimit::PER_REGISTRAR),
-            hash_permits: FairSemaphore::new(cores, "too many logins are under way"),
+            hash_permits: FairSemaphore::new(cores, "too many logins are in progress"),
             digests: RandomState::new(),
         }
     }

@@ -38,7 +38,7 @@ const PAGE_COST: usize = 3;
 /// Of a message, beside its contents: its timestamp, pointers, the syntax around it.
 pub const MESSAGE_BYTES: usize = 128;
 
-const BUSY: OverloadError = OverloadError::Busy("too much is under way");
+const BUSY: OverloadError = OverloadError::Busy("too many requests are in progress");
 
 /// What there is room for. Counted in KiB.
 pub(crate) struct MemoryBudget {
@@ -206,7 +206,7 @@ impl ReservationShare {
         if missing > 0 {
             let taking = Arc::clone(&self.of).acquire_many_owned(missing);
             let taken = timeout_at(until, taking).await.map_err(|_elapsed| BUSY)?;
-            self.add(taken.expect("nobody closes the semaphore"));
+            self.add(taken.expect("the semaphore is never closed"));
         }
         Ok(())
     }

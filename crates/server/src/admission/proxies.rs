@@ -21,11 +21,12 @@ pub struct TrustedProxy(IpNet);
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InvalidProxy {
     /// Something else.
-    #[error("a proxy is an address (127.0.0.1) or a network (10.0.0.0/8)")]
+    #[error("expected an address (127.0.0.1) or a network (10.0.0.0/8)")]
     Malformed,
     /// Whoever is there could say that they are somebody else.
     #[error(
-        "anybody there could pose as anybody: name your proxy, at most a network like 10.0.0.0/8"
+        "the network is too large: all of its clients could forge their addresses; name your \
+         proxy, or a network no larger than 10.0.0.0/8"
     )]
     TooWide,
 }
@@ -117,8 +118,8 @@ impl TrustedProxies {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 %peer,
-                "X-Forwarded-For is not believed: if this is your proxy, all of its clients count \
-                 as one, until it is named as a trusted proxy"
+                "X-Forwarded-For is ignored: if this is your proxy, all of its clients count as \
+                 one until you add it as a trusted proxy"
             );
         }
     }

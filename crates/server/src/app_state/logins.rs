@@ -112,7 +112,7 @@ impl AppState {
         .await
     }
 
-    /// Whether this is the operator's token. Guesses are slowed by network.
+    /// Whether this is the admin token. Guesses are slowed by network.
     pub(crate) async fn is_operator(&self, token: &str, address: IpAddr) -> Result<bool, ApiError> {
         let network = PeerNetwork::from_address(address);
         let attempt = self.logins.secrets.begin(None, network, clock::now_ms());
@@ -127,7 +127,7 @@ impl AppState {
         } else {
             tracing::warn!(
                 target: LOG_TARGET,
-                "login refused from {address}: wrong operator's token"
+                "login refused from {address}: wrong admin token"
             );
             self.metrics.record_refused_login();
             self.logins.fail(attempt);

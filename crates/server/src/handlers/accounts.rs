@@ -28,14 +28,14 @@ error_responses!(AddErrors: BODY, [
     AccountExists, Busy, InvalidLogin, InvalidPassword, RegistrationClosed, TooManyAttempts
 ]);
 
-/// Makes an account and its vault.
+/// Creates an account and its vault.
 ///
-/// Where registration is closed, the operator's token is needed.
+/// If registration is closed, the admin token is required.
 #[utoipa::path(
     post, path = "/v1/accounts", tag = "accounts", operation_id = "createAccount",
     security((), ("adminToken" = [])),
     request_body = AccountRequest,
-    responses((status = 201, description = "the account", body = AccountResponse), AddErrors),
+    responses((status = 201, description = "The new account", body = AccountResponse), AddErrors),
 )]
 async fn add(
     State(app): State<Arc<AppState>>,
@@ -83,13 +83,13 @@ error_responses!(ChangePasswordErrors: BODY, [
     Busy, InvalidLogin, InvalidPassword, InvalidToken, TooManyAttempts, WrongPassword
 ]);
 
-/// Sets another password. Devices stay registered, unless `revoke_others` ends them: all but the one
-/// whose token comes with the request, if any does.
+/// Changes the password. Devices stay registered, unless `revoke_others` is true: this revokes all
+/// devices except the one whose token is sent with the request, if any.
 #[utoipa::path(
     put, path = "/v1/accounts/password", tag = "accounts", operation_id = "changePassword",
     security((), ("token" = [])),
     request_body = PasswordRequest,
-    responses((status = 204, description = "changed"), ChangePasswordErrors),
+    responses((status = 204, description = "The password was changed"), ChangePasswordErrors),
 )]
 async fn change_password(
     State(app): State<Arc<AppState>>,
@@ -137,6 +137,6 @@ async fn requesting_device(
     if session.login == *login {
         Ok(Some(session.device_id))
     } else {
-        Err(ApiError::new(ErrorCode::InvalidToken, "the token is of another account"))
+        Err(ApiError::new(ErrorCode::InvalidToken, "the token belongs to another account"))
     }
 }

@@ -1,7 +1,7 @@
 //! `/v1/admin`: what the operator's page asks for, and maintenance on demand. JSON alone.
 //!
 //! # Invariants
-//! - Every call but the one that says whether there is one wants the operator's token; where the
+//! - Every call but the one that says whether there is one wants the admin token; where the
 //!   server has none, nobody is let in.
 //! - Nothing of the users' content leaves here, and no device's name.
 //! - No vault is opened: of closed ones is told what the file system knows.

@@ -45,7 +45,7 @@ error_responses!(RegisterErrors: BODY, TOKEN, [
     post, path = "/v1/devices", tag = "devices", operation_id = "registerDevice",
     security((), ("token" = [])),
     request_body = RegisterDeviceRequest,
-    responses((status = 201, description = "the device and its token", body = RegisterDeviceResponse), RegisterErrors),
+    responses((status = 201, description = "The device and its token", body = RegisterDeviceResponse), RegisterErrors),
 )]
 async fn register(
     Shared(app): Shared<Arc<AppState>>,
@@ -126,11 +126,11 @@ fn register_unlocked(
 
 error_responses!(ListDevicesErrors: TOKEN, []);
 
-/// The account's devices.
+/// Lists the devices of the account.
 #[utoipa::path(
     get, path = "/v1/devices", tag = "devices", operation_id = "listDevices",
     security(("token" = [])),
-    responses((status = 200, description = "in order of registration", body = DeviceList), ListDevicesErrors),
+    responses((status = 200, description = "The devices in order of registration", body = DeviceList), ListDevicesErrors),
 )]
 async fn list(
     Shared(app): Shared<Arc<AppState>>,
@@ -181,8 +181,8 @@ error_responses!(RevokeErrors: TOKEN, [NotFound]);
 #[utoipa::path(
     delete, path = "/v1/devices/{id}", tag = "devices", operation_id = "revokeDevice",
     security(("token" = [])),
-    params(("id" = String, Path, description = "16 hex digits", pattern = "^[0-9a-f]{16}$")),
-    responses((status = 204, description = "revoked"), RevokeErrors),
+    params(("id" = String, Path, description = "The id of the device, 16 hex digits", pattern = "^[0-9a-f]{16}$")),
+    responses((status = 204, description = "The device was revoked"), RevokeErrors),
 )]
 async fn revoke(
     Shared(app): Shared<Arc<AppState>>,

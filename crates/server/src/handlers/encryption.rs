@@ -28,17 +28,17 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
 
 error_responses!(EnableE2eeErrors: BODY, TOKEN, [EncryptionMismatch, StaleCursor]);
 
-/// Turns the account to end-to-end encryption, or follows a device that has.
+/// Enables end-to-end encryption of the account, or joins an account that has it.
 ///
-/// The account gets an empty set of messages, and this device syncs with that from here on, from
-/// cursor 0. The device that turns it has everything of the plain set, which takes no pushes any
-/// more; one that follows need not. When every device has followed or is revoked, the plain messages
-/// are removed. Asking again changes nothing.
+/// The account gets an empty set of messages, which this device syncs from now on, starting at
+/// cursor 0. The device that enables encryption must have all messages of the plain set, which
+/// accepts no more pushes; a device that joins need not have them. The plain messages are removed
+/// when every device has joined or is revoked. Repeating the request changes nothing.
 #[utoipa::path(
     post, path = "/v1/sync/e2ee", tag = "sync", operation_id = "enableE2ee",
     security(("token" = [])),
     request_body = EnableE2eeRequest,
-    responses((status = 204, description = "the device is in the e2ee set"), EnableE2eeErrors),
+    responses((status = 204, description = "The device uses the end-to-end encrypted set"), EnableE2eeErrors),
 )]
 async fn enable_e2ee(
     State(app): State<Arc<AppState>>,
@@ -86,7 +86,9 @@ async fn enable_e2ee(
 /// The encryption mode that a request names.
 pub(super) fn parse_encryption_mode(key_id: &[u8]) -> Result<EncryptionMode, ApiError> {
     let mode = EncryptionMode::from_bytes(key_id);
-    mode.ok_or_else(|| ApiError::new(ErrorCode::Malformed, "a key's id has 8 bytes, or none"))
+    mode.ok_or_else(|| {
+        ApiError::new(ErrorCode::Malformed, "a key id must have 8 bytes or be empty")
+    })
 }
 
 /// Refuses what is to be stored and has another encryption mode than the account's messages, whose
@@ -118,7 +120,7 @@ pub(super) fn check_contents<'a>(
     if messages.all(|message| sealing_key_id(&message.content) == Some(key)) {
         return Ok(());
     }
-    let message = "a content is not sealed with the key that the request names";
+    let message = "a message is not encrypted with the key that the request names";
     Err(ApiError::new(ErrorCode::EncryptionMismatch, message))
 }
 
@@ -141,9 +143,9 @@ fn mismatch(mode: Option<EncryptionMode>) -> ApiError {
     let message = match mode {
         Some(EncryptionMode::EndToEnd(id)) => {
             let id = u64::from_be_bytes(id);
-            format!("the account is encrypted end to end, with the key {id:016x}")
+            format!("the account is end-to-end encrypted with the key {id:016x}")
         }
-        _ => "the account is not encrypted end to end".to_owned(),
+        _ => "the account is not end-to-end encrypted".to_owned(),
     };
     ApiError::new(ErrorCode::EncryptionMismatch, message)
 }

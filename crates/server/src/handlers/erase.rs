@@ -40,13 +40,13 @@ error_responses!(EraseErrors: BODY, TOKEN, [
     TimestampConflict, TooManyAttempts, WrongPassword
 ]);
 
-/// Gives messages other contents, which say less: what they were is on no page of the vault any
-/// more. All or nothing; asking again changes nothing.
+/// Replaces the contents of messages with reduced contents. No page of the vault contains the old
+/// ones afterwards. All or nothing; repeating the request changes nothing.
 #[utoipa::path(
     post, path = "/v1/sync/erase", tag = "sync", operation_id = "erase",
     security(("token" = [])),
     request_body = EraseRequest,
-    responses((status = 200, description = "erased, on the disk, too", body = PushResponse), EraseErrors),
+    responses((status = 200, description = "The contents were erased, also on the disk", body = PushResponse), EraseErrors),
 )]
 async fn erase(
     State(app): State<Arc<AppState>>,
@@ -104,7 +104,8 @@ fn check(erasure: protocol::WireErasure) -> Result<MessageErasure, ApiError> {
     let protocol::WireErasure { timestamp, content, hash } = erasure;
     let message = sync::check(protocol::WireMessage { timestamp, content })?;
     let hash = <[u8; 16]>::try_from(&hash[..]).ok();
-    let hash = hash.ok_or_else(|| ApiError::new(ErrorCode::Malformed, "a hash has 16 bytes"))?;
+    let hash =
+        hash.ok_or_else(|| ApiError::new(ErrorCode::Malformed, "a hash must have 16 bytes"))?;
     Ok(MessageErasure { message, hash: u128::from_be_bytes(hash) })
 }
 

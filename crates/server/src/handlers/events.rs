@@ -50,16 +50,16 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
 
 error_responses!(EventsErrors: TOKEN, []);
 
-/// How the vault stands, at once and whenever a push has stored something new: Server-Sent Events
-/// named `cursor`, with a `VaultState` as their data and its cursor as their id.
+/// Streams the state of the vault, first at once and then after each push that stored something
+/// new: Server-Sent Events named `cursor` with a `VaultState` as data and its cursor as id.
 ///
-/// Comments are sent between them as a sign of life. The stream ends when the device is revoked or
-/// the server stops.
+/// Comments between the events keep the connection alive. The stream ends when the device is
+/// revoked or the server stops.
 #[utoipa::path(
     get, path = "/v1/sync/events", tag = "sync", operation_id = "events",
     security(("token" = [])),
     responses(
-        (status = 200, description = "events, until the device goes", content_type = "text/event-stream", body = String),
+        (status = 200, description = "The events, until the client disconnects", content_type = "text/event-stream", body = String),
         EventsErrors,
     ),
 )]
@@ -122,7 +122,7 @@ impl EventSubscription {
                 .is_some_and(|set| set.e2ee_vault.is_some() == is_e2ee))
         });
         found.await.unwrap_or_else(|error| {
-            tracing::warn!(code = %error.code, cause = ?error.cause, "a listener was let go");
+            tracing::warn!(code = %error.code, cause = ?error.cause, "closed an event stream");
             false
         })
     }

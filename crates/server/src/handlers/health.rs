@@ -30,7 +30,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
         .routes(routes!(index))
 }
 
-/// That the server answers.
+/// The server is running.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Health)]
 struct Liveness {
@@ -38,21 +38,21 @@ struct Liveness {
     status: &'static str,
 }
 
-/// Whether the server answers.
+/// Reports whether the server is running.
 #[utoipa::path(
     get, path = "/healthz", tag = "operation", operation_id = "health",
-    responses((status = 200, description = "it does", body = Liveness)),
+    responses((status = 200, description = "The server is running", body = Liveness)),
 )]
 async fn health() -> axum::Json<Liveness> {
     axum::Json(Liveness { status: "ok" })
 }
 
-/// Whether the server takes writes.
+/// Reports whether the server accepts writes.
 #[utoipa::path(
     get, path = "/readyz", tag = "operation", operation_id = "ready",
     responses(
-        (status = 200, description = "it does", body = Readiness),
-        (status = 503, description = "it does not, at the moment", body = Readiness),
+        (status = 200, description = "The server accepts writes", body = Readiness),
+        (status = 503, description = "The server does not accept writes at the moment", body = Readiness),
     ),
 )]
 async fn ready(State(app): State<Arc<AppState>>) -> Response {
@@ -63,14 +63,15 @@ async fn ready(State(app): State<Arc<AppState>>) -> Response {
 
 error_responses!(MetricsErrors: OPERATOR, []);
 
-/// Counters, and how the open vaults' files are, in Prometheus' text format.
+/// Returns counters and the state of the open vaults' files in Prometheus' text format.
 ///
-/// Needs the operator's token; where the server has none, it is told to this machine alone.
+/// Requires the admin token. Without an admin token, the server answers only requests from its own
+/// machine.
 #[utoipa::path(
     get, path = "/metrics", tag = "operation", operation_id = "metrics",
     security((), ("adminToken" = [])),
     responses(
-        (status = 200, description = "the metrics", body = String, content_type = "text/plain"),
+        (status = 200, description = "The metrics", body = String, content_type = "text/plain"),
         MetricsErrors,
     ),
 )]
@@ -82,10 +83,10 @@ async fn metrics(
     Ok(([(CONTENT_TYPE, PROMETHEUS_TEXT)], text))
 }
 
-/// The site's first page; without a site, one that says what this is.
+/// Returns the first page of the site; without a site, a page about the server.
 #[utoipa::path(
     get, path = "/", tag = "operation", operation_id = "index",
-    responses((status = 200, description = "a page", body = String, content_type = "text/html")),
+    responses((status = 200, description = "The page", body = String, content_type = "text/html")),
 )]
 async fn index(State(app): State<Arc<AppState>>, headers: HeaderMap) -> Response {
     let page = || Html(include_str!("index.html")).into_response();

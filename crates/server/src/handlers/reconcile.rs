@@ -31,12 +31,12 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
 
 error_responses!(ReconcileErrors: BODY, TOKEN, []);
 
-/// Compares what the device claims to hold with what the vault holds.
+/// Compares the device's claims with the messages in the vault.
 #[utoipa::path(
     post, path = "/v1/sync/reconcile", tag = "sync", operation_id = "reconcile",
     security(("token" = [])),
     request_body = ReconcileRequest,
-    responses((status = 200, description = "a finding for each claim", body = ReconcileResponse), ReconcileErrors),
+    responses((status = 200, description = "A range diff for each claim", body = ReconcileResponse), ReconcileErrors),
 )]
 async fn reconcile(
     State(app): State<Arc<AppState>>,
@@ -98,7 +98,7 @@ fn decode(body: RawBody) -> Result<(Vec<RangeClaim>, MemoryReservation), ApiErro
 }
 
 fn past_the_end() -> ApiError {
-    ApiError::new(ErrorCode::Malformed, "a claim ends after the end of time")
+    ApiError::new(ErrorCode::Malformed, "a claim ends after the latest possible time")
 }
 
 fn to_wire(claim: &RangeClaim, finding: RangeDiff) -> protocol::WireRangeDiff {

@@ -63,7 +63,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct PushQuery {
-    /// Changes that the device has yet to send after these.
+    /// The number of changes that the device still has to send after these.
     unsent_count: Option<u64>,
 }
 
@@ -71,13 +71,13 @@ error_responses!(PushErrors: BODY, TOKEN, [
     ClockDrift, EncryptionMismatch, InvalidTimestamp, QuotaExceeded, StaleCursor, TimestampConflict
 ]);
 
-/// Stores messages; what is known already is counted, not stored. All or nothing.
+/// Stores messages. Known messages are counted, but not stored again. All or nothing.
 #[utoipa::path(
     post, path = "/v1/sync/delta", tag = "sync", operation_id = "push",
     security(("token" = [])),
     params(PushQuery),
     request_body = PushRequest,
-    responses((status = 200, description = "everything is on the disk", body = PushResponse), PushErrors),
+    responses((status = 200, description = "All messages are on the disk", body = PushResponse), PushErrors),
 )]
 async fn push(
     State(app): State<Arc<AppState>>,
@@ -144,7 +144,8 @@ fn check_unsent(unsent_count: Option<u64>) -> Result<(), ApiError> {
     if unsent_count.is_none_or(|count| count <= UNSENT_COUNT_MAX) {
         return Ok(());
     }
-    Err(ApiError::new(ErrorCode::Malformed, format!("unsent_count is at most {UNSENT_COUNT_MAX}")))
+    let message = format!("unsent_count must be at most {UNSENT_COUNT_MAX}");
+    Err(ApiError::new(ErrorCode::Malformed, message))
 }
 
 pub(super) fn check(message: WireMessage) -> Result<crdt::Message, ApiError> {
@@ -174,17 +175,17 @@ async fn check_drift(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct PullQuery {
-    /// The sequence number up to which the device has everything; 0 if left out.
+    /// The sequence number up to which the device has everything. Default: 0.
     #[serde(default)]
     cursor: u64,
-    /// Messages in the answer at most.
+    /// The maximum number of messages in the response.
     #[param(minimum = 1, default = 10_000)]
     limit: Option<usize>,
     /// The node id in the timestamps of the device's changes: 16 lower-case hex digits.
     #[param(value_type = Option<String>, pattern = "^[0-9a-f]{16}$")]
     #[serde(default, deserialize_with = "canonical_node_id")]
     node_id: Option<NodeId>,
-    /// Changes that the device has yet to send, this moment.
+    /// The number of changes that the device still has to send.
     unsent_count: Option<u64>,
 }
 
@@ -195,18 +196,18 @@ fn canonical_node_id<'de, D: Deserializer<'de>>(
     let text = String::deserialize(deserializer)?;
     let node_id = u64::from_str_radix(&text, 16).ok().map(NodeId);
     let is_canonical = |node_id: &NodeId| node_id.to_string() == text;
-    let expected = || D::Error::custom("node_id is 16 lower-case hex digits");
+    let expected = || D::Error::custom("node_id must have 16 lower-case hex digits");
     node_id.filter(is_canonical).map(Some).ok_or_else(expected)
 }
 
 error_responses!(PullErrors: TOKEN, [TooLarge]);
 
-/// What arrived after a cursor.
+/// Returns the messages that arrived after a cursor.
 #[utoipa::path(
     get, path = "/v1/sync/delta", tag = "sync", operation_id = "pull",
     security(("token" = [])),
     params(PullQuery),
-    responses((status = 200, description = "in order of arrival", body = PullResponse), PullErrors),
+    responses((status = 200, description = "The messages in order of arrival", body = PullResponse), PullErrors),
 )]
 async fn pull(
     State(app): State<Arc<AppState>>,
@@ -219,10 +220,10 @@ async fn pull(
     let count_max = app.config.messages_count_max;
     let limit = limit.unwrap_or(LIMIT_DEFAULT.min(count_max));
     if limit == 0 {
-        return Err(ApiError::new(ErrorCode::Malformed, "limit is at least 1"));
+        return Err(ApiError::new(ErrorCode::Malformed, "limit must be at least 1"));
     }
     if limit > count_max {
-        let message = format!("limit is at most {count_max} here");
+        let message = format!("limit must be at most {count_max}");
         return Err(ApiError::new(ErrorCode::TooLarge, message));
     }
     check_unsent(unsent_count)?;
@@ -298,24 +299,24 @@ fn to_response(page: MessagePage, set: &MessageSet, now_ms: u64) -> PullResponse
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct FullQuery {
-    /// Where to go on after a stream that broke; 0 if left out.
+    /// The cursor to resume from after an interrupted stream. Default: 0.
     #[serde(default)]
     cursor: u64,
 }
 
 error_responses!(FullErrors: TOKEN, []);
 
-/// Everything after a cursor, as a stream of `PullResponse`s: one a line, or each after its length
-/// as a varint.
+/// Streams everything after a cursor as `PullResponse`s: one per line, or each after its length as
+/// a varint.
 ///
-/// It ends with what was newest when it began; if its last page says `more`, go on with `GET
-/// /v1/sync/delta`. A stream that breaks off before its end closes the connection.
+/// The stream ends with the message that was newest when it started; if `more` is true on its last
+/// page, continue with `GET /v1/sync/delta`. A stream that is interrupted closes the connection.
 #[utoipa::path(
     get, path = "/v1/sync/full", tag = "sync", operation_id = "full",
     security(("token" = [])),
     params(FullQuery),
     responses(
-        (status = 200, description = "in order of arrival; gzip if accepted", content(
+        (status = 200, description = "The messages in order of arrival; gzip if accepted", content(
             (PullResponse = "application/x-ndjson"), ("application/x-protobuf-seq"),
         )),
         FullErrors,
@@ -352,9 +353,10 @@ async fn send_pages(
         let page = stream_page(&app, &device, encoding, cursor).await;
         let page = page.map_err(|error| {
             if error.code == ErrorCode::Busy {
-                tracing::debug!(message = %error.message, "a stream broke off");
+                tracing::debug!(message = %error.message, "a response stream was interrupted");
             } else {
-                tracing::error!(code = %error.code, cause = ?error.cause, "a stream broke off");
+                let (code, cause) = (&error.code, &error.cause);
+                tracing::error!(%code, ?cause, "a response stream was interrupted");
             }
             StreamAborted
         });

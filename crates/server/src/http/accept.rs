@@ -110,14 +110,14 @@ pub(crate) async fn serve(
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "accepting a connection");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
     drop(socket);
     if tokio::time::timeout(SHUTDOWN_MAX, graceful.shutdown()).await.is_err() {
-        tracing::warn!("stopped with requests under way");
+        tracing::warn!("stopped before all requests had finished");
     }
 }
 

@@ -24,8 +24,8 @@ pub struct AllowedOrigin(HeaderValue);
 /// Why a text is no origin.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "an origin is a scheme and a host as browsers send them (https://app.example, \
-     http://localhost:5173), without a path and the scheme's own port; * is any"
+    "expected a scheme and a host as browsers send them (https://app.example, \
+     http://localhost:5173), without a path or the scheme's default port, or * for any origin"
 )]
 pub struct InvalidOrigin;
 

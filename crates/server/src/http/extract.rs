@@ -49,7 +49,7 @@ impl BodyEncoding {
 
     fn from_content_type(headers: &HeaderMap) -> Result<Self, ApiError> {
         if !matches!(text(headers, &CONTENT_ENCODING), "" | "identity") {
-            let message = "the body of a request is not compressed";
+            let message = "request bodies must not be compressed";
             return Err(ApiError::new(ErrorCode::UnsupportedMediaType, message));
         }
         match essence(text(headers, &CONTENT_TYPE)) {
@@ -87,7 +87,7 @@ impl<S: Sync> FromRequestParts<S> for BearerToken {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         if parts.headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
-            let message = "a request has one Authorization header";
+            let message = "a request can have only one Authorization header";
             return Err(ApiError::new(ErrorCode::Malformed, message));
         }
         let credentials = text(&parts.headers, &AUTHORIZATION).split_once(' ');
@@ -112,7 +112,7 @@ impl FromRequestParts<Arc<AppState>> for OperatorAuth {
         if app.is_operator(token, peer(&parts.extensions).address).await? {
             Ok(Self)
         } else {
-            Err(ApiError::new(ErrorCode::InvalidToken, "this is not the operator's token"))
+            Err(ApiError::new(ErrorCode::InvalidToken, "wrong admin token"))
         }
     }
 }
@@ -266,7 +266,7 @@ fn decode<T: DeserializeOwned + prost::Message + Default>(
 }
 
 fn peer(extensions: &Extensions) -> &RequestPeer {
-    extensions.get().expect("accept puts it beside each request")
+    extensions.get().expect("accept adds it to each request")
 }
 
 impl FromRequest<Arc<AppState>> for RawBody {
@@ -301,7 +301,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonRequestBody<T> {
         let form = body.decode_form(|encoding, bytes| match encoding {
             BodyEncoding::Json => serde_json::from_slice(bytes).map_err(|e| malformed(&e)),
             BodyEncoding::Protobuf => {
-                let message = "this call takes application/json alone";
+                let message = "this call accepts only application/json";
                 Err(ApiError::new(ErrorCode::UnsupportedMediaType, message))
             }
         });
@@ -313,7 +313,7 @@ pub(crate) fn check_count(count: usize, count_max: usize, what: &str) -> Result<
     if count <= count_max {
         return Ok(());
     }
-    let message = format!("a request has at most {count_max} {what} here");
+    let message = format!("a request can contain at most {count_max} {what}");
     Err(ApiError::new(ErrorCode::TooLarge, message))
 }
 

@@ -40,7 +40,7 @@ const ALWAYS: &[ErrorCode] = &[
 /// Why a call with a body may be refused.
 pub(crate) const BODY: &[ErrorCode] =
     &[ErrorCode::Busy, ErrorCode::Timeout, ErrorCode::TooLarge, ErrorCode::UnsupportedMediaType];
-/// Why a call with the operator's token may be refused.
+/// Why a call with the admin token may be refused.
 pub(crate) const OPERATOR: &[ErrorCode] =
     &[ErrorCode::AdminDisabled, ErrorCode::InvalidToken, ErrorCode::TooManyAttempts];
 /// Why a call with a device's token may be refused; it opens a vault.
@@ -68,18 +68,19 @@ pub(crate) use error_responses;
 #[openapi(
     info(
         title = "Warren",
-        description = "Keeps each user's data in an encrypted vault, and all of their devices in sync. \
-            Bodies are JSON or, by Content-Type and Accept, protobuf (proto/warren.proto). \
-            Clients decide on an error's code; its message is for people.",
+        description = "Stores each user's data in an encrypted vault and keeps all of their devices \
+            in sync. Bodies are JSON or, depending on Content-Type and Accept, protobuf \
+            (proto/warren.proto). Clients should decide on the code of an error; its message is \
+            for people.",
     ),
     components(schemas(ErrorResponse, VaultState)),
     modifiers(&SecuritySchemes),
     tags(
-        (name = "accounts", description = "A login, a password, a vault"),
-        (name = "devices", description = "The devices of an account, each with a token"),
-        (name = "sync", description = "Messages, in order of arrival"),
-        (name = "admin", description = "For the operator, with their token; JSON alone"),
-        (name = "operation", description = "For operators and visitors"),
+        (name = "accounts", description = "Accounts, each with a login, a password and a vault"),
+        (name = "devices", description = "The devices of an account, each with its own token"),
+        (name = "sync", description = "Messages in order of arrival"),
+        (name = "admin", description = "Calls for the operator, with the admin token; JSON only"),
+        (name = "operation", description = "Health, metrics and this document"),
     ),
 )]
 struct BaseDocument;
@@ -94,7 +95,7 @@ impl Modify for SecuritySchemes {
         };
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("token", bearer("A device's token, from POST /v1/devices"));
-        components.add_security_scheme("adminToken", bearer("The operator's token"));
+        components.add_security_scheme("adminToken", bearer("The admin token"));
     }
 }
 

@@ -114,7 +114,7 @@ pub(crate) async fn finish(
     }
     if let Some(error) = error {
         if let Some(cause) = &error.cause {
-            tracing::error!(%method, route, code = %error.code, %cause, "request refused");
+            tracing::error!(%method, route, code = %error.code, %cause, "request failed");
         }
         write_error(&mut response, &error, encoding);
     }

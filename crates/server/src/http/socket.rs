@@ -91,7 +91,7 @@ impl StallTimer {
         let waited = self.delay.wait(Instant::now());
         let end = self.end.get_or_insert_with(|| Box::pin(sleep(STALL_MAX.saturating_sub(waited))));
         ready!(end.as_mut().poll(context));
-        Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the peer takes too little")))
+        Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client reads too slowly")))
     }
 }
 

@@ -29,5 +29,5 @@ impl hyper::body::Body for ChannelBody {
 
 /// Tells hyper to close the connection before the end of the body.
 #[derive(Debug, thiserror::Error)]
-#[error("the stream broke off")]
+#[error("the stream was interrupted")]
 pub struct StreamAborted;

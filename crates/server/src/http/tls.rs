@@ -79,9 +79,11 @@ impl TlsReloader {
             Ok(config) => {
                 *self.config.write().expect("no code panics while it holds this lock") =
                     Arc::new(config);
-                tracing::info!("the TLS certificate was read anew");
+                tracing::info!("reloaded the TLS certificate");
             }
-            Err(error) => tracing::error!(%error, "the TLS certificate stays as it was"),
+            Err(error) => {
+                tracing::error!(%error, "cannot reload the TLS certificate; keeping the old one");
+            }
         }
     }
 }
@@ -124,5 +126,5 @@ impl TlsFiles {
 
 /// A handshake took too long.
 pub(crate) fn timed_out() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "no handshake")
+    io::Error::new(io::ErrorKind::TimedOut, "TLS handshake timed out")
 }

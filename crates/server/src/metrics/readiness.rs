@@ -10,26 +10,27 @@ use crate::app_state::AppState;
 /// damaged file of one account is no reason to send everybody else away.
 const VAULTS_PER_POISONED: usize = 100;
 
-/// What keeps the server from doing its work.
+/// The readiness of the server and its problems.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub(crate) struct Readiness {
-    /// Devices are let in and their writes taken, but for those of a few vaults perhaps.
+    /// Whether the server accepts logins and writes, except perhaps for a few vaults.
     pub(crate) ready: bool,
-    /// There is no room on the disk of the data directory: nothing new is stored.
+    /// Whether the disk of the data directory is full; nothing new is stored.
     pub(crate) disk_full: bool,
-    /// The disk failed under the accounts' file: no device can be registered until it has
-    /// recovered.
+    /// Whether the accounts file refuses writes after a disk failure; no device can be registered
+    /// until it has recovered.
     pub(crate) accounts_poisoned: bool,
-    /// Open vaults whose disk failed, and that have not recovered.
+    /// The number of open vaults that refuse writes after a disk failure and have not recovered.
     pub(crate) poisoned_vaults_count: usize,
-    /// The accounts' file does not read back as it was written, so some devices or logins may be
-    /// refused. It is used as far as it can be read: restore it from a backup.
+    /// Whether the accounts file is damaged. Some devices or logins may be refused. The readable
+    /// part is still used; restore the file from a backup.
     pub(crate) accounts_damaged: bool,
-    /// Open vaults that are damaged and were not repaired, because that has happened before.
+    /// The number of open vaults that are damaged and were not repaired, because an earlier
+    /// .damaged file still exists.
     pub(crate) damaged_vaults_count: usize,
-    /// Open files that a backup copies which makes no progress. Nobody waits for it; the log names
-    /// its process.
+    /// The number of open files whose backup makes no progress. The server no longer waits for it;
+    /// the log names its process.
     pub(crate) stalled_backups_count: usize,
 }
 

@@ -32,18 +32,18 @@ const SUMS: [VaultMetric<u64>; 5] = [
     },
     VaultMetric {
         name: "free_bytes",
-        help: "Pages that hold nothing.",
+        help: "Size of the free pages.",
         of: |health| health.free_pages * health.page_bytes,
     },
     VaultMetric { name: "wal_bytes", help: "Size of the WALs.", of: |health| health.wal_bytes },
     VaultMetric {
         name: "poisoned",
-        help: "Vaults that take no writes until they have recovered from a failure of the disk.",
+        help: "Vaults that refuse writes until they have recovered from a disk failure.",
         of: |health| health.is_poisoned.into(),
     },
     VaultMetric {
         name: "damaged",
-        help: "Vaults of which pages do not read back as they were written, and that were not repaired.",
+        help: "Vaults with damaged pages that were not repaired.",
         of: |health| health.is_damaged.into(),
     },
 ];
@@ -52,7 +52,7 @@ const SUMS: [VaultMetric<u64>; 5] = [
 const FIGURES: [VaultMetric<f64>; 3] = [
     VaultMetric {
         name: "fragmentation_ratio",
-        help: "Share of the file's pages that hold nothing.",
+        help: "Share of the file's pages that are free.",
         of: DatabaseHealth::fragmentation,
     },
     VaultMetric {
@@ -62,7 +62,7 @@ const FIGURES: [VaultMetric<f64>; 3] = [
     },
     VaultMetric {
         name: "longest_read_seconds",
-        help: "Age of the oldest read that is running; it keeps the WAL from being started anew.",
+        help: "Age of the oldest running read, which prevents a restart of the WAL.",
         of: |health| health.longest_read.as_secs_f64(),
     },
 ];
@@ -70,7 +70,7 @@ const FIGURES: [VaultMetric<f64>; 3] = [
 /// 0 or 1, so its largest value says nothing that the sum does not.
 const POISONED: VaultMetric<f64> = VaultMetric {
     name: "poisoned",
-    help: "1 if it takes no writes until it has recovered from a failure of the disk.",
+    help: "1 if the vault refuses writes until it has recovered from a disk failure.",
     of: |health| f64::from(u8::from(health.is_poisoned)),
 };
 
@@ -107,7 +107,7 @@ impl VaultMetric<f64> {
     ) -> std::fmt::Result {
         let Self { name, help, of } = self;
         let max = vaults.iter().map(|(_, health)| of(health)).fold(0.0, f64::max);
-        writeln!(text, "# HELP warren_vaults_{name}_max {help} The largest of all open vaults.")?;
+        writeln!(text, "# HELP warren_vaults_{name}_max {help} Largest of all open vaults.")?;
         writeln!(text, "# TYPE warren_vaults_{name}_max gauge\nwarren_vaults_{name}_max {max}")
     }
 
@@ -117,7 +117,7 @@ impl VaultMetric<f64> {
         text: &mut String,
     ) -> std::fmt::Result {
         let Self { name, help, of } = self;
-        writeln!(text, "# HELP warren_vault_{name} {help} The open vaults with the largest.")?;
+        writeln!(text, "# HELP warren_vault_{name} {help} Only vaults with the largest values.")?;
         writeln!(text, "# TYPE warren_vault_{name} gauge")?;
         let mut worst: Vec<_> = vaults.iter().map(|(id, health)| (id, of(health))).collect();
         // Names last, so that the same vaults are shown from one scrape to the next.

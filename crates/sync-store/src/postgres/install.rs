@@ -96,11 +96,12 @@ pub(super) async fn install(postgres: &PostgresDatabase) -> Result<()> {
         0 => create(postgres).await,
         VERSION => Ok(()),
         found if found > VERSION => Err(Error::PostgresSchema(format!(
-            "it has version {found}, and version {VERSION} is needed: a later version of Warren made it"
+            "it has version {found}, but version {VERSION} is required; a newer version of Warren \
+             created it"
         ))),
         found => Err(Error::PostgresSchema(format!(
-            "it has version {found}, and version {VERSION} is needed: drop the schema `warren`, \
-             with all vaults in it, or use another database"
+            "it has version {found}, but version {VERSION} is required: drop the schema `warren` \
+             with all its vaults, or use another database"
         ))),
     }
 }

@@ -60,7 +60,9 @@ impl PostgresDatabase {
             SslMode::Require => {
                 let tls = MakeRustlsConnect::with_native_certs();
                 let (tls, _unreadable) = tls.map_err(|errors| {
-                    Error::PostgresUrl(format!("no certificate authority here: {errors:?}"))
+                    Error::PostgresUrl(format!(
+                        "no certificate authorities found on this system: {errors:?}"
+                    ))
                 })?;
                 Manager::from_config(config, tls, manager)
             }

@@ -53,7 +53,7 @@ impl VaultFiles {
         let was_there = quarantined_path.exists();
         let database = self.open_database::<Error>(&path, || Ok(unlocked.key.clone()))?;
         let found = if quarantined_path.exists() && !was_there {
-            Some("it does not open".to_owned())
+            Some("the file cannot be opened".to_owned())
         } else {
             database.repair_damage()?
         };

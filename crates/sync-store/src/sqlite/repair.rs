@@ -60,10 +60,10 @@ fn log_loss(db: &Connection, lost_count: Option<u64>) {
     let path = db.path().map(|path| path.trim_end_matches(".compacting"));
     match lost_count {
         Some(0) => {}
-        Some(count) => tracing::warn!(path, count, "changes of a damaged vault could not be read"),
+        Some(count) => tracing::warn!(path, count, "messages of a damaged vault are unreadable"),
         None => tracing::warn!(
             path,
-            "changes of a damaged vault could not be read, and it does not say how many it had"
+            "messages of a damaged vault are unreadable; their number is unknown"
         ),
     }
 }

@@ -49,12 +49,12 @@ pub async fn copy_vault(
     let is_equal = source.fingerprint == copied.fingerprint && source.bytes == copied.bytes;
     if !is_equal {
         let (source, copied) = (source.fingerprint, copied.fingerprint);
-        return Err(differs(format!("here {source}; there {copied}")));
+        return Err(differs(format!("the source has {source}; the copy has {copied}")));
     }
     let verified = to.verify().await?;
     verified.is_equal().then_some(copied).ok_or_else(|| {
         let (recorded, computed) = (verified.recorded.fingerprint, verified.computed.fingerprint);
-        differs(format!("there {recorded} is recorded, and {computed} found"))
+        differs(format!("the copy records {recorded}, but contains {computed}"))
     })
 }
 
@@ -91,7 +91,7 @@ async fn check_gateways(from: &Vault, to: &Vault) -> Result<()> {
     }
     let chunks = from.chunk_ids().await?;
     if chunks != to.chunk_ids().await? {
-        return Err(differs("which chunks there are".to_owned()));
+        return Err(differs("the list of chunks".to_owned()));
     }
     for id in chunks {
         if from.chunk(id).await? != to.chunk(id).await? {

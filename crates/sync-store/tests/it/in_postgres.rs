@@ -292,8 +292,8 @@ async fn a_schema_of_an_older_version_is_refused_and_stays() {
     in_database("older_version").await;
     device.batch_execute("UPDATE warren.schema_version SET version = 5").await.unwrap();
     let refused = PostgresDatabase::connect(&server().url("older_version")).await.err().unwrap();
-    let expected = "the schema in PostgreSQL: it has version 5, and version 6 is needed: drop the \
-                    schema `warren`, with all vaults in it, or use another database";
+    let expected = "cannot use the PostgreSQL schema: it has version 5, but version 6 is required: \
+                    drop the schema `warren` with all its vaults, or use another database";
     assert_eq!(refused.to_string(), expected);
     let refused = device.batch_execute(&sync_store::schema_sql()).await.unwrap_err();
     let expected = "the schema warren has version 5, and version 6 is needed";

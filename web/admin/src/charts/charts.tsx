@@ -48,12 +48,12 @@ const LATENCY: readonly ChartLine[] = [
 export function Charts({ history }: ChartsProps): JSX.Element {
   const rates = { history, format: rate, unit: "/s", least: 1 };
   return (
-    <section aria-label="The last three minutes" class="charts">
+    <section aria-label="Last 3 minutes" class="charts">
       <Chart title="Transactions" lines={TRANSACTIONS} {...rates} />
       <Chart title="Syncs" lines={SYNCS} {...rates} />
       <Chart title="Messages stored" lines={STORED} {...rates} />
       <Chart
-        title="Time of a sync"
+        title="Sync duration"
         lines={LATENCY}
         history={history}
         format={shortDuration}
@@ -75,7 +75,7 @@ function Chart({ title, lines, format, unit, history, least }: ChartProps): JSX.
     return { ...line, value: last === undefined ? null : line.of(last) };
   });
   const said = newest.map(({ name, value }) =>
-    value === null ? `${name} not known now` : `${name} ${format(value)}${unit} now`,
+    value === null ? `${name} unknown` : `${name} ${format(value)}${unit} now`,
   );
   const label = `${title}: ${said.join(", ")}; at most ${format(highest)}${unit} in 3 minutes`;
   return (

@@ -40,12 +40,12 @@ function tiles(overview: ServerOverview): readonly Tile[] {
     {
       name: "Vaults",
       value: count(overview.vaults_count),
-      note: files === null ? "rows in PostgreSQL" : `${count(open.count)} open`,
+      note: files === null ? "stored in PostgreSQL" : `${count(open.count)} open`,
     },
     {
       name: "Size on disk",
       value: files === null ? "–" : bytes(files.file_bytes + files.wal_bytes),
-      note: files === null ? "kept by PostgreSQL" : `${bytes(files.file_bytes)} without WALs`,
+      note: files === null ? "managed by PostgreSQL" : `${bytes(files.file_bytes)} excluding WALs`,
     },
     {
       name: "WAL",
@@ -55,7 +55,7 @@ function tiles(overview: ServerOverview): readonly Tile[] {
     {
       name: "Fragmentation",
       value: open.count === 0 ? "–" : percent(open.fragmentation_ratio_max),
-      note: open.count === 0 ? "no vault open" : `worst; ${bytes(open.free_bytes)} free`,
+      note: open.count === 0 ? "no open vaults" : `highest; ${bytes(open.free_bytes)} free`,
     },
     {
       name: "Connections",
@@ -63,14 +63,14 @@ function tiles(overview: ServerOverview): readonly Tile[] {
       note: `of ${count(overview.connections_max)}`,
     },
     {
-      name: "Listeners",
+      name: "Subscribers",
       value: count(overview.subscribers_count),
       note: `of ${count(overview.subscribers_max)}`,
     },
     {
-      name: "Memory for pages",
+      name: "Page cache",
       value: bytes(open.cache_bytes),
-      note: read > 0 ? `longest read ${shortDuration(read)}` : "no read under way",
+      note: read > 0 ? `longest read ${shortDuration(read)}` : "no active reads",
     },
   ];
 }

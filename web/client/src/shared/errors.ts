@@ -22,9 +22,9 @@ export function toErrorInfo(thrown: unknown): ErrorInfo {
   const message = field(thrown, "message") ?? String(thrown);
   switch (field(thrown, "name")) {
     case "QuotaExceededError":
-      return { code: "disk_full", message: `there is no room for this: ${message}` };
+      return { code: "disk_full", message: `storage quota exceeded: ${message}` };
     case "AbortError":
-      return { code: "cancelled", message: "it was cancelled" };
+      return { code: "cancelled", message: "the call was canceled" };
   }
   const code = field(thrown, "code");
   return { code: code === undefined ? "internal" : toErrorCode(code), message };

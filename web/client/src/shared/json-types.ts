@@ -3,36 +3,36 @@
  * those, and run WARREN_RECORD=1 cargo xtask browser json-types.
  */
 
-/** Why a row's visibility is not its liveness. */
+/** The reason why a deleted row is visible or a live row is hidden. */
 export type VisibilityOverrideKindJson =
   "resurrected" | "dangling_reference" | "displaced" | "constraint" | "invalid_key" | "incomplete";
-/** What is in a table's way. */
+/** The reason why a table differs from other devices. */
 export type SchemaConflictKindJson =
   "unwritable" | "declaration_rejected" | "key_mismatch" | "null_key";
 
-/** What somebody did to a cell or a row. */
+/** An edit of a cell or a row. */
 export interface ConflictEditJson {
   /**
-   * When the change was made, in milliseconds since 1970. Rows that were there before their
-   * table was tracked have the first day of 1970.
+   * The time of the change, milliseconds since 1970. Rows that existed before their table was
+   * tracked have the first day of 1970.
    */
   readonly changed_ms: number;
   /** Whether the row was deleted. */
   readonly deleted: boolean;
-  /** The device's name, or the digits of its node id. */
+  /** The name of the device, or the digits of its node id. */
   readonly device_name: string;
   /** The device's id in timestamps: 16 hex digits. */
   readonly node_id: string;
   /** The message's timestamp. */
   readonly timestamp: string;
-  /** What the cell became, as an SQL literal; null for a row as a whole. */
+  /** The new value of the cell as an SQL literal; null for a row as a whole. */
   readonly value: string | null;
 }
-/** An edit that is not shown, and that the author of what is shown did not see. */
+/** An edit that was overwritten by a concurrent edit. */
 export interface ConflictJson {
   /** The column; null for the row as a whole. */
   readonly column: string | null;
-  /** Its id: hex digits, the same on every device. */
+  /** The id of the conflict: hex digits, the same on all devices. */
   readonly id: string;
   /** The primary key, as SQL literals. */
   readonly key: string;
@@ -41,18 +41,18 @@ export interface ConflictJson {
   readonly table: string;
   readonly winner: ConflictEditJson;
 }
-/** A row that was deleted, and is not there again. */
+/** A row that was deleted and not created again. */
 export interface DeletedRowJson {
-  /** Its columns, those of the key too, and their last values as SQL literals. */
+  /** The columns, including those of the key, and their last values as SQL literals. */
   readonly cells: {
     [k: string]: string;
   };
   /**
-   * When the change was made, in milliseconds since 1970. Rows that were there before their
-   * table was tracked have the first day of 1970.
+   * The time of the change, milliseconds since 1970. Rows that existed before their table was
+   * tracked have the first day of 1970.
    */
   readonly changed_ms: number;
-  /** The device's name, or the digits of its node id. */
+  /** The name of the device, or the digits of its node id. */
   readonly device_name: string;
   /** The primary key, as SQL literals. */
   readonly key: string;
@@ -63,74 +63,72 @@ export interface DeletedRowJson {
 }
 /** A device of the account. */
 export interface DeviceJson {
-  /** When it was registered, milliseconds since 1970. */
+  /** The time of registration, milliseconds since 1970. */
   readonly created_ms: number;
-  /** Whether it is the one that asks. */
+  /** Whether this is the device that sent the request. */
   readonly current: boolean;
-  /** Up to which sequence number it has what the vault has. */
+  /** The sequence number up to which the device has all messages of the vault. */
   readonly cursor: number;
   /** 16 hex digits. */
   readonly device_id: string;
-  /** When it last synced, milliseconds since 1970; 0 if never. */
+  /** The time of the last sync, milliseconds since 1970; 0 if the device never synced. */
   readonly last_seen_ms: number;
-  /** What people call it. */
+  /** The name of the device. */
   readonly name: string;
-  /**
-   * The node id in the timestamps of its changes: 16 hex digits, or empty if it has not said so.
-   */
+  /** The node id in the timestamps of its changes: 16 hex digits, or empty if unknown. */
   readonly node_id: string;
-  /** Messages of the vault that it has yet to fetch. */
+  /** The number of messages that the device has not downloaded yet. */
   readonly pending_download_count: number;
   /**
-   * The device whose token registered it, and with which it is revoked; empty if the password
-   * did.
+   * The device whose token registered this one; revoking that device revokes this one, too.
+   * Empty if this device was registered with the password.
    */
   readonly registered_by: string;
-  /** Changes that it had yet to send when it was last heard of. */
+  /** The number of changes that the device had not sent at its last contact. */
   readonly unsent_count: number;
 }
 /** A hidden row. */
 export interface HiddenRowJson {
-  /** Columns and their values as SQL literals, as far as they are known. */
+  /** The columns and their values as SQL literals, as far as known. */
   readonly cells: {
     [k: string]: string;
   };
-  /** The same on every device that holds it. */
+  /** The id of the row, the same on all devices. */
   readonly id: string;
-  /** Its key as SQL literals. */
+  /** The primary key, as SQL literals. */
   readonly key: string;
   readonly kind: VisibilityOverrideKindJson;
-  /** The same in words, often SQLite's. */
+  /** The reason in words, often SQLite's. */
   readonly reason: string;
   /**
-   * The key of a visible row that has a value which only one may have, as SQL literals:
-   * the two can be merged. Null if there is none.
+   * The key of the visible row with the same unique value, as SQL literals: the two rows can be
+   * merged. Null if there is none.
    */
   readonly same_as: string | null;
-  /** Its table. */
+  /** The table. */
   readonly table: string;
 }
 /** One cell of a write. */
 export interface HistoryCellJson {
-  /** Its column. */
+  /** The column. */
   readonly column: string;
-  /** Its value, as an SQL literal. */
+  /** The value as an SQL literal. */
   readonly value: string;
-  /** Whether it is what the cell is now. */
+  /** Whether this is the current value of the cell. */
   readonly visible: boolean;
 }
 /** One change of a row. */
 export interface HistoryEntryJson {
-  /** What was written. */
+  /** The values that were written. */
   readonly cells: readonly HistoryCellJson[];
   /**
-   * When the change was made, in milliseconds since 1970. Rows that were there before their
-   * table was tracked have the first day of 1970.
+   * The time of the change, milliseconds since 1970. Rows that existed before their table was
+   * tracked have the first day of 1970.
    */
   readonly changed_ms: number;
-  /** Whether the row was deleted, rather than written. */
+  /** Whether the row was deleted instead of written. */
   readonly deleted: boolean;
-  /** The device's name, or the digits of its node id. */
+  /** The name of the device, or the digits of its node id. */
   readonly device_name: string;
   /** The primary key, as SQL literals. */
   readonly key: string;
@@ -138,227 +136,232 @@ export interface HistoryEntryJson {
   readonly node_id: string;
   /** The message's timestamp. */
   readonly timestamp: string;
-  /** Whether it decides that the row is there, or is not. */
+  /** Whether this change determines if the row exists. */
   readonly visible: boolean;
 }
-/** A constraint that another device's table has and this file's has not. */
+/** A constraint that a table has on another device and lacks in this file. */
 export interface MissingConstraintJson {
-  /** What it is: `check`, `generated_column` or `unique_index`. */
+  /** The kind of constraint: `check`, `generated_column` or `unique_index`. */
   readonly kind: string;
-  /** Its name; the expression of a CHECK. */
+  /** The name of the constraint; for a CHECK, its expression. */
   readonly name: string;
   /** The table. */
   readonly table: string;
 }
-/** A row whose visibility is not its liveness. */
+/** A deleted row that is visible or a live row that is hidden. */
 export interface OverriddenRowJson {
   /** The primary key, as SQL literals. */
   readonly key: string;
   readonly kind: VisibilityOverrideKindJson;
-  /** The same in words. */
+  /** The reason in words. */
   readonly reason: string;
   /** The table. */
   readonly table: string;
 }
 /**
- * Received messages that are no changes here. They stay in the log, where nothing can take their
- * timestamps, and are never shown.
+ * Received messages that cannot be used here. They stay in the log, so that their timestamps
+ * cannot be reused, and are never shown.
  */
 export interface RejectedMessagesJson {
   readonly by_reason: RejectionCountsJson;
   /** The timestamps of the first of them, at most five. */
   readonly timestamps: readonly string[];
 }
-/** How many messages were rejected for each reason. */
+/** The number of rejected messages for each reason. */
 export interface RejectionCountsJson {
-  /** Not encrypted, though this file encrypts end to end: anybody could have made them. */
+  /** Not encrypted, although this file is end-to-end encrypted: anyone could have created them. */
   readonly not_encrypted: number;
-  /** Encrypted, under another message's timestamp. */
+  /** Encrypted, but with the timestamp of another message. */
   readonly replayed: number;
-  /** Encrypted, and changed by somebody without the key. */
+  /** Encrypted, but changed by someone without the key. */
   readonly tampered: number;
-  /** Encrypted, their end missing. */
+  /** Encrypted, but truncated. */
   readonly truncated: number;
-  /** Of a later version of Warren, or of none; or not under a timestamp that a message may have. */
+  /** From a later version of Warren, or malformed; or with an invalid timestamp. */
   readonly undecodable: number;
   /** Encrypted with another key. */
   readonly wrong_key: number;
 }
-/** The server's side as last seen. */
+/** The state of the server at the last sync. */
 export interface RemoteStatusJson {
   /** The sequence number up to which this device has everything. */
   readonly cursor: number;
-  /** This device's registration. */
+  /** The id of this device's registration. */
   readonly device_id: string;
-  /** Whether both sets were equal then. */
+  /** Whether the file and the server were in sync at that time. */
   readonly in_sync: boolean;
-  /** When the last sync ended, milliseconds since 1970; 0 if never. */
+  /** The time of the last sync, milliseconds since 1970; 0 if never. */
   readonly last_synced_ms: number;
-  /** The account. */
+  /** The login of the account. */
   readonly login: string;
-  /** Its address. */
+  /** The address of the server. */
   readonly server: string;
   readonly server_loss: ServerLossJson | null;
-  /** Messages that the server had then. */
+  /** The number of messages on the server at that time. */
   readonly server_messages_count: number;
 }
-/**
- * Messages that the server could not read any more, because its disk had damaged them. Devices
- * that have them send them again.
- */
+/** Messages that the server lost to disk damage. Devices that have them send them again. */
 export interface ServerLossJson {
-  /** Names of the account's other devices that have not synced since: twenty at most. */
+  /** The names of the account's other devices that have not synced since, at most twenty. */
   readonly devices_away: readonly string[];
-  /** How many are still missing; absent if the server doesn't know. */
+  /** The number of messages that are still missing; absent if unknown. */
   readonly missing_count: number | null;
-  /** When the server found out, milliseconds since 1970. */
+  /** The time at which the server found the damage, milliseconds since 1970. */
   readonly repaired_ms: number;
 }
-/** A new row that got another key, since another row has the one that it had. */
+/** A new row that got a new key, because another row has its old one. */
 export interface RenumberedRowJson {
-  /** The key that it has. */
+  /** The new key. */
   readonly new_key: number;
-  /** The key that it had on this device until now. */
+  /** The key that the row had on this device until now. */
   readonly old_key: number;
   /** The row's table. */
   readonly table: string;
 }
-/** A replica's state, without asking the server. */
+/** The state of a replica, without contacting the server. */
 export interface ReplicaStatusJson {
-  /** Bytes of their contents. */
+  /** The size of the messages' contents in bytes. */
   readonly content_bytes: number;
-  /** Their digest: 32 hex digits. Devices with equal count and digest hold the same messages. */
+  /**
+   * The digest of the messages: 32 hex digits. Devices with equal count and digest have the same
+   * messages.
+   */
   readonly digest: string;
-  /** Whether contents are encrypted end to end. */
+  /** Whether the contents are end-to-end encrypted. */
   readonly e2ee: boolean;
-  /** Messages that this device has. */
+  /** The number of messages on this device. */
   readonly messages_count: number;
   /**
-   * Constraints that other devices' tables have and this file's have not, so that rows may be
-   * shown here that are hidden there.
+   * The constraints that tables on other devices have and this file lacks. Rows that are shown
+   * here may be hidden there.
    */
   readonly missing_constraints: readonly MissingConstraintJson[];
-  /** Columns and tables that other devices have and this file has not. */
+  /** The columns and tables that other devices have and this file lacks. */
   readonly missing_tables: readonly string[];
   /** This device's id in timestamps: 16 hex digits. */
   readonly node_id: string;
-  /** Changes that the triggers noted since the last sync. */
+  /** The number of changes since the last sync. */
   readonly pending_count: number;
-  /** Messages that were received and are not shown, such as those that cannot be decrypted. */
+  /** The number of received messages that are not shown, such as those that cannot be decrypted. */
   readonly rejected_count: number;
   readonly remote: RemoteStatusJson | null;
-  /** Tables that cannot be as other devices have them, as the last sync found. */
+  /** The tables that could not be the same as on other devices at the last sync. */
   readonly schema_conflicts: readonly SchemaConflictJson[];
-  /** Messages that are not sent, since the server calls their timestamps invalid. */
+  /**
+   * The number of messages that are not sent, because the server rejects their timestamps as
+   * invalid.
+   */
   readonly set_aside_count: number;
   /** The tracked tables. */
   readonly tables: readonly TableStatusJson[];
   /**
-   * Tables that were rebuilt or got columns since the last sync: what was written to them is not
-   * all noted, and the next sync looks for it.
+   * The tables that were rebuilt or got columns since the last sync. Not all writes to them were
+   * recorded; the next sync finds the rest.
    */
   readonly uncaptured_tables: readonly string[];
-  /** Messages that the server has not acknowledged. */
+  /** The number of messages that the server has not acknowledged. */
   readonly unsent_count: number;
-  /** Rows that are resurrected or hidden (`docs/reference/formats/2-message.md`). */
+  /** The resurrected and hidden rows (`docs/reference/formats/2-message.md`). */
   readonly visibility_overrides: readonly OverriddenRowJson[];
 }
-/** A table, and what is in its way. */
+/** A table that cannot be the same as on other devices. */
 export interface SchemaConflictJson {
   readonly kind: SchemaConflictKindJson;
-  /** The same in words, often SQLite's. */
+  /** The reason in words, often SQLite's. */
   readonly reason: string;
   /** The table. */
   readonly table: string;
 }
 /** A tracked table. */
 export interface TableStatusJson {
-  /** Rows that it has now. */
+  /** The number of rows. */
   readonly rows_count: number;
-  /** Its name. */
+  /** The name of the table. */
   readonly table: string;
 }
-/** What a sync did. */
+/** The result of a sync. */
 export interface SyncReportJson {
-  /** How far the device's clock was off, if far enough to be corrected. */
+  /** The clock error of the device, if it was large enough to be corrected. */
   readonly clock_offset_ms: number;
   /**
-   * Edits that lost to others made without knowing of them, in rows where such edits met in this
-   * sync.
+   * The number of edits that were overwritten by concurrent edits, in rows with new conflicts in
+   * this sync.
    */
   readonly conflicts_count: number;
-  /** Tables and columns that were created. */
+  /** The tables and columns that were created. */
   readonly created_tables: readonly string[];
-  /** What both sides differ in, if they do: `withheld`, `lost` or `other`. */
+  /**
+   * The kind of difference between the file and the server, if there is one: `withheld`, `lost`
+   * or `other`.
+   */
   readonly discrepancy: string | null;
-  /** Messages of which something was erased, on another device or from this one. */
+  /** The number of messages from which content was erased, on this or another device. */
   readonly erased_count: number;
-  /** Rows that are live and not shown: they collide with newer ones, or do not fit their table. */
+  /** The number of hidden rows: they conflict with newer rows or do not fit their table. */
   readonly hidden_rows_count: number;
-  /** Whether both sets were equal at the end. */
+  /** Whether the file and the server had the same messages at the end. */
   readonly in_sync: boolean;
   /**
-   * What other devices have for the tables that were created, and no device takes from another,
-   * since it is SQL: `trigger NAME`, `view NAME`, `CHECK (…)`, `generated column NAME`, `UNIQUE
-   * index NAME`.
+   * Parts of the created tables that exist on other devices but are not synced, because they are
+   * SQL: `trigger NAME`, `view NAME`, `CHECK (…)`, `generated column NAME`, `UNIQUE index NAME`.
    */
   readonly left_out: readonly string[];
   /**
-   * New rows of this device that became one with another device's, which was equal but for the
-   * key, as only one of them could be shown.
+   * New rows of this device that were merged with another device's row, because the two differed
+   * only in the key and only one could be shown.
    */
   readonly merged_rows: readonly RenumberedRowJson[];
-  /** Columns and tables that other devices have and this file has not: what they hold waits. */
+  /**
+   * The columns and tables that other devices have and this file lacks. Their content is stored
+   * until they exist.
+   */
   readonly missing_tables: readonly string[];
-  /** Messages that were new to this device. */
+  /** The number of messages that were new to this device. */
   readonly received_count: number;
-  /** Whether the sets differed, and both sides had to be shown to each other. */
+  /** Whether the message sets differed and were reconciled. */
   readonly reconciled: boolean;
-  /** Whether this file turned out to be a copy, and became a device of its own. */
+  /** Whether this file is a copy and was registered as a new device. */
   readonly registered_copy: boolean;
   readonly rejected: RejectedMessagesJson;
-  /** Messages that the file keeps and does not show, of this sync and earlier ones. */
+  /** The number of messages in the file that are not shown, from this sync and earlier ones. */
   readonly rejected_count: number;
-  /** New rows of this device that got another key. */
+  /** New rows of this device that got a new key. */
   readonly renumbered_rows: readonly RenumberedRowJson[];
-  /** Tables that cannot be as other devices have them. */
+  /** The tables that cannot be the same as on other devices. */
   readonly schema_conflicts: readonly SchemaConflictJson[];
-  /** Messages that were new to the server. */
+  /** The number of messages that were new to the server. */
   readonly sent_count: number;
   readonly server_loss: ServerLossJson | null;
-  /** Messages that the server holds. */
+  /** The number of messages on the server. */
   readonly server_messages_count: number;
   /**
-   * Messages that are not sent, since the server calls their timestamps invalid: all that this
-   * file holds.
+   * The number of messages in this file that are not sent, because the server rejects their
+   * timestamps as invalid.
    */
   readonly set_aside_count: number;
-  /**
-   * Messages of which something was erased here, and that the server has as they were
-   * before.
-   */
+  /** The number of messages from which content was erased here, but not yet on the server. */
   readonly unerased_count: number;
-  /** Why pages of the file may still hold what was erased, if that is so. */
+  /** The reason why pages of the file may still contain erased content; null if they do not. */
   readonly unscrubbed: string | null;
-  /** Rows whose visibility is not their liveness, by kind, zeros included. */
+  /** The number of hidden and resurrected rows by kind, including zeros. */
   readonly visibility_override_counts: {
     [k: string]: number;
   };
 }
-/** The file's side and the server's. */
+/** The sync status of the file and the server. */
 export interface SyncStatusJson {
-  /** The account's devices, this one included. */
+  /** The devices of the account, including this one. */
   readonly devices: readonly DeviceJson[];
-  /** Whether both sides hold the same set, and nothing waits. */
+  /** Whether the file and the server have the same changes and nothing is pending. */
   readonly in_sync: boolean;
-  /** Changes that it has yet to get. */
+  /** The number of changes that this device still has to download. */
   readonly pending_download_count: number;
-  /** Changes that this device has yet to send. */
+  /** The number of changes that this device still has to send. */
   readonly pending_upload_count: number;
-  /** Changes that the server has. */
+  /** The number of changes on the server. */
   readonly server_messages_count: number;
   /** The server's clock, in milliseconds since 1970. */
   readonly server_time_ms: number;
-  /** Changes that there are: what is to be sent besides. */
+  /** The number of all changes: those on the server and those still to be sent. */
   readonly total_messages_count: number;
 }

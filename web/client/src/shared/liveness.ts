@@ -18,7 +18,7 @@ export function holdLock(locks: LivenessLocks, lock: string, until: AbortSignal)
     });
     kept.catch((thrown: unknown) => {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
-      reject(new WarrenError("internal", `no lock for this tab: ${why}`));
+      reject(new WarrenError("internal", `cannot acquire a lock for this tab: ${why}`));
     });
   });
 }

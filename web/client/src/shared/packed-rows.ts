@@ -51,7 +51,7 @@ function reader(packed: PackedRows): () => SqlValue {
         return blobs.slice(from, at.blobAt);
       }
       default:
-        throw new WarrenError("internal", `no cell is of kind ${String(kind)}`);
+        throw new WarrenError("internal", `unknown cell kind: ${String(kind)}`);
     }
   };
 }

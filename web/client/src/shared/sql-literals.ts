@@ -21,7 +21,7 @@ export function fromLiterals(text: string): SqlValue[] {
   while (LITERAL.lastIndex < text.length) {
     const found = LITERAL.exec(text);
     if (found === null) {
-      throw new WarrenError("internal", `this is no SQL literal: ${text}`);
+      throw new WarrenError("internal", `not an SQL literal: ${text}`);
     }
     const [, isNull, garbled, digits, letters, number] = found;
     if (isNull !== undefined) {

@@ -133,7 +133,7 @@ function failureOf(error: ErrorInfo): WarrenError {
 
 function toPreparation(options: OpenOptions): Omit<PrepareParams, "key"> {
   if (!/^[a-z0-9_-]{1,64}$/.test(options.name)) {
-    const rule = "a database's name has 1 to 64 of a–z, 0–9, - and _";
+    const rule = "a database name must have 1 to 64 characters of a–z, 0–9, - and _";
     throw new WarrenError("invalid_argument", `${rule}: "${options.name}"`);
   }
   checkKey(options.key);
@@ -147,10 +147,10 @@ function toPreparation(options: OpenOptions): Omit<PrepareParams, "key"> {
 
 function checkKey(key: FileKey | null | undefined): void {
   if (key instanceof Uint8Array && key.length !== 32) {
-    throw new WarrenError("invalid_argument", `a key has 32 bytes, and this ${key.length}`);
+    throw new WarrenError("invalid_argument", `a key must have 32 bytes, not ${key.length}`);
   }
   if (key === "") {
-    throw new WarrenError("invalid_argument", "a passphrase is not empty");
+    throw new WarrenError("invalid_argument", "a passphrase must not be empty");
   }
 }
 
@@ -266,7 +266,7 @@ async function transaction<T>(asks: RpcClient, work: (tx: SqlExecutor) => Promis
   const { leadersCount } = asks;
   const ask: RpcCaller = (method, params) => {
     if (asks.leadersCount !== leadersCount) {
-      const message = "the tab that held the file is gone: nothing of the transaction was done";
+      const message = "the leader tab is gone: the transaction was not committed";
       return Promise.reject(new WarrenError("leader_lost", message));
     }
     return asks.invoke(method, params).answer;

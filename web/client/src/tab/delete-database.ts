@@ -32,7 +32,7 @@ export async function deleteDatabase(name: string): Promise<void> {
     await locks.request(leaderLock(name), { signal }, () => erase(name));
   } catch (thrown) {
     if (thrown instanceof DOMException && thrown.name === "TimeoutError") {
-      throw new WarrenError("timeout", `another tab does not close the database ${name}`);
+      throw new WarrenError("timeout", `another tab has not closed the database ${name}`);
     }
     throw thrown;
   } finally {

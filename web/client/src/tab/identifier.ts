@@ -14,7 +14,7 @@ export const isIdentifier = (value: unknown): value is Identifier => value insta
  */
 export function identifier(name: string): Identifier {
   if (typeof name !== "string" || name.includes("\0")) {
-    throw new WarrenError("invalid_argument", `this is no name in SQL: ${String(name)}`);
+    throw new WarrenError("invalid_argument", `not a valid SQL identifier: ${String(name)}`);
   }
   return new QuotedName(`"${name.replaceAll('"', '""')}"`);
 }

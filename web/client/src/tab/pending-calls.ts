@@ -94,7 +94,7 @@ export class PendingCalls {
   }
 
   #startTimeout(number: number, timeoutMs: number): () => void {
-    const message = `no answer for ${timeoutMs / 1000} s`;
+    const message = `no answer within ${timeoutMs / 1000} s`;
     return this.#clock.after(timeoutMs, () => this.reject(number, { code: "timeout", message }));
   }
 

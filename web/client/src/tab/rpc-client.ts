@@ -93,7 +93,7 @@ export class RpcClient {
     for (const pending of before) {
       const { number } = pending.call;
       if (wentWithLeader(pending)) {
-        this.#pending.reject(number, leaderLost("the tab that held the file is gone"));
+        this.#pending.reject(number, leaderLost("the leader tab is gone"));
       } else {
         this.#send(number);
       }
@@ -112,11 +112,11 @@ export class RpcClient {
       return new WarrenError(this.#ended.code, this.#ended.message);
     }
     if (options.signal?.aborted === true) {
-      return new WarrenError("cancelled", "it was cancelled");
+      return new WarrenError("cancelled", "the call was canceled");
     }
     return this.#pending.count < CALLS_COUNT_MAX
       ? undefined
-      : new WarrenError("busy", `${CALLS_COUNT_MAX} calls of this tab are under way: await some`);
+      : new WarrenError("busy", `${CALLS_COUNT_MAX} calls of this tab are pending: await some`);
   }
 
   /** Sends a call to the leader; without one, it waits for {@link setLeader}. */
@@ -128,7 +128,7 @@ export class RpcClient {
     const retry = pending.leadersCount > 0;
     pending.leadersCount += 1;
     if (pending.leadersCount > LEADERS_PER_CALL_MAX) {
-      const why = `${LEADERS_PER_CALL_MAX} tabs have gone before they answered`;
+      const why = `${LEADERS_PER_CALL_MAX} leader tabs ended before they answered`;
       this.#pending.reject(number, leaderLost(why));
       return;
     }
@@ -143,7 +143,7 @@ export class RpcClient {
   #cancel(number: number): void {
     if (this.#pending.get(number) !== undefined) {
       this.#leader?.post({ kind: "cancel", tab: this.#tab, number });
-      this.#pending.reject(number, { code: "cancelled", message: "it was cancelled" });
+      this.#pending.reject(number, { code: "cancelled", message: "the call was canceled" });
     }
   }
 }

@@ -134,7 +134,7 @@ export class TabConnection {
     if (version === VERSION) {
       this.#link.open(leader);
     } else {
-      const message = "another tab has another version of this page: load both anew";
+      const message = "another tab runs a different version of this page: reload both tabs";
       this.#deps.onFailed({ code: "version_mismatch", message });
     }
   }

@@ -181,7 +181,7 @@ export class TabWorker {
     this.#restartsMs.push(nowMs);
     const recent = this.#restartsMs.filter((atMs) => nowMs - atMs < RESTARTS_MS).length;
     if (recent > RESTARTS_COUNT_MAX) {
-      const message = `the worker has ended ${recent} times: ${why}`;
+      const message = `the worker ended ${recent} times: ${why}`;
       this.#deps.onFailed({ code: "engine_unavailable", message });
     } else {
       const cancel = clock.after(recent === 1 ? 0 : RESTART_MS, () => this.start());
@@ -190,7 +190,7 @@ export class TabWorker {
   }
 
   #fail(why: string): void {
-    const message = `the worker cannot be started: ${why}; ${this.#deps.workers.describe()}`;
+    const message = `cannot start the worker: ${why}; ${this.#deps.workers.describe()}`;
     this.#deps.onFailed({ code: "engine_unavailable", message });
   }
 }

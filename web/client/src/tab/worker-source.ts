@@ -33,17 +33,21 @@ export function here(address: string | URL): string {
   return new URL(address, location.href).href;
 }
 
-const FILES = "worker.js and replica_bg.wasm of @warren/client/dist";
+const FILES = "worker.js and replica_bg.wasm from @warren/client/dist";
 
 /** `stack` is that of an error that this script has made. */
 function describe(given: string | undefined, stack: string | undefined): string {
   if (given !== undefined) {
-    return `it is looked for at ${given}: put ${FILES} there, and let \`assets\` name both`;
+    const expected = `its script is expected at ${given}`;
+    return `${expected}: put ${FILES} there, and set both addresses in \`assets\``;
   }
   const script = /[a-z][a-z+.-]*:\/\/[^\s()]+?(?=(?::\d+){1,2}\)?$)/m.exec(stack ?? "")?.[0];
-  const place = script === undefined ? "beside the script" : new URL("worker.js", script).href;
-  const where = `it is looked for where the bundler has put it, else at ${place}`;
+  const place =
+    script === undefined
+      ? "worker.js next to the client's script"
+      : new URL("worker.js", script).href;
+  const where = `its script is expected where the bundler put it, else at ${place}`;
   return script?.includes("/.vite/deps/") === true
     ? `${where}: add \`optimizeDeps: { exclude: ["@warren/client"] }\` to Vite's configuration`
-    : `${where}: put ${FILES} there, or let \`assets\` say where they are`;
+    : `${where}: put ${FILES} there, or set their addresses in \`assets\``;
 }

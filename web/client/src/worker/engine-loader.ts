@@ -69,6 +69,6 @@ function unavailable(code: ErrorCode, wasm: string, reason: unknown): Error {
   const why = reason instanceof Error ? reason.message : String(reason);
   const policy = /unsafe-eval|Content Security Policy/.test(why)
     ? "allow 'wasm-unsafe-eval' in the page's script-src"
-    : "put replica_bg.wasm from @warren/client/dist there, or say where it is with `assets.wasm`";
-  return new WarrenError(code, `the wasm at ${wasm} could not be loaded: ${why}; ${policy}`);
+    : "put replica_bg.wasm from @warren/client/dist there, or set its address in `assets.wasm`";
+  return new WarrenError(code, `cannot load the wasm at ${wasm}: ${why}; ${policy}`);
 }

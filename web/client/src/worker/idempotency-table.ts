@@ -45,7 +45,8 @@ export function openIdempotencyTable(file: ReplicaFile): IdempotencyTable {
         return undefined;
       }
       if (found.texts === "") {
-        throw new WarrenError("result_lost", "it was done, but its rows were too many to be kept");
+        const message = "the call was done, but its result was too large to keep";
+        throw new WarrenError("result_lost", message);
       }
       return packedFromJson(found.texts);
     },

@@ -24,12 +24,12 @@ const SHOWN_CHARS_MAX = 60;
 export function migrateAndTrack(file: ReplicaFile, preparation: PrepareParams): void {
   const { schema, track, key } = preparation;
   if (!file.hasKey(key ?? undefined)) {
-    throw new WarrenError("wrong_key", "this key does not open the file");
+    throw new WarrenError("wrong_key", "wrong key for the database file");
   }
   const done = userVersion(file);
   if (done > schema.length) {
-    const known = `${done} migrations were run on this file, and this page knows ${schema.length}`;
-    throw new WarrenError("schema_too_new", `${known}: load the page anew`);
+    const known = `the file is at migration ${done}, but this page has only ${schema.length}`;
+    throw new WarrenError("schema_too_new", `${known}: reload the page`);
   }
   file.run(TABLE, []);
   checkUnedited(file, schema.slice(0, done));
@@ -75,8 +75,8 @@ function edited(number: number, before: string, after: string): string {
   // From the beginning of the word.
   const from = before.lastIndexOf(" ", same) + 1;
   const [was, is] = [before, after].map((sql) => sql.slice(from, from + SHOWN_CHARS_MAX));
-  return `migration ${number} was edited after it had run on this database: append a migration and `
-    + `leave this one as it was, or erase the database. It was “${was}”, and is “${is}”`;
+  return `migration ${number} was edited after it ran on this database: restore it and append a `
+    + `new migration, or erase the database. It was “${was}”, and is now “${is}”`;
 }
 
 function runMigration(file: ReplicaFile, sql: string, version: number): void {

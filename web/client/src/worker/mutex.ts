@@ -42,7 +42,7 @@ export function createMutex(waitingMax: number): Mutex {
         return free;
       }
       if (waiting.length >= waitingMax) {
-        throw new WarrenError("busy", `${waitingMax} calls are waiting for the file already`);
+        throw new WarrenError("busy", `${waitingMax} calls are already waiting for the file`);
       }
       await new Promise<void>((resolve) => waiting.push(resolve));
       return turn();

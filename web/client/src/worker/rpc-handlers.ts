@@ -271,7 +271,7 @@ function requireAccount(file: ReplicaFile): Required<ServerAccess> & { readonly 
   const { account } = readStatus(file).published;
   const token = file.token();
   if (account === undefined || token === undefined) {
-    throw new WarrenError("server_not_configured", "no account yet: sign up or sign in");
+    throw new WarrenError("server_not_configured", "no account: sign up or sign in first");
   }
   return { ...account, token };
 }

@@ -57,7 +57,7 @@ export class StatementRunner {
     const free = turns.tryAcquire() ?? (await turns.acquire());
     try {
       if (!this.#deps.isAlive(tab)) {
-        throw new WarrenError("cancelled", "its tab is gone");
+        throw new WarrenError("cancelled", "the calling tab is gone");
       }
       return work();
     } finally {
@@ -103,7 +103,7 @@ export class StatementRunner {
     try {
       const answer = work();
       if (!file.inTransaction()) {
-        throw new WarrenError("transaction_required", "it ended the transaction that it ran in");
+        throw new WarrenError("transaction_required", "the statement ended its own transaction");
       }
       results.recordResult(call, answer);
       file.run("COMMIT", []);
@@ -118,7 +118,7 @@ export class StatementRunner {
 /** Runs one statement for each list of parameters, in the transaction that is open. */
 export function runBatch(file: ReplicaFile, params: RpcParams<"runMany">): number {
   if (statementKind(params.sql) === "controls") {
-    throw new WarrenError("transaction_required", "executeMany has a transaction already");
+    throw new WarrenError("transaction_required", "executeMany already runs in a transaction");
   }
   return file.runMany(params.sql, params.parameters);
 }

@@ -42,7 +42,7 @@ export class TabTransactions {
     const free = turns.tryAcquire() ?? (await turns.acquire());
     try {
       if (!this.#deps.isAlive(tab)) {
-        throw new WarrenError("cancelled", "its tab is gone");
+        throw new WarrenError("cancelled", "the calling tab is gone");
       }
       file.run("BEGIN IMMEDIATE", []);
     } catch (thrown) {
@@ -56,7 +56,7 @@ export class TabTransactions {
   runIn({ tab, params }: RpcCallOf<"runIn">): PackedRows {
     this.#continue(tab, params.transaction);
     if (statementKind(params.sql) === "controls") {
-      const message = "db.transaction(…) commits and rolls back by itself";
+      const message = "db.transaction(…) commits and rolls back automatically";
       throw new WarrenError("transaction_required", message);
     }
     return this.#deps.file.run(params.sql, params.parameters);
@@ -73,7 +73,8 @@ export class TabTransactions {
       return;
     }
     if (call.retry) {
-      throw new WarrenError("leader_lost", "the transaction went with the tab that held the file");
+      const message = "the leader tab is gone: the transaction was not committed";
+      throw new WarrenError("leader_lost", message);
     }
     this.#continue(call.tab, call.params.transaction);
     try {
@@ -106,12 +107,13 @@ export class TabTransactions {
     const open = this.#open;
     if (open === undefined || open.tab !== tab || open.number !== number) {
       const limit = `${TRANSACTION_IDLE_MS_MAX / 1000} s without a statement`;
-      const message = `the transaction was rolled back (after ${limit})`;
+      const message =
+        `the transaction is no longer open: transactions are rolled back after ${limit}`;
       throw new WarrenError("transaction_ended", message);
     }
     if (!this.#deps.file.inTransaction()) {
       this.#end();
-      throw new WarrenError("transaction_ended", "SQLite has rolled the transaction back");
+      throw new WarrenError("transaction_ended", "SQLite rolled the transaction back");
     }
     this.#restartTimer(open);
   }

@@ -36,7 +36,10 @@ export async function importItems(
 ): Promise<UndoableStep | undefined> {
   const plan = await planImport(db, options);
   const step: UndoableStep = {
-    label: `Imported ${plan.items.length.toLocaleString("en")} items`,
+    label:
+      plan.items.length === 1
+        ? "Imported 1 item"
+        : `Imported ${plan.items.length.toLocaleString("en")} items`,
     apply: [insertLists(plan.lists), insertItems(plan.items)],
     revert: [
       deleteItems(plan.items.map((item) => item.id)),

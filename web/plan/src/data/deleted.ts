@@ -12,14 +12,14 @@ export function restoreDeleted(table: "item" | "list", cells: SqlRow): UndoableS
   if (table === "list") {
     const list = toList(cells);
     return {
-      label: `Put back the list ${quote(list.name)}`,
+      label: `Restored the list ${quote(list.name)}`,
       apply: [insertLists([list])],
       revert: [deleteLists([list.id])],
     };
   }
   const item = toItem(cells);
   return {
-    label: `Put back ${quote(item.title)}`,
+    label: `Restored ${quote(item.title)}`,
     apply: [insertItems([item])],
     revert: [deleteItems([item.id])],
   };

@@ -70,7 +70,7 @@ export function useAccountForm(mode: AccountDialogMode, onClose: () => void): Ac
       words: !isNew && values.hasPhrase ? normalWords(values.words) : undefined,
       takesAlong: values.takesAlong,
     });
-    const text = isNew ? `Your account ${login} is ready` : `Signed in as ${login}`;
+    const text = isNew ? `Account ${login} created` : `Signed in as ${login}`;
     if (db !== app.db) return app.use(db, { text });
     app.toast({ text });
     return isE2ee ? app.openDialog({ kind: "phrase" }) : onClose();

@@ -18,10 +18,10 @@ import { useAccountForm, type AccountDialogMode, type AccountForm } from "./acco
 import { PhraseField } from "./phrase-field.js";
 
 const LOCKED =
-  "The items of this account on this device have a passcode. Open them with it, then sign in.";
+  "This account’s items on this device are locked with a passcode. Unlock them, then sign in.";
 
 const TITLES: Readonly<Record<AccountDialogMode, string>> = {
-  signUp: "Make an account",
+  signUp: "Create account",
   signIn: "Sign in",
 };
 
@@ -46,13 +46,13 @@ export function AccountDialog({ mode: first, onClose }: AccountDialogProps): JSX
         <Problem text={isLocked ? LOCKED : errorText(task.error)} />
         {isLocked && (
           <button type="button" class="button" disabled={task.isBusy} onClick={form.unlock}>
-            Open them with the passcode
+            Unlock with passcode
           </button>
         )}
         <AccountFields mode={mode} form={form} />
         <AccountChoices mode={mode} form={form} />
         <button type="submit" class="button button-primary button-wide" disabled={task.isBusy}>
-          {task.isBusy ? "One moment…" : TITLES[mode]}
+          {task.isBusy ? "Please wait…" : TITLES[mode]}
         </button>
       </form>
     </Dialog>
@@ -112,7 +112,7 @@ function AccountFields({ mode, form: { values, change } }: AccountFormProps): JS
         value={values.password}
         onInput={(password) => change({ password })}
       />
-      <Field label="This device" hint="What it is called in the list of your devices">
+      <Field label="Device name" hint="Shown in your list of devices">
         {({ id, hint }) => (
           <input
             id={id}
@@ -135,10 +135,10 @@ function AccountChoices({ mode, form }: AccountFormProps): JSX.Element {
     <>
       {isNew && (
         <CheckField
-          label="Encrypt from end to end"
+          label="End-to-end encryption"
           hint={
-            "The server can’t read your items. You get a recovery phrase of 24 words, which your " +
-            "other devices need."
+            "The server can’t read your items. You’ll get a 24-word recovery phrase for your " +
+            "other devices."
           }
           checked={values.isE2ee}
           disabled={knowsPhrase}
@@ -148,7 +148,7 @@ function AccountChoices({ mode, form }: AccountFormProps): JSX.Element {
       {!isNew && !knowsPhrase && (
         <CheckField
           label="I have a recovery phrase"
-          hint="Your items are encrypted from end to end on your other devices."
+          hint="My account is end-to-end encrypted."
           checked={values.hasPhrase}
           onChange={(hasPhrase) => change({ hasPhrase })}
         />
@@ -158,10 +158,10 @@ function AccountChoices({ mode, form }: AccountFormProps): JSX.Element {
       )}
       {localCount > 0 && (
         <CheckField
-          label="Put what is on this device into the account"
+          label="Add the items on this device to the account"
           hint={
-            "Your items and lists here have no account yet. Leave this off if they are somebody " +
-            "else’s: they stay here then, apart from the account."
+            "The items and lists here don’t belong to an account yet. Turn this off if they’re " +
+            "someone else’s: they’ll stay here, separate from the account."
           }
           checked={values.takesAlong}
           onChange={(takesAlong) => change({ takesAlong })}

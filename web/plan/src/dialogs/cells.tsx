@@ -13,8 +13,8 @@ export const NAMES: Readonly<Record<string, string>> = {
   done_ms: "Done",
   list_id: "List",
   name: "Name",
-  colour: "Colour",
-  position: "Place",
+  colour: "Color",
+  position: "Position",
 };
 
 export function Cells({ cells }: { readonly cells: SqlRow }): JSX.Element {
@@ -27,7 +27,7 @@ export function Cells({ cells }: { readonly cells: SqlRow }): JSX.Element {
   const shown = Object.entries(cells).filter(
     ([column]) => NAMES[column] !== undefined && column !== "position",
   );
-  if (shown.length === 0) return <p class="muted">Moved in its list</p>;
+  if (shown.length === 0) return <p class="muted">Reordered</p>;
   return (
     <dl class="cells">
       {shown.map(([column, value]) => (

@@ -42,11 +42,11 @@ export function ConflictsDialog({ onClose }: DialogCloseProps): JSX.Element {
   return (
     <Dialog title="Lost edits" onClose={onClose} testId="conflicts">
       <p class="muted">
-        When two devices change the same thing without knowing of each other, the later change is
-        shown. The other one is kept here until you decide.
+        When two devices change the same thing before they sync, the newer change is shown. The
+        other one is kept here until you decide.
       </p>
       <Problem text={errorText(task.error)} />
-      {found?.conflicts.length === 0 && <p class="calm">No edit was lost.</p>}
+      {found?.conflicts.length === 0 && <p class="calm">No lost edits.</p>}
       <ul class="entries">
         {(found?.conflicts ?? []).map((conflict) => (
           <ConflictCard
@@ -61,7 +61,7 @@ export function ConflictsDialog({ onClose }: DialogCloseProps): JSX.Element {
       {found !== undefined && found.hiddenRows.length > 0 && (
         <section>
           <h3>Hidden items</h3>
-          <p class="muted">These were made on another device, and cannot be shown as they are.</p>
+          <p class="muted">These come from another device and can’t be shown without a change.</p>
           <ul class="entries">
             {found.hiddenRows.map((row) => (
               <HiddenRowCard key={row.id} row={row} isBusy={task.isBusy} settle={settle} />
@@ -87,7 +87,7 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
   return (
     <li data-testid="conflict">
       <p class="entry-head">
-        <strong>{name ?? "Without a name"}</strong>
+        <strong>{name ?? "Unnamed"}</strong>
         {conflict.table === "list" && " (list)"}
       </p>
       <div class="versus">
@@ -96,9 +96,7 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
           <Outcome edit={lost} />
         </div>
         <div>
-          <h3>
-            {shown.deleted ? "Instead" : "Shown instead"}: {originText(shown)}
-          </h3>
+          <h3>Current: {originText(shown)}</h3>
           <Outcome edit={shown} />
         </div>
       </div>
@@ -108,7 +106,7 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
           class="button button-small"
           disabled={isBusy}
           onClick={() =>
-            settle(() => db.restoreLostEdit(id), lost.deleted ? "It is deleted" : "It is back")
+            settle(() => db.restoreLostEdit(id), lost.deleted ? "Deleted" : "Edit restored")
           }
         >
           {restore}
@@ -117,7 +115,7 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
           type="button"
           class="button button-small"
           disabled={isBusy}
-          onClick={() => settle(() => db.dismissLostEdit(id), "It stays as it is")}
+          onClick={() => settle(() => db.dismissLostEdit(id), "Kept the current version")}
         >
           {dismiss}
         </button>
@@ -128,9 +126,9 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
 
 /** What can be done: to take the lost edit, or to leave things as they are. */
 function choices({ lost, shown }: Conflict): readonly [string, string] {
-  if (shown.deleted) return ["Bring it back with this edit", "Leave it deleted"];
-  if (lost.deleted) return ["Delete it after all", "Keep it"];
-  return ["Put the lost one back", "Keep what is shown"];
+  if (shown.deleted) return ["Restore with this edit", "Keep deleted"];
+  if (lost.deleted) return ["Delete anyway", "Keep"];
+  return ["Restore this edit", "Keep current"];
 }
 
 function originText({ deviceName: name, changedMs }: ConflictEdit): string {
@@ -160,12 +158,12 @@ function HiddenRowCard({ row, isBusy, settle }: HiddenRowProps): JSX.Element {
   const show = (event: Event): void => {
     event.preventDefault();
     if (column === undefined) return;
-    settle(() => db.resolveHiddenRow(row.id, column, value), "It is shown now");
+    settle(() => db.resolveHiddenRow(row.id, column, value), "Now visible");
   };
   return (
     <li data-testid="hidden-row">
       <p class="entry-head">
-        <strong>{typeof name === "string" && name !== "" ? name : "Without a name"}</strong>
+        <strong>{typeof name === "string" && name !== "" ? name : "Unnamed"}</strong>
         {row.table === "list" && " (list)"}
       </p>
       <p class="muted">{row.reason}</p>
@@ -175,9 +173,9 @@ function HiddenRowCard({ row, isBusy, settle }: HiddenRowProps): JSX.Element {
             type="button"
             class="button button-small"
             disabled={isBusy}
-            onClick={() => settle(() => db.mergeHiddenRow(row.id), "They are one now")}
+            onClick={() => settle(() => db.mergeHiddenRow(row.id), "Merged")}
           >
-            It is the same as the one that is shown
+            Merge with the visible one
           </button>
         )}
         {label !== undefined && (
@@ -190,7 +188,7 @@ function HiddenRowCard({ row, isBusy, settle }: HiddenRowProps): JSX.Element {
               onInput={(event) => setValue(event.currentTarget.value)}
             />
             <button type="submit" class="button button-small" disabled={isBusy}>
-              Show it with this
+              Save and show
             </button>
           </>
         )}
@@ -198,9 +196,9 @@ function HiddenRowCard({ row, isBusy, settle }: HiddenRowProps): JSX.Element {
           type="button"
           class="button button-small"
           disabled={isBusy}
-          onClick={() => settle(() => db.deleteHiddenRow(row.id), "It is deleted, on all devices")}
+          onClick={() => settle(() => db.deleteHiddenRow(row.id), "Deleted on all devices")}
         >
-          Delete it
+          Delete
         </button>
       </form>
     </li>

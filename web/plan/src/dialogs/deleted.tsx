@@ -38,9 +38,9 @@ export function DeletedDialog({ onClose }: DialogCloseProps): JSX.Element {
     });
   return (
     <Dialog title="Recently deleted" onClose={onClose} testId="deleted">
-      <p class="muted">The latest hundred items and lists that were deleted, on any device.</p>
+      <p class="muted">The latest 100 lists and 100 items that were deleted, on any device.</p>
       <Problem text={errorText(task.error)} />
-      {found?.length === 0 && <p class="calm">Nothing was deleted.</p>}
+      {found?.length === 0 && <p class="calm">Nothing to restore.</p>}
       <ul class="entries">
         {(found ?? []).map((one) => (
           <li key={`${one.table} ${String(one.deleted.key[0])}`} data-testid="deleted-row">
@@ -58,7 +58,7 @@ export function DeletedDialog({ onClose }: DialogCloseProps): JSX.Element {
               disabled={task.isBusy}
               onClick={() => restore(one)}
             >
-              Put it back
+              Restore
             </button>
           </li>
         ))}
@@ -69,5 +69,5 @@ export function DeletedDialog({ onClose }: DialogCloseProps): JSX.Element {
 
 function nameOf({ table, deleted }: DeletedEntry): string {
   const name = deleted.cells[table === "item" ? "title" : "name"];
-  return typeof name === "string" && name !== "" ? name : "Without a name";
+  return typeof name === "string" && name !== "" ? name : "Unnamed";
 }

@@ -37,9 +37,9 @@ export function HistoryDialog({
   return (
     <Dialog title="History" onClose={onClose} testId="history">
       <Problem text={errorText(task.error)} />
-      {entries === undefined && task.isBusy && <p class="muted">Looking it up…</p>}
+      {entries === undefined && task.isBusy && <p class="muted">Loading…</p>}
       {entries?.length === 0 && (
-        <p class="muted">Changes show up here once they have been synced.</p>
+        <p class="muted">Changes appear here once they have synced.</p>
       )}
       <ol class="entries">
         {(entries ?? []).map((entry) => (
@@ -56,7 +56,7 @@ export function HistoryDialog({
                 class="button button-small"
                 onClick={() => restore(entry.cells)}
               >
-                Put this back
+                Restore
               </button>
             )}
           </li>

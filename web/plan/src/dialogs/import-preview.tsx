@@ -55,7 +55,7 @@ function Summary({
   items,
 }: Pick<ImportPreviewProps, "file"> & Pick<ParsedImport, "items">): JSX.Element {
   const from = file.app === undefined ? "" : ` from ${file.app}`;
-  if (items.length === 0) return <>Nothing in this file has a title.</>;
+  if (items.length === 0) return <>This file has no items with a title.</>;
   const lists = new Set(items.flatMap((item) => item.list ?? [])).size;
   const done = items.filter((item) => item.done).length;
   const undated = items.filter((item) => item.due === null).length;
@@ -105,7 +105,7 @@ function DayOrderChoice({ text, order, locale, onOrder }: DayOrderChoiceProps): 
   };
   return (
     <fieldset class="segments" data-testid="day-order">
-      <legend>{text} in this file is</legend>
+      <legend>In this file, {text} means</legend>
       {(["dayFirst", "monthFirst"] as const).map((known) => (
         <label key={known}>
           <input
@@ -122,7 +122,7 @@ function DayOrderChoice({ text, order, locale, onOrder }: DayOrderChoiceProps): 
 }
 
 const EXAMPLES_MAX = 4;
-const NO_TASK = ["entry that is no task", "entries that are no tasks"] as const;
+const NO_TASK = ["entry that isn’t a task", "entries that aren’t tasks"] as const;
 
 function Remarks({
   file,
@@ -158,26 +158,25 @@ function remarksOf(file: ImportFile, understood: ParsedImport): string[] {
     [told(false) !== "", `Open: ${told(false)}.`],
     [
       due.unread.length > 0,
-      `${counted(due.unread.length, "date")} could not be read, and ` +
-        `${due.unread.length === 1 ? "is" : "are"} kept in the notes: ${examples(due.unread)}.`,
+      `${counted(due.unread.length, "date")} could not be read and will be kept in the notes: ` +
+        `${examples(due.unread)}.`,
     ],
     [
       untitled.length > 0,
-      `${counted(untitled.length, "row")} without a title ` +
-        `${untitled.length === 1 ? "is" : "are"} left out: line ` +
-        `${examples(untitled.map(count))}.`,
+      `${counted(untitled.length, "row")} without a title will be skipped: ` +
+        `${untitled.length === 1 ? "line" : "lines"} ${examples(untitled.map(count))}.`,
     ],
-    [between.length > 0, `Kept in the notes of their items: ${between.join(", ")}.`],
+    [between.length > 0, `Kept in the notes: ${between.join(", ")}.`],
     [keptColumns.length > 0, `Columns kept in the notes: ${examples(keptColumns, 30)}.`],
-    [leftColumns.length > 0, `Columns left out: ${examples(leftColumns, 30)}.`],
-    [number("other") > 0, `Left out: ${counted(number("other"), ...NO_TASK)}.`],
+    [leftColumns.length > 0, `Columns skipped: ${examples(leftColumns, 30)}.`],
+    [number("other") > 0, `Skipped: ${counted(number("other"), ...NO_TASK)}.`],
     [
       number("setting") > 0,
-      `Left out: ${counted(number("setting"), "line")} about the file itself.`,
+      `Skipped: ${counted(number("setting"), "line")} with information about the file.`,
     ],
     [
       file.encoding === "windows-1252",
-      "The file is not in UTF-8, and was read as Windows-1252: look whether its accents are right.",
+      "This file isn’t UTF-8 and was read as Windows-1252. Check that accented letters look right.",
     ],
   ];
   return remarks.filter(([isTold]) => isTold).map(([, text]) => text);
@@ -196,9 +195,9 @@ const MEANING_NAMES: Readonly<Record<ColumnMeaning, string>> = {
   note: "Note",
   due: "Due date",
   list: "List",
-  done: "Done or not",
+  done: "Done",
   detail: "Keep in the note",
-  none: "Leave out",
+  none: "Skip",
 };
 
 function ColumnTable({ file, choices, onChoices, onHeading }: ImportPreviewProps): JSX.Element {
@@ -207,7 +206,7 @@ function ColumnTable({ file, choices, onChoices, onHeading }: ImportPreviewProps
     .filter(({ samples }) => samples !== "");
   return (
     <details class="columns" open={file.app === undefined}>
-      <summary>What the columns mean</summary>
+      <summary>Columns</summary>
       {file.hasHeading !== undefined && (
         <label class="choice choice-inline">
           <input
@@ -215,7 +214,7 @@ function ColumnTable({ file, choices, onChoices, onHeading }: ImportPreviewProps
             checked={file.hasHeading}
             onChange={(event) => onHeading(event.currentTarget.checked)}
           />
-          The first line has the names of the columns
+          The first line contains column names
         </label>
       )}
       <ul>

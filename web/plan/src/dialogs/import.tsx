@@ -113,7 +113,7 @@ function useFileImport(onClose: () => void): FileImport {
         onProgress: setDone,
         signal: abort.current.signal,
       });
-      if (step === undefined) return app.toast({ text: "Import cancelled, nothing was added" });
+      if (step === undefined) return app.toast({ text: "Import canceled, nothing was added" });
       app.undo.remember(step);
       app.toast({ text: step.label, action: { label: "Undo", run: app.undoLast } });
       app.navigate({ kind: "all" });
@@ -166,13 +166,13 @@ function flawText(flaw: FileFlaw): string {
   switch (flaw.kind) {
     case "openQuote":
       return (
-        `In line ${count(flaw.line)} of the file a quotation mark (") opens a text and nothing ` +
-        "closes it. Nothing was read: correct that line, and choose the file again."
+        `Line ${count(flaw.line)} of the file has an opening quotation mark (") without a ` +
+        "closing one. Nothing was imported. Correct the line and choose the file again."
       );
     case "foreign":
       return flaw.what === undefined
-        ? "This file holds no text. Export your items as CSV, and choose that file."
-        : `This is ${flaw.what}. Export your items as CSV, and choose that file.`;
+        ? "This isn’t a text file. Export your items as CSV and choose that file."
+        : `This is ${flaw.what}. Export your items as CSV and choose that file.`;
     case "empty":
       return "This file is empty.";
   }
@@ -194,11 +194,11 @@ function FilePicker({ name, onFile }: FilePickerProps): JSX.Element {
       }}
     >
       <Icon name="upload" size={24} />
-      <span>{name ?? "Choose a file, or drop it here"}</span>
+      <span>{name ?? "Choose a file or drop it here"}</span>
       {name === undefined && (
         <span class="hint">
-          A CSV from a spreadsheet, an export of Todoist, TickTick, Asana or Microsoft To Do
-          (Outlook), or a calendar (.ics). Nothing is added before you have seen it.
+          A CSV file from a spreadsheet, an export from Todoist, TickTick, Asana or Microsoft To Do
+          (Outlook), or a calendar (.ics). You’ll see a preview before anything is added.
         </span>
       )}
       <input

@@ -37,7 +37,7 @@ export function ListDialog({
   };
   return (
     <Dialog
-      title={list === undefined ? "New list" : "List"}
+      title={list === undefined ? "New list" : "Edit list"}
       onClose={onClose}
       size="small"
       testId="list-dialog"
@@ -62,7 +62,7 @@ export function ListDialog({
             Cancel
           </button>
           <button type="submit" class="button button-primary" disabled={name.trim() === ""}>
-            {list === undefined ? "Make the list" : "Save"}
+            {list === undefined ? "Create list" : "Save"}
           </button>
         </div>
       </form>
@@ -78,7 +78,7 @@ interface SwatchesProps {
 function Swatches({ colour, onColour }: SwatchesProps): JSX.Element {
   return (
     <fieldset class="swatches">
-      <legend>Colour</legend>
+      <legend>Color</legend>
       {COLOURS.map((known) => (
         <label key={known} class={`swatch colour-${known}`}>
           <input
@@ -117,12 +117,12 @@ export function DeleteListDialog({
             Cancel
           </button>
           <button type="button" class="button button-danger" onClick={remove}>
-            Delete the list
+            Delete list
           </button>
         </>
       }
     >
-      <p>The list goes with all its items, on all your devices. You can undo it.</p>
+      <p>Deletes the list and its items on all your devices. You can undo this.</p>
     </Dialog>
   );
 }
@@ -135,7 +135,7 @@ export function MoveDialog({
   const others = app.lists.filter((list) => list.id !== item.list_id);
   return (
     <Dialog title={`Move ${quote(item.title)} to`} onClose={onClose} size="small" testId="move">
-      {others.length === 0 && <p class="muted">There is no other list yet.</p>}
+      {others.length === 0 && <p class="muted">No other lists yet.</p>}
       <ul class="choices">
         {others.map((list) => (
           <li key={list.id}>

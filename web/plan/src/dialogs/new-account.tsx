@@ -21,19 +21,14 @@ export function NewAccountDialog({ onClose }: DialogCloseProps): JSX.Element {
   const keepPlain = (): void =>
     task.run(async () => {
       await db.confirmNewAccount();
-      toast({ text: "Your items sync from now on" });
+      toast({ text: "Your items will now sync" });
       onClose();
     });
   return (
-    <Dialog
-      title="This account has no items yet"
-      onClose={onClose}
-      size="small"
-      testId="new-account"
-    >
+    <Dialog title="This account is empty" onClose={onClose} size="small" testId="new-account">
       <p>
-        If you have items on another device, open Plan there first, or enter its recovery phrase.
-        Nothing of this device is sent before you choose.
+        Do you have items on another device? Open Plan there first, or enter your recovery phrase.
+        Nothing is sent from this device until you choose.
       </p>
       <Problem text={errorText(task.error)} />
       <div class="button-stack">
@@ -43,10 +38,10 @@ export function NewAccountDialog({ onClose }: DialogCloseProps): JSX.Element {
           disabled={task.isBusy}
           onClick={encrypt}
         >
-          It is new: encrypt from end to end
+          Start with end-to-end encryption
         </button>
         <button type="button" class="button" disabled={task.isBusy} onClick={keepPlain}>
-          It is new: without encryption
+          Start without end-to-end encryption
         </button>
         <button
           type="button"

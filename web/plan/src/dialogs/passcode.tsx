@@ -16,15 +16,15 @@ const LENGTH_MIN = 6;
 export type PasscodeChange = "set" | "change" | "remove";
 
 const TITLES: Readonly<Record<PasscodeChange, string>> = {
-  set: "Set a passcode",
-  change: "Change the passcode",
-  remove: "Remove the passcode",
+  set: "Set passcode",
+  change: "Change passcode",
+  remove: "Remove passcode",
 };
 
 const DONE: Readonly<Record<PasscodeChange, string>> = {
-  set: "Your items are encrypted on this device",
-  change: "The passcode is changed",
-  remove: "Your items have no passcode any more",
+  set: "Your items are now encrypted on this device",
+  change: "Passcode changed",
+  remove: "Passcode removed",
 };
 
 interface PasscodeDialogProps extends DialogCloseProps {
@@ -46,10 +46,10 @@ export function PasscodeDialog({ change, onClose }: PasscodeDialogProps): JSX.El
       {isAsked ? (
         <WordsCheck
           why={
-            "If you forget the passcode, the only way back to your items is your recovery " +
-            "phrase. Type three of its words, to see that you have it."
+            "If you forget the passcode, you can only get your items back with your recovery " +
+            "phrase. Enter three of its words to confirm that you have it."
           }
-          action="Go on"
+          action="Continue"
           onPassed={() => setAsked(false)}
           onBack={() => show({ kind: "phrase" })}
         />
@@ -86,16 +86,16 @@ function PasscodeForm({ change, onClose, onBusy }: PasscodeFormProps): JSX.Eleme
       onClose();
     });
   };
-  const problem =
-    codeOf(task.error) === "wrong_key" ? "This is not the passcode." : errorText(task.error);
   return (
     <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
       <p>{explanation(change, account !== undefined)}</p>
-      {storage === "memory" && <p>This browser keeps no files here: there is nothing to lock.</p>}
-      <Problem text={isDifferent ? "The two are not the same." : problem} />
+      {storage === "memory" && (
+        <p>This browser isn’t saving data permanently, so there’s nothing to lock.</p>
+      )}
+      <Problem text={isDifferent ? "The passcodes don’t match." : problemText(task.error)} />
       {change !== "set" && (
         <PasswordField
-          label="Present passcode"
+          label="Current passcode"
           autocomplete="current-password"
           value={old}
           onInput={setOld}
@@ -112,7 +112,7 @@ function PasscodeForm({ change, onClose, onBusy }: PasscodeFormProps): JSX.Eleme
             onInput={setNew}
           />
           <PasswordField
-            label="Once more"
+            label="Confirm passcode"
             autocomplete="new-password"
             value={again}
             onInput={setAgain}
@@ -128,22 +128,26 @@ function PasscodeForm({ change, onClose, onBusy }: PasscodeFormProps): JSX.Eleme
           class="button button-primary"
           disabled={task.isBusy || again !== passcode || storage === "memory"}
         >
-          {task.isBusy ? "One moment…" : change === "remove" ? "Remove it" : "Set it"}
+          {task.isBusy ? "Please wait…" : TITLES[change]}
         </button>
       </div>
     </form>
   );
 }
 
+function problemText(error: unknown): string | undefined {
+  return codeOf(error) === "wrong_key" ? "Wrong passcode." : errorText(error);
+}
+
 function explanation(change: PasscodeChange, hasAccount: boolean): string {
   if (change === "remove") {
-    return "Your items are kept on this device without encryption then, and Plan opens at once.";
+    return "Plan will open without a passcode, and your items won’t be encrypted on this device.";
   }
   const use =
-    "Plan asks for it each time it starts, and your items are encrypted with it on this device.";
+    "You’ll enter the passcode each time you open Plan. It encrypts your items on this device " +
+    "and can’t be recovered.";
   return hasAccount
-    ? `${use} You stay signed in. Nobody can recover it: if you forget it, you can only erase ` +
-        "this device and sign in again."
-    : `${use} Nobody can recover it: if you forget it, your items are lost, since they are on no ` +
-        "server.";
+    ? `${use} You stay signed in. If you forget it, you can only erase the items on this device ` +
+        "and sign in again."
+    : `${use} If you forget it, your items are lost, because they exist only on this device.`;
 }

@@ -74,7 +74,7 @@ export function PasswordDialog({ onClose }: DialogCloseProps): JSX.Element {
         />
         <CheckField
           label="Sign out all other devices"
-          hint="They keep their items, and sync again once you sign in there with the new password."
+          hint="They keep their items and sync again once you sign in there with the new password."
           checked={revokeOthers}
           onChange={setRevokeOthers}
         />
@@ -88,7 +88,7 @@ export function PasswordDialog({ onClose }: DialogCloseProps): JSX.Element {
             Cancel
           </button>
           <button type="submit" class="button button-primary" disabled={task.isBusy}>
-            {task.isBusy ? "One moment…" : "Change it"}
+            {task.isBusy ? "Please wait…" : "Change password"}
           </button>
         </div>
       </form>
@@ -125,7 +125,7 @@ function usePasswordChange(onDone: () => void): PasswordChange {
 
 function wrongPassword(mayBeChanged: boolean): string {
   return mayBeChanged
-    ? "The current password is wrong. If your last attempt got through after all, it is already " +
-        "the new one."
+    ? "The current password is wrong. If your last attempt did go through, enter the new " +
+        "password here."
     : "The current password is wrong.";
 }

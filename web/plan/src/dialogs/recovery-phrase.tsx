@@ -30,15 +30,15 @@ export function PhraseDialog({ onClose }: DialogCloseProps): JSX.Element {
             class="button button-primary"
             onClick={isNew ? () => setWritten(true) : onClose}
           >
-            {isNew ? "I have written it down" : "Done"}
+            {isNew ? "I’ve written it down" : "Done"}
           </button>
         )
       }
     >
       {isWritten ? (
         <WordsCheck
-          why="Type three of the words, to see that your note is right."
-          action="Go on"
+          why="Enter three of the words to check that you wrote them down correctly."
+          action="Continue"
           onPassed={onClose}
           onBack={() => setWritten(false)}
         />
@@ -62,8 +62,8 @@ function Words(): JSX.Element {
   return (
     <>
       <p>
-        These 24 words, in this order, open your items on another device. Keep them where only you
-        find them. <strong>Nobody can recover them for you</strong>, not even the server.
+        You need these 24 words, in this order, to open your items on another device. Keep them in a
+        safe place. <strong>No one can recover them for you</strong>, not even the server.
       </p>
       <Problem text={errorText(task.error)} />
       <ol class="words" data-testid="words" translate={false}>
@@ -102,31 +102,31 @@ export function EnterPhraseDialog({ onClose }: DialogCloseProps): JSX.Element {
       await db.enterRecoveryPhrase(normalWords(words));
       // Only what the server has says whether they are the right ones.
       await db.sync();
-      toast({ text: "Your items are here" });
+      toast({ text: "Your items are unlocked" });
       onClose();
     });
   };
   const before =
-    isWrong && !task.isBusy ? "This is not the phrase your items are encrypted with." : undefined;
+    isWrong && !task.isBusy ? "This recovery phrase doesn’t match your items." : undefined;
   return (
     <Dialog title="Enter your recovery phrase" onClose={onClose} size="small" testId="enter-phrase">
       <p>
-        Your items are encrypted from end to end. Enter the 24 words you wrote down when you made
-        the account, or look them up on a device that has your items: Settings, Recovery phrase.
+        Your items are end-to-end encrypted. Enter the 24 words you saved, or find them on another
+        device under Settings › Recovery phrase.
       </p>
       <form class="form" onSubmit={submit} aria-busy={task.isBusy}>
         <Problem text={errorText(task.error) ?? before} />
         <PhraseField words={words} onInput={setWords} />
         <div class="button-row button-row-end">
           <button type="button" class="button button-quiet" onClick={onClose}>
-            Later
+            Not now
           </button>
           <button
             type="submit"
             class="button button-primary"
             disabled={task.isBusy || wordsCount(words) === 0}
           >
-            {task.isBusy ? "Checking…" : "Open my items"}
+            {task.isBusy ? "Checking…" : "Unlock"}
           </button>
         </div>
       </form>

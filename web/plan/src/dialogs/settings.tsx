@@ -51,7 +51,7 @@ function AccountSection({ task }: SettingsSectionProps): JSX.Element {
           <>
             <DialogEntry
               icon="user"
-              label="Make an account"
+              label="Create account"
               opens={{ kind: "account", mode: "signUp" }}
             />
             <DialogEntry icon="user" label="Sign in" opens={{ kind: "account", mode: "signIn" }} />
@@ -70,7 +70,7 @@ function AccountSection({ task }: SettingsSectionProps): JSX.Element {
         {!isE2ee && account !== undefined && (
           <Entry
             icon="lock"
-            label="Encrypt your items from end to end"
+            label="Turn on end-to-end encryption"
             onClick={() => task.run(encrypt)}
           />
         )}
@@ -85,7 +85,7 @@ function PasscodeEntries({ isEncrypted }: { readonly isEncrypted: boolean }): JS
     return (
       <DialogEntry
         icon="lock"
-        label="Lock this device’s items with a passcode"
+        label="Lock Plan with a passcode"
         opens={{ kind: "passcode", change: "set" }}
       />
     );
@@ -94,12 +94,12 @@ function PasscodeEntries({ isEncrypted }: { readonly isEncrypted: boolean }): JS
     <>
       <DialogEntry
         icon="lock"
-        label="Change the passcode"
+        label="Change passcode"
         opens={{ kind: "passcode", change: "change" }}
       />
       <DialogEntry
         icon="lock"
-        label="Remove the passcode"
+        label="Remove passcode"
         opens={{ kind: "passcode", change: "remove" }}
       />
     </>
@@ -116,12 +116,12 @@ function DataSection({ task }: SettingsSectionProps): JSX.Element {
         <Entry icon="download" label="Export as CSV" onClick={() => task.run(() => saveCsv(db))} />
         <Entry
           icon="download"
-          label="Export the database file (SQLite)"
+          label="Export database file (SQLite)"
           onClick={() => task.run(() => saveDatabase(db))}
         />
         <DialogEntry icon="trash" label="Recently deleted" opens={{ kind: "deleted" }} />
         <DialogEntry icon="clock" label="Lost edits" opens={{ kind: "conflicts" }} />
-        <DialogEntry icon="help" label="Keys" opens={{ kind: "keys" }} />
+        <DialogEntry icon="help" label="Keyboard shortcuts" opens={{ kind: "keys" }} />
       </ul>
     </section>
   );
@@ -131,7 +131,7 @@ function ThemeChoice(): JSX.Element {
   const [theme, setChosen] = useState(readTheme);
   return (
     <fieldset class="segments">
-      <legend>Look</legend>
+      <legend>Appearance</legend>
       {THEMES.map((known) => (
         <label key={known}>
           <input

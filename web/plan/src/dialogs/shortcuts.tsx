@@ -10,7 +10,7 @@ const WORDS: ReadonlySet<string> = new Set(["or", "then"]);
 
 export function KeysDialog({ onClose }: DialogCloseProps): JSX.Element {
   return (
-    <Dialog title="Keys" onClose={onClose} size="small" testId="keys">
+    <Dialog title="Keyboard shortcuts" onClose={onClose} size="small" testId="keys">
       <dl class="keys">
         {SHORTCUTS.map(([keys, meaning]) => (
           <div key={meaning}>

@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
 import { erase } from "../databases.js";
 import { errorText } from "../sync/error-texts.js";
-import { count } from "../sync/sync-indicator.js";
+import { counted } from "../sync/sync-indicator.js";
 import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useStatus, useTask } from "../ui/hooks.js";
 import { WordsCheck } from "./words-check.js";
@@ -27,7 +27,7 @@ export function SignOutDialog({ onClose }: DialogCloseProps): JSX.Element {
         return onClose();
       }
       await erase(db);
-      return reopen({ text: "Signed out, and your items are removed from this device" });
+      return reopen({ text: "Signed out, items removed from this device" });
     });
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -45,8 +45,8 @@ export function SignOutDialog({ onClose }: DialogCloseProps): JSX.Element {
       {isAsked ? (
         <WordsCheck
           why={
-            "Once your items are removed here, you need your recovery phrase to get them back. " +
-            "Type three of its words, to see that you have it."
+            "To get your items back after they are removed here, you’ll need your recovery " +
+            "phrase. Enter three of its words to confirm that you have it."
           }
           action="Sign out and remove"
           onPassed={signOut}
@@ -82,21 +82,21 @@ interface ChoicesProps {
 function Choices({ choice, onChoose }: ChoicesProps): JSX.Element {
   const { db } = useApp();
   const { unsentCount, endToEndEncrypted: isE2ee } = useStatus(db);
-  const waiting = unsentCount === 1 ? "1 change has" : `${count(unsentCount)} changes have`;
-  const phrase = isE2ee ? " You need your recovery phrase to get them back." : "";
+  const unsynced = counted(unsentCount, "unsynced change");
+  const phrase = isE2ee ? " You’ll need your recovery phrase to get them back." : "";
   const options: readonly (readonly [SignOutChoice, string, string])[] = [
     [
       "keep",
       "Keep on this device",
-      "Your items stay and can be seen here, by anybody who uses this browser." +
-        (unsentCount > 0 ? ` ${waiting} not been sent yet; they wait here.` : ""),
+      "Your items stay here, and anyone who uses this browser can see them." +
+        (unsentCount > 0 ? ` This includes ${unsynced}.` : ""),
     ],
     [
       "remove",
       "Remove from this device",
       unsentCount > 0
-        ? `${waiting} not been sent yet and will be lost. The rest is on the server.${phrase}`
-        : `The server has all of them.${phrase}`,
+        ? `${unsynced} will be lost. Everything else is on the server.${phrase}`
+        : `All your items are on the server.${phrase}`,
     ],
   ];
   return (

@@ -10,7 +10,7 @@ import { saveDatabase } from "../export.js";
 import { lossesText } from "../sync/losses.js";
 import { useSyncIndicator } from "../sync/pill.js";
 import { errorText } from "../sync/error-texts.js";
-import { count, type SyncRemedy } from "../sync/sync-indicator.js";
+import { count, counted, type SyncRemedy } from "../sync/sync-indicator.js";
 import { Dialog, Problem, type DialogCloseProps } from "../ui/dialog.js";
 import { useStatus, useTask, type AsyncTask } from "../ui/hooks.js";
 import { Icon } from "../ui/icons.js";
@@ -92,8 +92,8 @@ function LossesNotice({ app }: { readonly app: AppContextValue }): JSX.Element |
   return (
     <section class="standing standing-warn">
       <h3>{text}</h3>
-      <p>Nothing is gone: look at what happened, and decide what is to be shown.</p>
-      <Action label="Look at them" onClick={() => app.openDialog({ kind: "conflicts" })} isQuiet />
+      <p>Nothing is gone. Review what happened and choose what to show.</p>
+      <Action label="Review" onClick={() => app.openDialog({ kind: "conflicts" })} isQuiet />
     </section>
   );
 }
@@ -114,7 +114,7 @@ function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | n
       return (
         <p class="button-row">
           <button type="button" class="button button-primary" onClick={signUp}>
-            Make an account
+            Create account
           </button>
           <button type="button" class="button" onClick={signIn}>
             Sign in
@@ -129,7 +129,7 @@ function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | n
             Sign in
           </button>
           <button type="button" class="button" onClick={signUp}>
-            Make an account
+            Create account
           </button>
         </p>
       ) : (
@@ -137,14 +137,17 @@ function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | n
       );
     case "phrase":
       return (
-        <Action label="Enter the phrase" onClick={() => app.openDialog({ kind: "enterPhrase" })} />
+        <Action
+          label="Enter recovery phrase"
+          onClick={() => app.openDialog({ kind: "enterPhrase" })}
+        />
       );
     case "begin":
-      return <Action label="Choose" onClick={() => app.openDialog({ kind: "newAccount" })} />;
-    case "export":
       return (
-        <Action label="Export my items" onClick={() => task.run(() => saveDatabase(app.db))} />
+        <Action label="Set up account" onClick={() => app.openDialog({ kind: "newAccount" })} />
       );
+    case "export":
+      return <Action label="Export items" onClick={() => task.run(() => saveDatabase(app.db))} />;
     case "retry":
       return (
         <Action
@@ -200,13 +203,13 @@ function SyncStatusTable({ status, syncStatus }: SyncStatusTableProps): JSX.Elem
   ];
   if (syncStatus !== undefined) {
     facts.push(
-      ["Server holds", `${count(syncStatus.serverMessagesCount)} changes`],
-      ["This device holds", `${count(syncStatus.totalMessagesCount)} changes`],
+      ["On the server", counted(syncStatus.serverMessagesCount, "change")],
+      ["In total", counted(syncStatus.totalMessagesCount, "change")],
     );
     const { pendingDownloadCount } = syncStatus;
-    if (pendingDownloadCount > 0) facts.push(["To fetch", count(pendingDownloadCount)]);
+    if (pendingDownloadCount > 0) facts.push(["To download", count(pendingDownloadCount)]);
   }
-  facts.push(["To send", count(syncStatus?.pendingUploadCount ?? status.unsentCount)]);
+  facts.push(["To upload", count(syncStatus?.pendingUploadCount ?? status.unsentCount)]);
   return (
     <dl class="facts" data-testid="sync-status">
       {facts.map(([name, value]) => (
@@ -220,7 +223,7 @@ function SyncStatusTable({ status, syncStatus }: SyncStatusTableProps): JSX.Elem
 }
 
 function encryptionText({ endToEndEncrypted }: DatabaseStatus): string {
-  return endToEndEncrypted ? "End to end" : "On the way, and on the server’s disk";
+  return endToEndEncrypted ? "End-to-end" : "In transit and at rest";
 }
 
 interface DevicesProps {
@@ -235,7 +238,7 @@ function Devices({ devices, isLoading, onRevoke }: DevicesProps): JSX.Element | 
   return (
     <section>
       <h3>Devices</h3>
-      {isLoading && <p class="muted">Asking the server…</p>}
+      {isLoading && <p class="muted">Loading…</p>}
       <ul class="devices" data-testid="devices">
         {devices.map((device) => (
           <li key={device.id}>
@@ -244,10 +247,10 @@ function Devices({ devices, isLoading, onRevoke }: DevicesProps): JSX.Element | 
               <strong>{device.name || "Unnamed device"}</strong>
               <small>{deviceFacts(device)}</small>
             </div>
-            {device.isCurrent && <span class="badge">This one</span>}
+            {device.isCurrent && <span class="badge">This device</span>}
             {!device.isCurrent && asked !== device.id && (
               <button type="button" class="button button-small" onClick={() => setAsked(device.id)}>
-                Revoke
+                Remove
               </button>
             )}
             {asked === device.id && (
@@ -259,7 +262,7 @@ function Devices({ devices, isLoading, onRevoke }: DevicesProps): JSX.Element | 
                   onRevoke(device);
                 }}
               >
-                Really revoke
+                Confirm removal
               </button>
             )}
           </li>
@@ -271,9 +274,13 @@ function Devices({ devices, isLoading, onRevoke }: DevicesProps): JSX.Element | 
 
 function deviceFacts(device: DeviceInfo): string {
   const facts = [
-    device.lastSeenMs === 0 ? "never synced" : `seen ${describeAgo(device.lastSeenMs, Date.now())}`,
+    device.lastSeenMs === 0
+      ? "never synced"
+      : `last seen ${describeAgo(device.lastSeenMs, Date.now())}`,
   ];
-  if (device.unsentCount > 0) facts.push(`${count(device.unsentCount)} unsent`);
-  if (device.pendingDownloadCount > 0) facts.push(`${count(device.pendingDownloadCount)} behind`);
+  if (device.unsentCount > 0) facts.push(`${count(device.unsentCount)} to upload`);
+  if (device.pendingDownloadCount > 0) {
+    facts.push(`${count(device.pendingDownloadCount)} to download`);
+  }
   return facts.join(" · ");
 }

@@ -31,7 +31,7 @@ export function WordsCheck({ why, action, onPassed, onBack }: WordsCheckProps): 
   const submit = (event: Event): void => {
     event.preventDefault();
     const at = asked.findIndex((place, i) => typed[i]?.trim().toLowerCase() !== words?.[place - 1]);
-    if (at >= 0) return setWrong(`Word ${asked[at] ?? ""} is another one. Look at your note.`);
+    if (at >= 0) return setWrong(`Word ${asked[at] ?? ""} is wrong. Check what you wrote down.`);
     confirmPhrase(db);
     return onPassed();
   };
@@ -56,7 +56,7 @@ export function WordsCheck({ why, action, onPassed, onBack }: WordsCheckProps): 
       ))}
       <div class="button-row button-row-end">
         <button type="button" class="button button-quiet" onClick={onBack}>
-          Show me the words
+          Show recovery phrase
         </button>
         <button type="submit" class="button button-primary" disabled={words === undefined}>
           {action}

@@ -170,8 +170,7 @@ async function save(
     if (text !== item[field] && (field !== "title" || text !== "")) {
       const outcome = await writeDraft(app.db, item.id, field, { ...typed, text });
       if (outcome === "revived") {
-        const was = `${quote(item.title)} was deleted meanwhile`;
-        app.toast({ text: `${was}; it is back with your text` });
+        app.toast({ text: `${quote(item.title)} had been deleted; restored with your text` });
       } else {
         app.undo.remember(editItem(item, { [field]: text }));
         if (outcome === "unseen") app.recount();
@@ -180,7 +179,7 @@ async function save(
     await keepDraft(app.db, item.id, field, undefined);
     return true;
   } catch (error) {
-    app.toast({ text: errorText(error) ?? "It could not be saved.", tone: "bad" });
+    app.toast({ text: errorText(error) ?? "Your change couldn’t be saved.", tone: "bad" });
     return false;
   }
 }
@@ -218,7 +217,7 @@ function Contest({ item, field, mine, onText, onTheirs }: ContestProps): JSX.Ele
   return (
     <div class="contest" role="alert" data-testid="contest">
       <p>
-        <strong>Changed {where} meanwhile:</strong>
+        <strong>Changed {where} while you were editing:</strong>
       </p>
       <blockquote>{theirs === "" ? "(empty)" : theirs}</blockquote>
       <div class="button-row">

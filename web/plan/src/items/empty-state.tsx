@@ -18,37 +18,37 @@ function textOf(view: PlanView): EmptyStateText {
       return {
         icon: "check",
         title: "Nothing due today",
-        text: "What is due today, or overdue, shows up here.",
+        text: "Items that are due today or overdue appear here.",
       };
     case "upcoming":
       return {
         icon: "upcoming",
-        title: "Nothing ahead",
-        text: "Give an item a due date and it waits here for its day.",
+        title: "Nothing upcoming",
+        text: "Items with a future due date appear here.",
       };
     case "all":
       return {
         icon: "all",
         title: "Nothing to do yet",
-        text: "Type your first item above. It is kept on this device, and you need no account.",
+        text: "Add your first item above. It’s saved on this device, no account needed.",
       };
     case "none":
       return {
         icon: "none",
-        title: "No strays",
-        text: "Items whose list was deleted elsewhere show up here.",
+        title: "No items without a list",
+        text: "Items whose list was deleted on another device appear here.",
       };
     case "list":
       return {
         icon: "check",
         title: "This list is empty",
-        text: "Type above to add an item, or drag one here from another list.",
+        text: "Add an item above, or drag one here from another list.",
       };
     case "search":
       return {
         icon: "search",
-        title: "Nothing found",
-        text: "Every word has to be in an item’s title or note.",
+        title: "No results",
+        text: "Every word must appear in an item’s title or note.",
       };
   }
 }

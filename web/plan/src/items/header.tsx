@@ -30,7 +30,7 @@ export function ViewHeader({ view, onMenu, onSearch }: ViewHeaderProps): JSX.Ele
   if (list !== undefined) {
     entries.push(
       {
-        label: "Rename or recolour",
+        label: "Edit list",
         icon: "edit",
         run: () => app.openDialog({ kind: "list", list }),
       },

@@ -136,7 +136,7 @@ function DueField({ item, onSave }: DueFieldProps): JSX.Element {
           <button
             type="button"
             class="icon-button"
-            aria-label="No due date"
+            aria-label="Clear due date"
             onClick={() => onSave(null)}
           >
             <Icon name="close" size={18} />

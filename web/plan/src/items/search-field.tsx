@@ -36,7 +36,7 @@ export function SearchField({ value, onInput, onClose }: SearchFieldProps): JSX.
         <button
           type="button"
           class="icon-button"
-          aria-label="End search"
+          aria-label="Clear search"
           onClick={() => {
             onInput("");
             onClose?.();

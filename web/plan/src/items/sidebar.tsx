@@ -83,7 +83,7 @@ export function Sidebar({ search, onSearch, onGone, isDrawer }: SidebarProps): J
             </li>
           ))}
         </ul>
-        {app.lists.length === 0 && <p class="places-hint">Make lists for what belongs together.</p>}
+        {app.lists.length === 0 && <p class="places-hint">Use lists to group your items.</p>}
       </nav>
       <div class="sidebar-foot">
         <SyncPill />

@@ -4,45 +4,43 @@
 import { WarrenError, type ErrorCode } from "@warren/client";
 
 const TEXTS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  account_exists:
-    "There is an account with this name already. Sign in instead, or choose another name.",
+  account_exists: "This name is taken. Sign in, or choose another name.",
   account_not_encrypted:
-    "The server says that this account is not encrypted from end to end, but your items are. " +
-    "Nothing was sent: check that this is your account.",
-  busy: "The server or another tab is busy just now. Try again in a moment.",
+    "Your items are end-to-end encrypted, but this account isn’t. Nothing was sent. Check that " +
+    "this is your account.",
+  busy: "The server or another tab is busy. Try again in a moment.",
   disk_full:
-    "There is no room left on this device, and nothing of this was saved. Free some and try again.",
-  encryption_undecided: "This account has no items yet: say how it begins.",
+    "Storage is full, so your changes were not saved. Free up space on this device and try again.",
+  encryption_undecided: "This account is empty. Choose how to set it up.",
   engine_unavailable:
-    "A part of this page could not be loaded. Check the connection, then load the page again.",
-  internal: "The server had a fault. Try again in a moment.",
+    "Part of this page could not be loaded. Check your connection, then reload the page.",
+  internal: "Something went wrong. Try again in a moment.",
   invalid_login:
-    "A name has 1 to 64 letters, digits or . _ @ + -, and begins with a letter or digit.",
-  invalid_password: "A password has at least 8 characters.",
+    "Names have 1 to 64 letters, digits or . _ @ + - and must start with a letter or digit.",
+  invalid_password: "Your password needs at least 8 characters.",
   invalid_recovery_phrase:
-    "These are not the words of a recovery phrase: check the spelling and that all 24 are there.",
-  invalid_token: "This device was signed out. Sign in again first.",
+    "That’s not a valid recovery phrase. Check the spelling and that you entered all 24 words.",
+  invalid_token: "This device was signed out. Sign in again.",
   proxy_body_limit:
-    "A proxy in front of the server refuses a change as too large. Its limit can be raised.",
+    "A change is too large for the server’s proxy. Ask the administrator to raise its limit.",
   quota_exceeded:
-    "The account has no room left. Revoke a device you don’t use, or ask the operator.",
-  recovery_phrase_in_use: "This device has another phrase already.",
-  recovery_phrase_required: "Your items are encrypted from end to end: enter your recovery phrase.",
+    "Your account has reached its limit. Remove a device you don’t use, or ask the administrator.",
+  recovery_phrase_in_use: "This device already uses a different recovery phrase.",
+  recovery_phrase_required: "Your items are end-to-end encrypted. Enter your recovery phrase.",
   recovery_phrase_unverified:
-    "There is nothing on the server yet that this phrase opens. Open Plan on the device that " +
-    "made it, then try again.",
-  registration_closed: "Only the operator of this server makes accounts here.",
+    "Your recovery phrase can’t be checked because the account is still empty. Open Plan on the " +
+    "device where you created the phrase, then try again.",
+  registration_closed: "Sign-up is closed on this server. Ask the administrator for an account.",
   server_damaged:
-    "A file on the server is damaged, and its operator has to look at it. Your changes stay here.",
-  server_disk_full:
-    "The server’s disk is full. What you change is kept here and sent when there is room again.",
-  too_many_attempts: "Too many attempts. Wait a little, then try again.",
-  unavailable: "The server is restarting, or its disk has failed. Try again in a moment.",
+    "A file on the server is damaged. Ask the administrator to check it. Your changes stay here.",
+  server_disk_full: "The server is out of space. Your changes are saved here and will sync later.",
+  too_many_attempts: "Too many attempts. Wait a moment, then try again.",
+  unavailable: "The server is temporarily unavailable. Try again in a moment.",
   unexpected_response:
-    "Something else answered in the server’s place: a proxy, or a network that wants a login.",
-  unreachable: "The server cannot be reached. Check the connection and try again.",
-  wrong_password: "The name or the password is wrong.",
-  wrong_recovery_phrase: "This is not the phrase your items are encrypted with.",
+    "A proxy or your network answered instead of the server. Does your network require a login?",
+  unreachable: "Can’t reach the server. Check your connection and try again.",
+  wrong_password: "Wrong name or password.",
+  wrong_recovery_phrase: "This recovery phrase doesn’t match your items.",
 };
 
 export function codeOf(error: unknown): ErrorCode | undefined {

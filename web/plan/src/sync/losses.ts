@@ -5,6 +5,7 @@
 import type { WarrenDatabase } from "@warren/client";
 import { useEffect, useState } from "preact/hooks";
 import { useStatus } from "../ui/hooks.js";
+import { counted } from "./sync-indicator.js";
 
 export interface LossCounts {
   readonly lostEditsCount: number;
@@ -42,9 +43,7 @@ export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void]
 /** What the mark means, in words. */
 export function lossesText({ lostEditsCount, hiddenRowsCount }: LossCounts): string | undefined {
   const parts: string[] = [];
-  if (lostEditsCount === 1) parts.push("1 edit was lost");
-  if (lostEditsCount > 1) parts.push(`${lostEditsCount} edits were lost`);
-  if (hiddenRowsCount === 1) parts.push("1 item is hidden");
-  if (hiddenRowsCount > 1) parts.push(`${hiddenRowsCount} items are hidden`);
+  if (lostEditsCount > 0) parts.push(counted(lostEditsCount, "lost edit"));
+  if (hiddenRowsCount > 0) parts.push(counted(hiddenRowsCount, "hidden item"));
   return parts.length === 0 ? undefined : parts.join(", ");
 }

@@ -38,19 +38,19 @@ export function syncIndicator(
       return {
         tone: "ok",
         label: "Synced",
-        detail: `The server has everything${ago(status, nowMs)}.`,
+        detail: `All changes are saved on the server.${ago(status, nowMs)}`,
       };
     case "pending":
-      return { tone: "busy", label: "Saving…", detail: "Changes are about to be sent." };
+      return { tone: "busy", label: "Saving…", detail: "Your changes will sync in a moment." };
     case "syncing":
       return syncing(sync.progress);
     case "offline":
       return {
         tone: "warn",
-        label: unsentCount === 0 ? "Offline" : `Offline, ${count(unsentCount)} unsent`,
-        detail: `The server cannot be reached. You can go on: ${
-          unsentCount === 0 ? "what you change" : changes(unsentCount)
-        } will be sent when it is back.`,
+        label: unsentCount === 0 ? "Offline" : `Offline · ${count(unsentCount)} to sync`,
+        detail: `Can’t reach the server. You can keep working: ${
+          unsentCount === 0 ? "your changes" : changes(unsentCount)
+        } will sync when the connection is back.`,
         remedy: "retry",
       };
     case "failed":
@@ -72,16 +72,16 @@ function lossStanding(
   const named = [...names, ...(more > 0 ? [`${count(more)} more`] : [])].join(", ");
   const nobody =
     lost === undefined
-      ? "Open Plan on each device that may have changes which others lack."
-      : "All devices that the server knows have synced since, and none of them had these.";
+      ? "Open Plan on each device that may have changes the others are missing."
+      : "All known devices have synced since then, and none of them had these changes.";
   const who =
     devicesAway.length === 0
       ? nobody
-      : `Devices that have not synced since may have them: ${named}. Open Plan there.`;
+      : `Devices that haven’t synced since then may still have them: ${named}. Open Plan there.`;
   return {
     tone: "warn",
     label: "Changes missing",
-    detail: `A damaged disk has cost the server ${what} (${since}). ${who}`,
+    detail: `The server lost ${what} to a damaged disk (${since}). ${who}`,
   };
 }
 
@@ -90,33 +90,33 @@ function localStanding(status: DatabaseStatus, login: string | undefined): SyncI
     return {
       tone: "warn",
       label: "Signed out",
-      detail: `The items of ${login} stay on this device. Sign in to sync them again.`,
+      detail: `${login}’s items are still on this device. Sign in to sync them again.`,
       remedy: "signIn",
     };
   }
   if (status.storage === "memory") {
     return {
       tone: "warn",
-      label: "Not saved",
+      label: "Not saved permanently",
       detail:
-        "This browser gives no lasting storage here (a private window?). What you enter is gone " +
-        "when you close the last tab. With an account it is kept on the server.",
+        "This browser isn’t saving data permanently (private window?). Items are lost when you " +
+        "close the last tab, unless you create an account.",
       remedy: "signUp",
     };
   }
   return {
     tone: "quiet",
-    label: "On this device only",
+    label: "Only on this device",
     detail:
-      "Your items are saved on this device. With an account they are on your other devices, too.",
+      "Your items are saved on this device. Create an account to sync them to your other devices.",
     remedy: "signUp",
   };
 }
 
 function syncing(progress: SyncProgress | undefined): SyncIndicator {
-  const detail = "Changes go back and forth.";
+  const detail = "Syncing changes.";
   if (progress?.stage === "applied") {
-    return { tone: "busy", label: `Sorting in ${count(progress.done)}`, detail };
+    return { tone: "busy", label: `Applied ${changes(progress.done)}`, detail };
   }
   if (progress === undefined || progress.total === 0) {
     return { tone: "busy", label: "Syncing…", detail };
@@ -124,7 +124,7 @@ function syncing(progress: SyncProgress | undefined): SyncIndicator {
   return {
     tone: "busy",
     label: `Syncing ${count(progress.done)} / ${count(progress.total)}`,
-    detail: progress.stage === "sent" ? "Your changes are being sent." : "Items are arriving.",
+    detail: progress.stage === "sent" ? "Uploading your changes." : "Downloading items.",
     fraction: Math.min(1, progress.done / progress.total),
   };
 }
@@ -137,59 +137,56 @@ interface SyncFailureText {
 
 const WRONG_PHRASE: SyncFailureText = {
   label: "Wrong recovery phrase",
-  detail: "The phrase on this device is not the one your items are encrypted with.",
+  detail: "The recovery phrase on this device doesn’t match your items.",
   remedy: "phrase",
 };
 
 /** What a code means to people, and what they can do. */
 const FAILURES: Readonly<Partial<Record<ErrorCode, SyncFailureText>>> = {
   account_not_encrypted: {
-    label: "Not your account?",
-    detail:
-      "The server says that this account is not encrypted from end to end, but your items here " +
-      "are. Nothing was sent.",
+    label: "Wrong account?",
+    detail: "Your items are end-to-end encrypted, but this account isn’t. Nothing was sent.",
     remedy: "retry",
   },
   clock_drift: {
-    label: "Check the clock",
-    detail: "This device’s clock is wrong. Set it right, then try again.",
+    label: "Check your clock",
+    detail: "Your device’s clock is wrong. Correct it and try again.",
     remedy: "retry",
   },
   disk_full: {
-    label: "This device is full",
+    label: "Storage full",
     detail:
-      "There is no room left to save on this device. Free some; to be safe, export your items.",
+      "There’s no space left on this device. Free up some space, and export your items to be safe.",
     remedy: "export",
   },
   encryption_undecided: {
     label: "Not synced yet",
-    detail: "This account has no items yet. Say whether it is new, before anything is sent.",
+    detail: "This account is empty. Choose how to set it up before syncing.",
     remedy: "begin",
   },
   invalid_token: {
     label: "Signed out",
     detail:
-      "This device was signed out, so it no longer syncs. Your items stay here. Sign in to " +
-      "sync them again, with the new password if it was changed.",
+      "This device was signed out. Your items are still here. Sign in again to sync; if your " +
+      "password was changed, use the new one.",
     remedy: "signIn",
   },
   recovery_phrase_in_use: WRONG_PHRASE,
   recovery_phrase_required: {
-    label: "Recovery phrase needed",
-    detail:
-      "Your items are encrypted from end to end. Enter the recovery phrase to read them here.",
+    label: "Enter your phrase",
+    detail: "Your items are end-to-end encrypted. Enter your recovery phrase to see them here.",
     remedy: "phrase",
   },
   recovery_phrase_unverified: {
-    label: "Nothing opens yet",
+    label: "Can’t check phrase yet",
     detail:
-      "There is nothing on the server yet that your recovery phrase opens. Open Plan on the " +
-      "device that made it.",
+      "Your recovery phrase can’t be checked because the account is still empty. Open Plan on " +
+      "the device where you created the phrase.",
     remedy: "begin",
   },
   wrong_password: {
     label: "Sign in again",
-    detail: "The password was changed. Sign in with the new one.",
+    detail: "Your password was changed. Sign in with the new one.",
     remedy: "signIn",
   },
   wrong_recovery_phrase: WRONG_PHRASE,
@@ -197,7 +194,7 @@ const FAILURES: Readonly<Partial<Record<ErrorCode, SyncFailureText>>> = {
 
 function failureText({ code, message }: ErrorInfo): SyncFailureText {
   if (code === "quota_exceeded") {
-    const detail = `The server takes no more: ${message}. Ask its operator for more room.`;
+    const detail = `${sentence(message)} Ask the server’s administrator for more space.`;
     return { label: "Account is full", detail, remedy: "retry" };
   }
   const unknown = `${sentence(message)} (${code})`;
@@ -208,12 +205,14 @@ function failureText({ code, message }: ErrorInfo): SyncFailureText {
 function failed(error: ErrorInfo, status: DatabaseStatus): SyncIndicator {
   const { label, detail, remedy } = failureText(error);
   const { unsentCount } = status;
-  const waiting = unsentCount === 0 ? "" : ` ${changes(unsentCount)} wait here, none is lost.`;
+  const are = unsentCount === 1 ? "is" : "are";
+  const waiting =
+    unsentCount === 0 ? "" : ` ${changes(unsentCount)} ${are} saved here and will sync later.`;
   return { tone: "bad", label, detail: detail + waiting, remedy };
 }
 
 function ago({ lastSyncedMs }: DatabaseStatus, nowMs: number): string {
-  return lastSyncedMs === undefined ? "" : `, as of ${describeAgo(lastSyncedMs, nowMs)}`;
+  return lastSyncedMs === undefined ? "" : ` Last synced ${describeAgo(lastSyncedMs, nowMs)}.`;
 }
 
 export function count(value: number): string {

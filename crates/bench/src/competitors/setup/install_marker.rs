@@ -22,7 +22,8 @@ impl InstallMarker {
         match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             before => {
-                let before = before.with_context(|| format!("reading {}", self.path.display()))?;
+                let before =
+                    before.with_context(|| format!("cannot read {}", self.path.display()))?;
                 Ok(before == self.installed)
             }
         }
@@ -34,6 +35,6 @@ impl InstallMarker {
             self.path.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::write(&self.path, &self.installed)
         };
-        write().with_context(|| format!("writing {}", self.path.display()))
+        write().with_context(|| format!("cannot write {}", self.path.display()))
     }
 }

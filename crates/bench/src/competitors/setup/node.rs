@@ -44,16 +44,18 @@ impl fmt::Display for NodeRelease {
 /// Those that there are for this machine.
 pub(super) fn releases(competitors: &Path) -> anyhow::Result<Vec<NodeRelease>> {
     let path = competitors.join(SHARED).join("package.json");
-    let text = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+    let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let package: Value = serde_json::from_slice(&text).context("package.json")?;
-    let packages = package["optionalDependencies"].as_object().context("no Nodes in it")?;
+    let packages = package["optionalDependencies"]
+        .as_object()
+        .context("package.json lists no Node releases")?;
     let machine = format!("-{}-{}", env::consts::OS, architecture());
     let release = |package: &String| {
         let name = package.strip_suffix(&machine)?.to_owned();
         Some(NodeRelease { package: package.clone(), name })
     };
     let releases: Vec<NodeRelease> = packages.keys().filter_map(release).collect();
-    ensure!(!releases.is_empty(), "{} has no Node for this machine", path.display());
+    ensure!(!releases.is_empty(), "{} has no Node release for this machine", path.display());
     Ok(releases)
 }
 
@@ -117,7 +119,7 @@ pub(super) fn install_for(
     let program = node.join("bin/node");
     let identity = identity(&program)?;
 
-    let name = folder.file_name().context("a folder without a name")?;
+    let name = folder.file_name().context("the directory has no name")?;
     let copy = target.join(format!("{}-{}", name.to_string_lossy(), release.name));
     copy_files(folder, &copy)?;
     let lock = fs::read_to_string(copy.join(LOCK)).context(LOCK)?;
@@ -131,7 +133,7 @@ pub(super) fn install_for(
             compile.arg("node").arg(shared.join(NODE_GYP)).current_dir(&package);
             compile.args(["rebuild", "--release", "--jobs=max"]);
             compile.arg(format!("--nodedir={}", node.display()));
-            let context = || format!("compiling {}", package.display());
+            let context = || format!("cannot compile {}", package.display());
             run(&mut compile, BUILD_TIME_MAX).with_context(context)?;
         }
         mark.set()?;
@@ -141,7 +143,7 @@ pub(super) fn install_for(
 
 fn identity(node: &Path) -> anyhow::Result<String> {
     let said = run(Command::new(node).args(["-p", IDENTITY]), VERSION_TIME_MAX);
-    said.with_context(|| format!("asking {} for its version", node.display()))
+    said.with_context(|| format!("cannot get the version of {}", node.display()))
 }
 
 fn npm_ci(folder: &Path) -> Command {

@@ -22,7 +22,7 @@ pub(super) fn install(
     missing: MissingPolicy,
 ) -> anyhow::Result<DriverProgram> {
     let identity = run(Command::new("python3").args(["-c", IDENTITY]), VERSION_TIME_MAX)
-        .context("asking python3 for its version")?;
+        .context("cannot get the version of python3")?;
     copy_files(folder, copy)?;
     let arguments = vec![copy.join(main)];
     if !copy.join(REQUIREMENTS).is_file() {

@@ -31,7 +31,7 @@ pub(crate) fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
         }
         Ok::<_, std::io::Error>(())
     };
-    copy().with_context(|| format!("copying {} to {}", from.display(), to.display()))
+    copy().with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
 }
 
 /// What it said, if it succeeded.

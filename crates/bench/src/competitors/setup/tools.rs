@@ -73,8 +73,10 @@ impl MissingTools {
     pub(crate) fn text(&self) -> String {
         let names = self.names.join(", ");
         match &self.install {
-            Some(install) => format!("missing here: {names}; `{install}` installs them"),
-            None => format!("missing here: {names}; the system's package manager has them"),
+            Some(install) => format!("missing tools: {names}; install them with `{install}`"),
+            None => {
+                format!("missing tools: {names}; install them with the system's package manager")
+            }
         }
     }
 }
@@ -102,9 +104,9 @@ mod tests {
             names: vec!["npm", "make"],
             install: Some("apt-get install npm make".to_owned()),
         };
-        let expected = "missing here: npm, make; `apt-get install npm make` installs them";
+        let expected = "missing tools: npm, make; install them with `apt-get install npm make`";
         assert_eq!(missing.text(), expected);
         missing.install = None;
-        assert!(missing.text().ends_with("the system's package manager has them"));
+        assert!(missing.text().ends_with("install them with the system's package manager"));
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Context;
 use replica::Replica;
 use rusqlite::Connection;
 
-use crate::format::whole;
+use crate::format::counted;
 use crate::sqlite_bench::execute_plan::PortableRng;
 use crate::sqlite_bench::plan::{LabPlan, LabStatement, LabStep, SampleValue};
 use crate::suite::TableHeading;
@@ -124,22 +124,18 @@ impl ItemsTable {
 
     /// One for each step.
     pub(super) fn headings(self, name: &str, heard: RowsDestination) -> Vec<TableHeading> {
-        let rows = whole(self.rows);
+        let rows = counted(self.rows, "item", "items");
         let heading = |step: LabStep| {
             let what = match step.name.as_str() {
-                "page" => "the first 50 items of a list in their order, all columns",
-                "search" => "the first 50 items whose title has a word",
-                "count" => "how many items there are",
-                "update" => "title and state of a random item, a transaction each",
-                "insert" => "inserts of an item, a transaction each",
-                _ => "inserts of an item, 10,000 in a transaction",
+                "page" => "reads of the first 50 items of a list in order, all columns",
+                "search" => "searches for the first 50 items whose title contains a word",
+                "count" => "counts of all items",
+                "update" => "updates of title and state of a random item, one transaction each",
+                "insert" => "inserts of one item, one transaction each",
+                _ => "inserts of one item, 10,000 per transaction",
             };
             let name = format!("{name}-{}", step.name);
-            TableHeading {
-                name,
-                unit: "operations",
-                title: format!("{what}; {rows} items at first"),
-            }
+            TableHeading { name, unit: "operations", title: format!("{what}; {rows} initially") }
         };
         steps(heard, 0.0).into_iter().map(heading).collect()
     }

@@ -45,8 +45,8 @@ pub(super) fn section<'a>(folder: &Path, ciphers: &[&'a str]) -> anyhow::Result<
         name: "open".to_owned(),
         unit: "opens",
         title: format!(
-            "open, key, first read, of a small file; closing does not count ({without} have no raw \
-             keys: they make one of whatever they are given)"
+            "opening a small file, setting the key, and the first read; closing is not counted \
+             ({without} do not accept raw keys; they derive a key from any input)"
         ),
         cases,
     })

@@ -11,13 +11,13 @@ const BASELINE: &str = "production";
 const CHANGES: &[(&str, &str, &str, &str)] = &[
     (
         "synchronous-full",
-        "fsync at each commit: what was committed survives a power loss",
+        "fsync at each commit: commits survive a power loss",
         "synchronous",
         "FULL",
     ),
     (
         "synchronous-extra",
-        "as FULL, and the folder after a rollback journal is gone",
+        "FULL, and an fsync of the directory after a rollback journal is deleted",
         "synchronous",
         "EXTRA",
     ),
@@ -26,20 +26,20 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("page-16384", "pages of 16 KiB", "page_size", "16384"),
     (
         "journal-delete",
-        "SQLite's default: a rollback journal for each transaction; readers and writers wait for \
-         each other",
+        "SQLite's default: a rollback journal for each transaction; readers and writers block each \
+         other",
         "journal_mode",
         "DELETE",
     ),
     (
         "journal-truncate",
-        "a rollback journal that is kept and cut to nothing",
+        "a rollback journal that is truncated instead of deleted",
         "journal_mode",
         "TRUNCATE",
     ),
     (
         "journal-persist",
-        "a rollback journal that is kept and marked as void",
+        "a rollback journal that is marked as invalid instead of deleted",
         "journal_mode",
         "PERSIST",
     ),
@@ -51,15 +51,15 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "journal-off",
-        "unsafe: no rollback journal; a crash while writing corrupts the file, and ROLLBACK does \
-         nothing that can be relied on",
+        "unsafe: no rollback journal; a crash while writing corrupts the file, and the effect of \
+         ROLLBACK is undefined",
         "journal_mode",
         "OFF",
     ),
     ("auto-vacuum-none", "free pages stay in the file", "auto_vacuum", "NONE"),
     (
         "secure-delete-off",
-        "what is deleted stays on the disk until it is overwritten",
+        "deleted content stays on the disk until it is overwritten",
         "secure_delete",
         "OFF",
     ),
@@ -76,7 +76,7 @@ pub(super) fn configurations() -> Vec<PragmaConfiguration> {
     all.extend(changed.map(|(name, text, pragma, value)| baseline.with(name, text, pragma, value)));
     let again = PragmaConfiguration {
         name: format!("{BASELINE} again"),
-        description: "the same once more, to show what chance does".to_owned(),
+        description: "the baseline repeated, to show the effect of chance".to_owned(),
         ..baseline
     };
     all.insert(1, again);

@@ -4,7 +4,7 @@
 use engine::Profile;
 
 use super::PragmaConfiguration;
-use crate::format::whole;
+use crate::format::{counted, whole};
 use crate::matrix::{MatrixColumn, MatrixRow, ReportMatrix};
 use crate::sqlite_bench::message::MailboxTable;
 use crate::sqlite_bench::message_fixture::SETUP;
@@ -42,7 +42,11 @@ pub(super) fn for_configurations(
         MatrixRow { name: name.clone(), file_bytes: file.map(|(_, bytes)| *bytes) }
     });
     (!columns.is_empty()).then(|| ReportMatrix {
-        title: format!("{} messages of {} bytes", whole(mailbox.rows), whole(mailbox.body_bytes)),
+        title: format!(
+            "{} messages of {}",
+            whole(mailbox.rows),
+            counted(mailbox.body_bytes, "byte", "bytes")
+        ),
         name,
         columns,
         rows: rows.collect(),

@@ -14,7 +14,7 @@ use crate::sqlite_bench::runtime::{CompetitorFilter, CompetitorKind, CompetitorS
 
 /// What setting the shipped drivers up takes, measured: four releases of Node, two libraries
 /// compiled for each, and an environment of Python.
-const COST: &str = "1 GB of disk and 15 minutes of two cores";
+const COST: &str = "1 GB of disk space and 15 minutes on two cores";
 
 /// What builds the drivers.
 pub(crate) const SETUP: &str = "warren bench runtime --setup";
@@ -90,11 +90,11 @@ pub struct NotSetUp {
 impl NotSetUp {
     /// For people who may be asked: what there is to set up, where it goes, what it needs.
     pub fn lines(&self) -> Vec<String> {
-        let takes = self.cost.map(|cost| format!(", which takes about {cost}"));
+        let takes = self.cost.map(|cost| format!(", which needs about {cost}"));
         let lines = [
-            format!("drivers that are not set up here: {}", by_library(&self.drivers)),
+            format!("drivers that are not installed: {}", by_library(&self.drivers)),
             format!(
-                "`{}` installs them from the registries of npm and pip into {}{}",
+                "`{}` installs them from npm and PyPI into {}{}",
                 self.command,
                 self.target.display(),
                 takes.unwrap_or_default()

@@ -29,15 +29,15 @@ const INSERT: &str = "INSERT INTO message VALUES (?, ?, randomblob(?))";
 
 /// The production set with each `auto_vacuum`, NONE first.
 pub(super) fn configurations() -> anyhow::Result<Vec<PragmaConfiguration>> {
-    let production = Profile::by_name("production").context("the production set")?;
+    let production = Profile::by_name("production").context("there is no profile `production`")?;
     let production = PragmaConfiguration::from_profile(production);
     let one = |value: &str, description: &str| {
         production.with(&format!("auto_vacuum {value}"), description, "auto_vacuum", value)
     };
     Ok(vec![
         one("NONE", "free pages stay in the file"),
-        one("INCREMENTAL", "30 free pages are given back after each wave"),
-        one("FULL", "each commit gives all free pages back"),
+        one("INCREMENTAL", "30 free pages are returned after each wave"),
+        one("FULL", "each commit returns all free pages"),
     ])
 }
 
@@ -56,7 +56,7 @@ pub(super) fn section<'a>(
 ) -> BenchSection<'a> {
     let cases = configurations.iter().map(|configuration| {
         BenchCase::new(configuration.name.as_str(), move |duration| {
-            bar.set_message(format!("making a file: {}", configuration.name));
+            bar.set_message(format!("creating a file: {}", configuration.name));
             measure(folder, configuration, rows, duration)
         })
     });
@@ -64,8 +64,8 @@ pub(super) fn section<'a>(
         name: "auto-vacuum".to_owned(),
         unit: "operations",
         title: format!(
-            "waves of {WAVE} deletes and {WAVE} inserts among {} messages of 200 to 60,000 bytes, \
-             {TRANSACTION} a transaction",
+            "waves of {WAVE} deletes and {WAVE} inserts in a table of {} messages of 200 to 60,000 \
+             bytes, {TRANSACTION} per transaction",
             whole(rows)
         ),
         cases: cases.collect(),

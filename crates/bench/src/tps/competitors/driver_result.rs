@@ -50,13 +50,18 @@ impl TpsDriverResult {
         let expected = plan.settings();
         ensure!(
             self.settings == expected,
-            "ran with {:?}, where the plan says {expected:?}",
+            "the driver ran with {:?} instead of {expected:?}",
             self.settings
         );
-        ensure!(self.transactions > 0, "no transaction");
+        ensure!(self.transactions > 0, "no transaction was completed");
         // Half leaves room for how a driver cuts its time; less would be another measurement.
         let is_long_enough = self.seconds.is_finite() && self.seconds >= plan.seconds / 2.0;
-        ensure!(is_long_enough, "{} s, where the plan says {} s", self.seconds, plan.seconds);
+        ensure!(
+            is_long_enough,
+            "the driver ran for {} s instead of {} s",
+            self.seconds,
+            plan.seconds
+        );
         Ok(())
     }
 

@@ -133,7 +133,7 @@ enum TransferOutcome {
 impl<P> TransferRound<P> {
     /// Takes a connection, and leaves it to the next caller whatever happens.
     async fn attempt(&self, pair: TransferPair) -> anyhow::Result<TransferOutcome> {
-        let client = self.pool.get().await.context("a connection of the pool")?;
+        let client = self.pool.get().await.context("cannot get a connection from the pool")?;
         if now() >= self.end {
             return Ok(TransferOutcome::TooLate);
         }

@@ -32,7 +32,7 @@ pub(super) fn query(margin: &str) -> String {
 /// The snippet, below what it is for.
 pub(super) fn explained(comment: &str, code: &str) -> String {
     let lines = [
-        "Give it a connection that your program has opened; what it prints is for",
+        "Call this with a connection that your program opened. Save the output, and run",
         "`warren doctor app.db --settings FILE`.",
     ];
     lines.map(|line| format!("{comment} {line}\n")).concat() + code

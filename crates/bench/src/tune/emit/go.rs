@@ -16,7 +16,7 @@ import (
 \t_ \"modernc.org/sqlite\"
 )
 
-// Open opens the database. Each connection of the pool sets these, in this order.
+// Open opens the database. Each connection of the pool runs these PRAGMAs, in this order.
 func Open() (*sql.DB, error) {{
 \tpragmas := []string{{
 {pragmas}\t}}

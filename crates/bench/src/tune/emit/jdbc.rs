@@ -16,7 +16,7 @@ import java.sql.Statement;
 import java.util.List;
 
 final class Database {{
-    /** For each connection, in this order; of HikariCP, joined by ';' as connectionInitSql. */
+    /** For each connection, in this order. HikariCP: join by ';' as connectionInitSql. */
     static final List<String> PRAGMAS = List.of(
 {}    );
 

@@ -47,4 +47,5 @@ impl PragmaRecipe {
     }
 }
 
-pub(crate) const LOSES: &str = "A power loss takes the last commits back; the file stays whole.";
+pub(crate) const LOSES: &str =
+    "A power loss may undo the last commits, but does not corrupt the file.";

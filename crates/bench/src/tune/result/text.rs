@@ -45,7 +45,7 @@ impl TuneReport {
                 file.cipher.as_ref().map_or_else(String::new, |cipher| format!(", {cipher}")),
                 Duration::from_millis(file.copy_duration_ms).as_secs_f64()
             ),
-            None => "a file made for it".to_owned(),
+            None => "a generated file".to_owned(),
         };
         let workload = format!("{:?}", self.workload).to_lowercase();
         let mut lines = hanging("", &format!("workload {workload} on {name}"));
@@ -53,13 +53,13 @@ impl TuneReport {
         let today = self.current_settings.iter();
         let today = today.map(|PragmaValue { pragma, value }| format!("{pragma}{TIED}{value}"));
         let today: Vec<String> = today.collect();
-        lines.extend(hanging("today: ", &today.join(", ")));
+        lines.extend(hanging("current settings: ", &today.join(", ")));
         lines
     }
 
     /// Those that differ in anything.
     fn differing(&self) -> Vec<Vec<String>> {
-        let mut rows = vec![vec!["compared with today".to_owned()]];
+        let mut rows = vec![vec!["vs. current settings".to_owned()]];
         rows[0].extend(self.noise.iter().map(|one| one.phase.clone()));
         rows[0].push(String::new());
         for tried in self.trials.iter().filter(|tried| tried.differs() && !tried.is_refused()) {
@@ -94,7 +94,7 @@ impl TuneReport {
         let mut lines = Vec::new();
         for (verdict, label) in [
             (DifferenceVerdict::NoDifference, "no difference found: "),
-            (DifferenceVerdict::TooFewRounds, "too little time to tell (--minutes): "),
+            (DifferenceVerdict::TooFewRounds, "inconclusive, needs more time (--minutes): "),
         ] {
             let names = names(verdict);
             if !names.is_empty() {
@@ -108,8 +108,8 @@ impl TuneReport {
         let refused = self.trials.iter().filter(|one| one.outcome == TrialOutcome::NeedsPermission);
         let lines = refused.map(|one| {
             format!(
-                "{}, though it would gain more (compared with what is recommended: {}): {}; \
-                 --allow-unsafe allows it",
+                "{}. Compared with the recommended settings: {}. Risk: {}. Use --allow-unsafe to \
+                 include it",
                 one.name(),
                 describe_comparisons(&one.comparisons),
                 one.impact
@@ -121,7 +121,7 @@ impl TuneReport {
     fn recommendation(&self) -> Vec<String> {
         let mut lines = match &self.combined {
             Some(combined) => hanging(
-                "recommended, together, compared with today: ",
+                "recommended settings, compared with the current ones: ",
                 &describe_comparisons(combined),
             ),
             None => no_recommendation(&self.trials),
@@ -137,7 +137,7 @@ impl TuneReport {
         let is_quiet =
             self.noise.iter().all(|one| one.difference.verdict == DifferenceVerdict::NoDifference);
         let noise = if is_quiet { "no difference found".to_owned() } else { noise.join(", ") };
-        lines.push(format!("today's settings once more (what chance does): {noise}"));
+        lines.extend(hanging("current settings, measured again (effect of chance): ", &noise));
         lines
     }
 
@@ -145,14 +145,16 @@ impl TuneReport {
         let is_default = if of.default { " (SQLite's default)" } else { "" };
         let why = match of.reason {
             RecommendationReason::Faster => return self.why_faster(of),
-            RecommendationReason::Unchanged => "as today: libraries differ in it",
+            RecommendationReason::Unchanged => {
+                "unchanged; explicit because library defaults differ"
+            }
             RecommendationReason::Hygiene => match of.pragma.as_str() {
                 "busy_timeout" => {
-                    "for locks: longer than a transaction, shorter than a person waits"
+                    "waits for locks: longer than a transaction, shorter than people wait"
                 }
-                "foreign_keys" => "not for speed: without it, those of the schema are not kept",
-                "journal_size_limit" => "not for speed: cuts a WAL that grew",
-                _ => "not for speed: no plaintext in temporary files",
+                "foreign_keys" => "not for speed: enforces the schema's foreign keys",
+                "journal_size_limit" => "not for speed: truncates a WAL that has grown",
+                _ => "not for speed: keeps plaintext out of temporary files",
             },
         };
         format!("{why}{is_default}")
@@ -164,13 +166,13 @@ impl TuneReport {
             self.trials.iter().filter(is_it).find(|one| one.outcome == TrialOutcome::Chosen);
         match tried {
             // It came with another.
-            None => "so that WAL loses no commit".to_owned(),
+            None => "required for WAL not to lose commits on power loss".to_owned(),
             Some(one) if one.safety == PowerLossSafety::MayCorrupt => {
                 format!("faster; UNSAFE: {}", one.impact)
             }
             Some(one) if one.pragma == "synchronous" => format!("faster; {}", one.impact),
-            Some(_) if of.file_setting => "faster; once, then VACUUM".to_owned(),
-            Some(one) if one.value == "WAL" => "faster; the file keeps WAL".to_owned(),
+            Some(_) if of.file_setting => "faster; set once, then run VACUUM".to_owned(),
+            Some(one) if one.value == "WAL" => "faster; stored in the file".to_owned(),
             Some(_) => "faster".to_owned(),
         }
     }
@@ -194,7 +196,7 @@ impl TriedSetting {
         let cost = match self.memory_bytes {
             0 if self.impact.is_empty() => "nothing".to_owned(),
             0 => self.impact.to_owned(),
-            bytes => format!("up to {} of memory for each connection", DecimalBytes(bytes)),
+            bytes => format!("up to {} of memory per connection", DecimalBytes(bytes)),
         };
         format!("{}: {cost}", self.name())
     }
@@ -202,11 +204,11 @@ impl TriedSetting {
     fn mark(&self) -> String {
         let outcome = match self.outcome {
             TrialOutcome::Chosen => "recommended",
-            TrialOutcome::NoAdditionalGain => "adds nothing to the rest",
+            TrialOutcome::NoAdditionalGain => "no additional gain",
             _ => "",
         };
         let safety = if self.safety == PowerLossSafety::MayCorrupt { "UNSAFE" } else { "" };
-        let on_top = if self.on_top_of.is_empty() { "" } else { "with what is above" };
+        let on_top = if self.on_top_of.is_empty() { "" } else { "with the above" };
         let parts = [safety, on_top, outcome].into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(", ")
     }
@@ -229,14 +231,14 @@ fn no_recommendation(tried: &[TriedSetting]) -> Vec<String> {
         lines.extend(hanging(
             "",
             &format!(
-                "faster in a part of the load, and not recommended: {faster}. It is slower in \
-                 another part, had too little time for the whole, or did not hold when it was \
-                 measured once more; more time may tell (--minutes)"
+                "faster in part of the workload, but not recommended: {faster}. Each is slower in \
+                 another part, inconclusive for the whole workload, or was not confirmed when \
+                 measured again. More time may decide (--minutes)"
             ),
         ));
     }
     if !unsettled.is_empty() {
-        let text = format!("too little time for a no: {unsettled}; --minutes gives more");
+        let text = format!("not ruled out: {unsettled}; needs more time (--minutes)");
         lines.extend(hanging("", &text));
     }
     if lines.is_empty() {
@@ -248,8 +250,8 @@ fn no_recommendation(tried: &[TriedSetting]) -> Vec<String> {
         lines.extend(hanging(
             "",
             &format!(
-                "for speed, change nothing: nothing that was tried is faster beyond the noise, and \
-                 none can be more than {most:.2} times as fast in any part of the load"
+                "no speed gain found: no setting tried is significantly faster, and none can be \
+                 more than {most:.2} times as fast in any part of the workload"
             ),
         ));
     }
@@ -323,13 +325,13 @@ mod tests {
         let part = no_recommendation(&[tried("wal", &[&fast, &same]), tried("other", &[&same])]);
         let part = part.join(" ");
         assert!(
-            part.contains("faster in a part of the load, and not recommended: wal 1."),
+            part.contains("faster in part of the workload, but not recommended: wal 1."),
             "{part}"
         );
-        assert!(!part.contains("nothing that was tried is faster"), "{part}");
+        assert!(!part.contains("no setting tried is significantly faster"), "{part}");
 
         let short = no_recommendation(&[tried("wal", &[&[2.0, 3.0]])]).join(" ");
-        assert_eq!(short, "too little time for a no: wal 1; --minutes gives more");
+        assert_eq!(short, "not ruled out: wal 1; needs more time (--minutes)");
 
         let none = no_recommendation(&[tried("other", &[&same])]).join(" ");
         assert!(none.contains("none can be more than 1."), "{none}");

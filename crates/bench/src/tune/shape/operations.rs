@@ -75,7 +75,10 @@ pub(super) fn candidate_operations(
     operations.extend(shaper.lookups(db, samples, notes)?);
     match shaper.update(&changeable, samples) {
         Some(update) => operations.push(update),
-        None => notes.push(format!("{}: no column to update has two values", table.name)),
+        None => notes.push(format!(
+            "{}: no updates: no column that can be updated has two different values",
+            table.name
+        )),
     }
     match shaper.insert(db)? {
         Ok(insert) => operations.push(insert),
@@ -166,7 +169,7 @@ impl LoadShaper<'_> {
         let mut operations = Vec::new();
         for (index, column) in lookups(self.table) {
             let Some(column) = column else {
-                notes.push(format!("{table}: index {index} is partial or of an expression"));
+                notes.push(format!("{table}: index {index} is partial or on an expression"));
                 continue;
             };
             let Some(bound) = self.sample.column(column) else { continue };
@@ -181,7 +184,7 @@ impl LoadShaper<'_> {
             let plan = format!("EXPLAIN QUERY PLAN {sql}");
             let plan: String = db.query_row(&plan, [Null], |row| row.get("detail"))?;
             if !plan.starts_with("SEARCH") {
-                notes.push(format!("{table}: index {index} finds no rows by {column}"));
+                notes.push(format!("{table}: index {index} cannot be used to look up {column}"));
                 continue;
             }
             let name = format!("{table} column {column}");
@@ -229,7 +232,7 @@ impl LoadShaper<'_> {
             let sql = format!("SELECT max({}) FROM {table}", quote_identifier(rowid));
             let max: i64 = db.query_row(&sql, [], |row| row.get(0))?;
             if max >= ROWID_MAX {
-                return Ok(Err("its rowids go up to the end of numbers".to_owned()));
+                return Ok(Err("its rowids are too close to the maximum".to_owned()));
             }
             fresh.push((rowid.clone(), FreshValue::Integer { after: 0, max }));
         }
@@ -249,7 +252,7 @@ impl LoadShaper<'_> {
                 })
             });
             let Some(column) = column else {
-                return Ok(Err(format!("({}) refers to other rows", columns.join(", "))));
+                return Ok(Err(format!("({}) references other rows", columns.join(", "))));
             };
             fresh.push((column.name.clone(), FreshValue::of(db, &table, &column.name)?));
         }

@@ -101,8 +101,8 @@ fn references_are_kept_and_generated_columns_left_alone() {
         ],
     );
     let notes = notes.join("\n");
-    assert!(notes.contains("pair: no inserts: (a, b) refers to other rows"), "{notes}");
-    assert!(notes.contains("parent: no column to update"), "{notes}");
+    assert!(notes.contains("pair: no inserts: (a, b) references other rows"), "{notes}");
+    assert!(notes.contains("parent: no updates: no column"), "{notes}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn strict_tables_checks_and_triggers_have_their_say() {
     );
     let notes = notes.join("\n");
     assert!(notes.contains("guarded: update of n: no"), "{notes}");
-    assert!(notes.contains("s inserts: a constraint refuses each"), "{notes}");
+    assert!(notes.contains("s inserts: a constraint rejects every row"), "{notes}");
     assert!(notes.contains("1 empty table"), "{notes}");
 }
 

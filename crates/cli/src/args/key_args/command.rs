@@ -30,16 +30,17 @@ pub(super) fn run(command: &str, file: &Path) -> anyhow::Result<Zeroizing<Vec<u8
         .env(FILE_VARIABLE, file)
         .stdout(Stdio::piped())
         .spawn();
-    let mut child = started.with_context(|| format!("--key-command {command:?}"))?;
+    let mut child = started.with_context(|| format!("cannot run --key-command {command:?}"))?;
     let printed = read(&mut child, command);
     if printed.is_err() {
         // It has failed already; what ends it may find it ended.
         drop(child.kill());
     }
-    let status = child.wait().context("--key-command")?;
+    let status = child.wait().context("cannot wait for --key-command")?;
     let printed = printed?;
     if !status.success() {
-        bail!(failure(format!("--key-command {command:?} for {}: {status}", file.display())));
+        let file = file.display();
+        bail!(failure(format!("--key-command {command:?} failed for {file}: {status}")));
     }
     if printed.is_empty() {
         bail!(failure(format!("--key-command {command:?} printed nothing for {}", file.display())));
@@ -48,7 +49,7 @@ pub(super) fn run(command: &str, file: &Path) -> anyhow::Result<Zeroizing<Vec<u8
 }
 
 fn read(child: &mut Child, command: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
-    let stdout = child.stdout.take().context("a pipe")?;
+    let stdout = child.stdout.take().context("--key-command has no standard output")?;
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut printed = Zeroizing::new(Vec::with_capacity(2 * 4_096));
@@ -60,7 +61,7 @@ fn read(child: &mut Child, command: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> 
         let seconds = TIME_MAX.as_secs();
         bail!(failure(format!("--key-command {command:?} took longer than {seconds} seconds")));
     };
-    let printed = printed.context("--key-command")?;
+    let printed = printed.context("cannot read the output of --key-command")?;
     let is_small = printed.len() as u64 <= KEY_BYTES_MAX;
     if !is_small {
         bail!(failure(format!(

@@ -11,9 +11,9 @@ use crate::output::Printer;
 
 /// Show or change the quota of an account.
 ///
-/// A push that exceeds the quota is rejected as a whole; the account's devices still receive
-/// changes and keep what they could not send. A running server applies new limits to the next
-/// request.
+/// If you pass no limit, shows the quota. A push that exceeds the quota is rejected as a whole; the
+/// account's devices still receive changes, and keep the changes that they could not send. A
+/// running server applies new limits to the next request.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  warren account quota ada --messages 1000000 --bytes 500000000\n  \
@@ -23,13 +23,13 @@ use crate::output::Printer;
 pub(crate) struct AccountQuotaArgs {
     /// Account to show or change.
     login: String,
-    /// Maximum number of messages, or `default` for the server's default.
+    /// Maximum number of messages, or `default` for the server's limit.
     #[arg(long, value_name = "COUNT", value_parser = parse)]
     messages: Option<QuotaArg>,
-    /// Maximum size of all message contents in bytes, or `default`.
+    /// Maximum size of all message contents in bytes, or `default` for the server's limit.
     #[arg(long, value_name = "BYTES", value_parser = parse)]
     bytes: Option<QuotaArg>,
-    /// Maximum number of devices (up to 900), or `default`.
+    /// Maximum number of devices (up to 900), or `default` for the server's limit.
     #[arg(long, value_name = "COUNT", value_parser = parse_devices)]
     devices: Option<QuotaArg>,
     #[command(flatten)]
@@ -83,16 +83,17 @@ impl From<AccountLimits> for AccountQuota {
 fn parse(text: &str) -> Result<QuotaArg, String> {
     match text {
         "default" => Ok(QuotaArg::Default),
-        number => {
-            number.parse().map(QuotaArg::Custom).map_err(|error| format!("{error}, or `default`"))
-        }
+        number => number
+            .parse()
+            .map(QuotaArg::Custom)
+            .map_err(|error| format!("{error} (expected a number or `default`)")),
     }
 }
 
 fn parse_devices(text: &str) -> Result<QuotaArg, String> {
     match parse(text)? {
         QuotaArg::Custom(count) if count > DEVICES_COUNT_MAX.into() => {
-            Err(format!("at most {DEVICES_COUNT_MAX}"))
+            Err(format!("must be at most {DEVICES_COUNT_MAX}"))
         }
         limit => Ok(limit),
     }
@@ -117,7 +118,7 @@ pub(crate) fn run(arguments: &AccountQuotaArgs, output: Printer) -> anyhow::Resu
 /// For people.
 pub(crate) fn describe(limits: AccountLimits) -> String {
     let text = |limit: Option<u64>| {
-        limit.map_or("the server's default".to_owned(), |max| HumanCount(max).to_string())
+        limit.map_or("server default".to_owned(), |max| HumanCount(max).to_string())
     };
     let (messages, bytes) = (text(limits.messages_max), text(limits.bytes_max));
     let devices = text(limits.devices_max.map(u64::from));

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use accounts::{AccountSummary, Login, Password, VaultId};
 use clap::Args;
+use doctor::counted;
 use engine::clock::now_ms;
 use engine::wal_bytes;
 use indicatif::HumanCount;
@@ -21,7 +22,7 @@ use crate::output::{Printer, format_time};
 
 /// Show an account: limits, devices and size.
 ///
-/// With its password, also shows what its vault contains.
+/// With --with-vault or --password-file, also shows the contents of its vault.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren account show ada\n  \
                         warren account show ada --with-vault\n  \
@@ -84,7 +85,8 @@ pub(crate) fn run(arguments: &AccountShowArgs, output: Printer) -> anyhow::Resul
     let sub_vaults_count = data_dir.accounts.sub_vaults(account.account)?.len();
     describe(&account, file_bytes, output);
     if sub_vaults_count > 0 {
-        output.line(format_args!("{sub_vaults_count} further vaults belong to it"));
+        let sub_vaults = counted(sub_vaults_count as u64, "sub-vault", "sub-vaults");
+        output.line(format_args!("{sub_vaults}"));
     }
     let opens_vault = arguments.with_vault || arguments.password.password_file.is_some();
     let vault = opens_vault.then(|| describe_vault(&data_dir, &login, arguments, output));
@@ -112,15 +114,16 @@ fn file_bytes(vault: &VaultId, data: &Path) -> anyhow::Result<Option<u64>> {
 
 fn describe(account: &AccountSummary, file_bytes: Option<u64>, output: Printer) {
     let (login, vault) = (&account.login, &account.vault);
-    output.line(format_args!("{login}, made {}, vault {vault}", format_time(account.created_ms)));
+    output
+        .line(format_args!("{login}, created {}, vault {vault}", format_time(account.created_ms)));
     output.line(format_args!("{}", quota::describe(account.limits)));
-    let devices = account.devices_count;
+    let devices = counted(account.devices_count, "device", "devices");
     match file_bytes {
         Some(bytes) => {
             output
-                .line(format_args!("{devices} devices; the file has {} bytes", HumanCount(bytes)));
+                .line(format_args!("{devices}; the vault's file has {} bytes", HumanCount(bytes)));
         }
-        None => output.line(format_args!("{devices} devices; no file")),
+        None => output.line(format_args!("{devices}; no vault file")),
     }
 }
 
@@ -136,16 +139,18 @@ fn describe_vault(
     let vault = data_dir.vaults.open(&unlocked)?;
     let state = data_dir.wait(vault.summary())?;
     let list = device::list_from_data_dir(data_dir, &unlocked)?;
-    let (messages, bytes) = (HumanCount(state.fingerprint.count), HumanCount(state.bytes));
-    output.line(format_args!("{messages} messages, {bytes} bytes, cursor {}", state.cursor));
+    let messages = counted(state.fingerprint.count, "message", "messages");
+    let bytes = HumanCount(state.bytes);
+    output.line(format_args!("{messages}, {bytes} bytes, cursor {}", state.cursor));
     let now_ms = now_ms();
     for device in &list.devices {
         let seen = ago(device.last_seen_ms, now_ms);
         let (id, name) = (&device.device_id, &device.name);
         let (unsent, behind) =
             (HumanCount(device.unsent_count), HumanCount(device.pending_download_count));
-        output
-            .line(format_args!("{id}  {name:24} seen {seen}, {unsent} unsent, {behind} to fetch"));
+        output.line(format_args!(
+            "{id}  {name:24} last seen {seen}, {unsent} unsent, {behind} to receive"
+        ));
     }
     Ok(VaultContents {
         messages_count: state.fingerprint.count,

@@ -3,6 +3,7 @@
 use accounts::UnlockedAccount;
 use actual::inventory::BudgetInventory;
 use clap::Args;
+use doctor::counted;
 use indicatif::DecimalBytes;
 
 use crate::args::data_dir::{DataDir, StorageArgs};
@@ -57,9 +58,10 @@ impl BudgetLine<'_> {
         let marks = [
             (self.is_encrypted, ", encrypted by the apps"),
             (self.is_deleted, ", deleted"),
-            (self.is_reset, ", reset and not uploaded since"),
+            (self.is_reset, ", reset but not uploaded since"),
         ];
         let marks: String = marks.iter().filter(|mark| mark.0).map(|mark| mark.1).collect();
-        format!("{name}: {} messages, {file}{marks}", self.messages_count)
+        let messages = counted(self.messages_count, "message", "messages");
+        format!("{name}: {messages}, {file}{marks}")
     }
 }

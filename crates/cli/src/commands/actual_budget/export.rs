@@ -10,6 +10,7 @@ use actual::export::{ExportError, ExportedBudget};
 use actual::inventory::StoredBudget;
 use anyhow::Context;
 use clap::Args;
+use doctor::counted;
 use indicatif::DecimalBytes;
 use protocol::ErrorCode;
 use serde::Serialize;
@@ -94,7 +95,7 @@ fn check_keys(budgets: &[StoredBudget], has_password: bool) -> anyhow::Result<()
         return Ok(());
     }
     let names = names.join(", ");
-    let context = format!("{names} cannot be exported without --budget-password-file");
+    let context = format!("cannot export {names} without --budget-password-file");
     Err(anyhow::Error::from(ExportError::Encrypted).context(context))
 }
 
@@ -110,7 +111,7 @@ fn paths(budgets: &[StoredBudget], folder: &Path) -> anyhow::Result<Vec<PathBuf>
         let is_free = taken.insert(stem.to_lowercase());
         let id = if is_free { String::new() } else { format!(" {}", stored.budget.file_id) };
         let path = folder.join(format!("{stem}{id}.zip"));
-        let message = || format!("{} exists, and is not overwritten", path.display());
+        let message = || format!("{} already exists and is not overwritten", path.display());
         let exists = || CommandError::new(ErrorCode::FileExists, message());
         anyhow::ensure!(!path.exists(), exists());
         paths.push(path);
@@ -144,8 +145,9 @@ fn export(
     write(path, &archive).with_context(|| path.display().to_string())?;
     let (archive_bytes, path) = (archive.len() as u64, path.display());
     output.line(format_args!(
-        "{name}: {path}, {}, with {applied_messages_count} messages since its last upload",
-        DecimalBytes(archive_bytes)
+        "{name}: {path}, {}, including {} since its last upload",
+        DecimalBytes(archive_bytes),
+        counted(applied_messages_count, "message", "messages")
     ));
     Ok(BudgetExportItem {
         file_id: stored.budget.file_id.clone(),

@@ -7,7 +7,7 @@ use actual::import::{
     ImportDestination, ImportError, ImportReport, ImportedBudget, SkippedData, SourceServer, import,
 };
 use clap::Args;
-use doctor::{FileHolder, file_holders};
+use doctor::{FileHolder, counted, file_holders};
 use engine::clock::now_ms;
 use protocol::ErrorCode;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::args::password::PasswordSource;
 use crate::output::{CommandError, Printer};
 use crate::signals;
 
-/// Import an Actual Budget server: budgets, messages, tokens and the password.
+/// Import the budgets, messages, tokens and password of an Actual Budget server.
 ///
 /// Stop that server first. Its directories are not changed, so you can start it again. Apps keep
 /// working if Warren answers at the same address. Either all budgets are imported or none; an
@@ -34,13 +34,13 @@ pub(crate) struct BudgetImportArgs {
     /// Directory that contains the server's `server-files` and `user-files`.
     #[arg(required_unless_present_all = ["server_files", "user_files"])]
     dir: Option<PathBuf>,
-    /// Directory that contains `account.sqlite`, if it is elsewhere.
+    /// Directory that contains `account.sqlite`, if it is not DIR/server-files.
     #[arg(long, value_name = "DIR")]
     server_files: Option<PathBuf>,
-    /// Directory that contains the budget files, if it is elsewhere.
+    /// Directory that contains the budget files, if it is not DIR/user-files.
     #[arg(long, value_name = "DIR")]
     user_files: Option<PathBuf>,
-    /// Account to create; the same as for `warren serve --actual-budget-login`.
+    /// Login of the account to create. Pass the same to `warren serve --actual-budget-login`.
     #[arg(long, default_value = "actual", value_name = "LOGIN")]
     login: String,
     #[command(flatten)]
@@ -103,7 +103,7 @@ fn check_stopped(account_file: &Path) -> anyhow::Result<()> {
         file_holders(account_file).iter().map(FileHolder::to_string).collect();
     let (file, holders_count) = (account_file.display(), holders.len());
     let who = holders.join("; ");
-    let message = || format!("the old server runs: {file} is open in {who}");
+    let message = || format!("the old server is still running: {file} is open in {who}");
     anyhow::ensure!(holders_count == 0, CommandError::new(ErrorCode::Busy, message()));
     Ok(())
 }
@@ -112,9 +112,9 @@ fn check_stopped(account_file: &Path) -> anyhow::Result<()> {
 fn explain_error(error: ImportError, login: &Login) -> anyhow::Error {
     match error {
         ImportError::Accounts(accounts::Error::AccountExists) => {
-            let message = format!("there is an account {login} already");
+            let message = format!("the account {login} already exists");
             CommandError::new(ErrorCode::AccountExists, message)
-                .with_hint("import into another data directory, or with another --login")
+                .with_hint("import into another data directory, or pass another --login")
                 .into()
         }
         error => error.into(),
@@ -123,24 +123,18 @@ fn explain_error(error: ImportError, login: &Login) -> anyhow::Error {
 
 fn print(report: &ImportReport, login: &Login, output: Printer) {
     if report.resumed {
-        output.line(format_args!("removed what an import that broke off had left"));
+        output.line(format_args!("removed the remains of an interrupted import"));
     }
-    output.line(format_args!("imported {} into account {login}", budgets(report.budgets.len())));
+    let budgets = counted(report.budgets.len() as u64, "budget", "budgets");
+    output.line(format_args!("imported {budgets} into account {login}"));
     for budget in &report.budgets {
         output.line(format_args!("  {}", describe(budget)));
     }
-    let tokens = match report.tokens_count {
-        1 => "1 token stays valid".to_owned(),
-        count => format!("{count} tokens stay valid"),
-    };
-    output.line(format_args!("{tokens}, and so does the password"));
+    let tokens = counted(report.tokens_count, "token", "tokens");
+    output.line(format_args!("{tokens} and the password remain valid"));
     for line in describe_skipped(&report.skipped) {
-        output.line(format_args!("left out: {line}"));
+        output.line(format_args!("skipped: {line}"));
     }
-}
-
-fn budgets(count: usize) -> String {
-    if count == 1 { "1 budget".to_owned() } else { format!("{count} budgets") }
 }
 
 fn describe(budget: &ImportedBudget) -> String {
@@ -155,16 +149,19 @@ fn describe(budget: &ImportedBudget) -> String {
     };
     let no_file = match budget.file_bytes {
         Some(_) => "",
-        None => " (devices that have it go on; others get it when one of those has uploaded it)",
+        None => " (devices that have it can use it; others get it once one of these uploads it)",
     };
     let trie = match &budget.trie_fault {
         None => "trie verified".to_owned(),
-        Some(fault) => format!("trie made anew: {fault}"),
+        Some(fault) => format!("trie rebuilt: {fault}"),
     };
     let rows = &budget.not_canonical;
     let rows = match rows.rows_count {
         0 => String::new(),
-        count => format!("; {count} left out, not canonical: {}", rows.examples.join(", ")),
+        count => {
+            let skipped = counted(count, "row", "rows");
+            format!("; {skipped} skipped, not canonical: {}", rows.examples.join(", "))
+        }
     };
     format!("{}{no_file}; {trie}{rows}", shown.line())
 }
@@ -173,27 +170,27 @@ fn describe_skipped(skipped: &SkippedData) -> Vec<String> {
     let mut lines = Vec::new();
     for file in &skipped.files_of_others {
         let name = file.name.as_deref().unwrap_or(&file.file_id);
-        lines.push(format!("the budget {name} of {}: here is one user", file.owner));
+        lines.push(format!("budget {name} of {}: only one user is supported", file.owner));
     }
     for access in &skipped.access_of_others {
         let name = access.name.as_deref().unwrap_or(&access.file_id);
-        lines.push(format!("access of {} to {name}: here is one user", access.user));
+        lines.push(format!("access of {} to {name}: only one user is supported", access.user));
     }
     for id in &skipped.files_with_invalid_id {
-        lines.push(format!("the budget {id:?}: no server takes this id"));
+        lines.push(format!("budget {id:?}: invalid id"));
     }
     for (count, what) in [
         (skipped.expired_tokens_count, "expired tokens"),
         (skipped.tokens_of_others_count, "tokens of other users"),
         (skipped.invalid_tokens_count, "tokens that are too short or too long"),
-        (skipped.secrets_count, "access keys of banks, as Warren talks to none"),
+        (skipped.secrets_count, "bank access keys (Warren does not connect to banks)"),
     ] {
         if count > 0 {
             lines.push(format!("{what}: {count}"));
         }
     }
     if skipped.openid {
-        lines.push("logging in by OpenID: from now on by the password".to_owned());
+        lines.push("OpenID login: log in with the password from now on".to_owned());
     }
     if !skipped.stray_files.is_empty() {
         let names = skipped.stray_files.join(", ");

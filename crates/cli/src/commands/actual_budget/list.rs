@@ -13,7 +13,7 @@ use crate::output::{NonZeroExit, Printer};
 #[command(after_help = "Examples:\n  warren actual-budget list --data /srv/warren\n  \
                         warren actual-budget list --verify --password-file secret.txt --json")]
 pub(crate) struct BudgetListArgs {
-    /// Check each budget's Merkle trie against its messages. Exits with status 4 if one differs.
+    /// Check each budget's Merkle trie against its messages. Exits with status 4 if any differs.
     #[arg(long)]
     verify: bool,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub(crate) struct BudgetListItem {
     content_bytes: u64,
     /// The size of the file that an app uploaded last, in bytes; null if there is none.
     file_bytes: Option<u64>,
-    /// Whether the Merkle trie is that of the messages; null without `--verify`.
+    /// Whether the Merkle trie matches the messages; null without `--verify`.
     verified: Option<bool>,
 }
 
@@ -87,7 +87,7 @@ fn describe(listed: &BudgetListing) -> String {
     };
     let verified = match listed.is_verified {
         Some(true) => "; trie verified",
-        Some(false) => "; the trie is not that of the messages: choose Reset sync in an app",
+        Some(false) => "; the trie does not match the messages: choose Reset sync in an app",
         None => "",
     };
     shown.line() + verified

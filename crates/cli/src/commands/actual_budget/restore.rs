@@ -14,7 +14,7 @@ use crate::output::Printer;
 #[command(after_help = "Examples:\n  warren actual-budget restore Home --data /srv/warren\n  \
                         warren actual-budget restore 0d3cb2f4-8b8b-4f3e-a3c9-3d2a7a0f1e55")]
 pub(crate) struct BudgetRestoreArgs {
-    /// Budget to restore, by name, or by id if several deleted budgets have that name.
+    /// Name of the budget, or its id if several deleted budgets have the same name.
     budget: String,
     #[command(flatten)]
     account: BudgetAccountArgs,
@@ -33,6 +33,6 @@ pub(crate) fn run(arguments: &BudgetRestoreArgs, output: Printer) -> anyhow::Res
     let (data_dir, unlocked) = arguments.account.unlock()?;
     let budget = inventory(&data_dir, &unlocked).restore(&arguments.budget)?;
     let name = budget.name.as_deref().unwrap_or(&budget.file_id);
-    output.line(format_args!("{name} is back: the apps list it again"));
+    output.line(format_args!("restored {name}; the apps list it again"));
     output.json(&BudgetRestoreOutput { file_id: budget.file_id, name: budget.name })
 }

@@ -62,7 +62,7 @@ impl BackupFolder {
 fn inside_data_directory(path: &Path) -> CommandError {
     let message = format!("{} is in the data directory", path.display());
     CommandError::usage(message).with_hint(
-        "choose a directory elsewhere: a backup in the data directory would be lost with it",
+        "choose another directory: a backup inside the data directory would be lost with it",
     )
 }
 
@@ -76,7 +76,8 @@ fn resolve(path: &Path) -> anyhow::Result<PathBuf> {
             Err(error) => return Err(error).with_context(|| existing.display().to_string()),
         }
     }
-    bail!(CommandError::new(ErrorCode::FileNotFound, format!("{} leads nowhere", path.display())))
+    let message = format!("cannot resolve the path {}", path.display());
+    bail!(CommandError::new(ErrorCode::FileNotFound, message))
 }
 
 fn lock(path: &Path) -> anyhow::Result<File> {
@@ -84,8 +85,8 @@ fn lock(path: &Path) -> anyhow::Result<File> {
     let file = file.with_context(|| path.display().to_string())?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            let message = format!("another backup is being written there: {}", path.display());
-            bail!(CommandError::new(ErrorCode::Busy, message).with_hint("wait until it has ended"))
+            let message = format!("another backup is in progress: {} is locked", path.display());
+            bail!(CommandError::new(ErrorCode::Busy, message).with_hint("wait until it finishes"))
         }
         // Where the file system has no locks, nobody can tell.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),

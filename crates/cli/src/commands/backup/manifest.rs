@@ -55,7 +55,7 @@ impl BackupManifest {
     pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(NAME);
         let text = fs::read_to_string(&path)
-            .with_context(|| format!("{}: no backup, or one that broke off", path.display()))?;
+            .with_context(|| format!("not a complete backup: cannot read {}", path.display()))?;
         let invalid = |error| corrupt(format!("{}: {error}", path.display()));
         let ManifestVersion { version } = serde_json::from_str(&text).map_err(invalid)?;
         ensure!(version == VERSION, unknown_version(&path, version));
@@ -63,7 +63,7 @@ impl BackupManifest {
         let is_inside = |file: &BackedUpFile| {
             Path::new(&file.path).components().all(|part| matches!(part, Component::Normal(_)))
         };
-        let names_others = || corrupt(format!("{} names files outside the backup", path.display()));
+        let names_others = || corrupt(format!("{} lists files outside the backup", path.display()));
         ensure!(manifest.files.iter().all(is_inside), names_others());
         Ok(manifest)
     }
@@ -76,7 +76,7 @@ impl BackedUpFile {
         let (bytes, hash) = hash_of(&path)?;
         ensure!(
             bytes == self.file_bytes && hash == self.blake3,
-            corrupt(format!("{} is not what was backed up: it is damaged", path.display()))
+            corrupt(format!("{} is damaged: it does not match the manifest", path.display()))
         );
         Ok(())
     }
@@ -90,7 +90,7 @@ pub(super) fn corrupt(message: String) -> CommandError {
 fn unknown_version(path: &Path, version: u32) -> CommandError {
     let code = if version > VERSION { ErrorCode::FormatTooNew } else { ErrorCode::FormatTooOld };
     let message = format!(
-        "{} has format version {version}, and this program reads only version {VERSION}",
+        "{} has format version {version}; this version of Warren reads only version {VERSION}",
         path.display()
     );
     CommandError::new(code, message)
@@ -117,8 +117,9 @@ mod tests {
             let text = format!(r#"{{"version": {version}, {rest}}}"#);
             fs::write(folder.path().join(NAME), text).unwrap();
             let refused = BackupManifest::read(folder.path()).err().unwrap().to_string();
-            let expected =
-                format!("has format version {version}, and this program reads only version 2");
+            let expected = format!(
+                "has format version {version}; this version of Warren reads only version 2"
+            );
             assert!(refused.ends_with(&expected), "{refused}");
         }
     }

@@ -20,9 +20,12 @@ use crate::output::Printer;
 ///
 /// Checks every file against the manifest first. Tokens and passwords that were revoked or changed
 /// after the backup become valid again, unless you pass --revocations with the list from the lost
-/// data directory. No server opens the new directory before the restore is complete. If it was
-/// interrupted, run it again.
+/// data directory. No server opens the new directory before the restore is complete. If the restore
+/// is interrupted, run it again.
 #[derive(Args)]
+#[command(mut_arg("data", |arg| {
+    arg.help("Data directory to create. May exist if empty or left by an interrupted restore")
+}))]
 #[command(after_help = "Examples:\n  \
                         warren restore /mnt/backup/monday --data /srv/warren\n  \
                         warren restore /mnt/backup/monday --data /srv/new \\\n    \
@@ -34,8 +37,8 @@ pub(crate) struct RestoreArgs {
     folder: PathBuf,
     #[command(flatten)]
     data: DataDirArgs,
-    /// Revocation list of the lost data directory (its file `revocations`). Revokes and changes
-    /// again what was revoked or changed after the backup.
+    /// Revocation list of the lost data directory (its file `revocations`). Repeats the revocations
+    /// and password changes that were made after the backup.
     #[arg(long, value_name = "FILE")]
     revocations: Option<PathBuf>,
     /// Check the backup and the revocation list, and restore nothing.
@@ -51,9 +54,9 @@ pub(crate) fn restore(arguments: &RestoreArgs, output: Printer) -> anyhow::Resul
     if arguments.check {
         let is_whole = lists.iter().all(|list| list.damaged_lines.is_empty());
         let verdict = if is_whole {
-            "sound:"
+            "verified"
         } else {
-            "sound, but for damaged lines of a list of revocations:"
+            "verified, except for damaged lines in a revocation list:"
         };
         return BackupSummary { verdict, manifest: &manifest, folder, lists, applied_count: None }
             .print(output);

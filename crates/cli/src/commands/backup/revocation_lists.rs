@@ -11,7 +11,7 @@ use protocol::ErrorCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A list of revocations, as it was read.
+/// A revocation list that was read.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ListFile {
     /// The path of the list.
@@ -37,7 +37,7 @@ impl ListFile {
     pub(super) fn read_named(path: &Path) -> anyhow::Result<Self> {
         let list = Self::read(path)?;
         let is_list = list.revocations_count > 0 || list.damaged_lines.is_empty();
-        let message = || format!("{} is no list of revocations: it has no intact line", list.path);
+        let message = || format!("{} is not a revocation list: it has no intact line", list.path);
         ensure!(is_list, CommandError::new(ErrorCode::InvalidFile, message()));
         Ok(list)
     }
@@ -47,8 +47,9 @@ impl ListFile {
         let numbers: Vec<_> = self.damaged_lines.iter().map(ToString::to_string).collect();
         (!numbers.is_empty()).then(|| {
             format!(
-                "{}: skipped damaged lines ({}); revoke again what they may have revoked",
+                "{}: skipped damaged {} {}; repeat the revocations that may be missing",
                 self.path,
+                if numbers.len() == 1 { "line" } else { "lines" },
                 numbers.join(", ")
             )
         })

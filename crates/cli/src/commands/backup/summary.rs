@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use accounts::VAULTS_DIRECTORY;
+use doctor::counted;
 use indicatif::DecimalBytes;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -22,10 +23,10 @@ pub(crate) struct BackupOutput {
     vaults_count: usize,
     /// The size of all files in the backup in bytes.
     total_bytes: u64,
-    /// The revocation lists that were read: the backup's, and the one that was named.
+    /// The revocation lists that were read: the backup's, and that of `--revocations`.
     revocations: Vec<ListFile>,
-    /// The number of revocations and password changes that the restored accounts lacked; null if
-    /// nothing was restored.
+    /// The number of revocations and password changes that were applied to the restored accounts;
+    /// null if nothing was restored.
     applied_revocations_count: Option<u64>,
 }
 
@@ -48,11 +49,12 @@ impl BackupSummary<'_> {
         let is_vault = |file: &&BackedUpFile| file.path.starts_with(VAULTS_DIRECTORY);
         let vaults_count = manifest.files.iter().filter(is_vault).count();
         let (path, total) = (folder.display(), DecimalBytes(total_bytes));
-        output.line(format_args!(
-            "{verdict} the accounts and {vaults_count} vaults, {total}: {path}"
-        ));
+        let vaults = counted(vaults_count as u64, "vault", "vaults");
+        output.line(format_args!("{verdict} the accounts and {vaults}, {total}: {path}"));
         if let Some(count @ 1..) = applied_count {
-            output.line(format_args!("  applied {count} revocations and password changes"));
+            let applied =
+                counted(count, "revocation or password change", "revocations and password changes");
+            output.line(format_args!("  applied {applied}"));
         }
         for warning in lists.iter().filter_map(ListFile::warning) {
             output.line(format_args!("  {warning}"));

@@ -34,7 +34,7 @@ pub(crate) struct BenchActualArgs {
     /// Users that make small syncs concurrently, one table per count.
     #[arg(long, default_values_t = [1, 8], value_delimiter = ',', value_name = "COUNTS")]
     users: Vec<usize>,
-    /// Duration of each benchmark in each round. Work in progress is completed.
+    /// Duration of each benchmark in each round. A sync in progress is completed.
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     seconds: f64,
     /// Rounds per benchmark, each in random order on a fresh server. A significant result needs at
@@ -72,7 +72,7 @@ impl ValueEnum for ActualPartArg {
             ActualBenchPart::Pages => ("pages", "imports in pages"),
             ActualBenchPart::Small => ("small", "syncs of one or ten transactions"),
             ActualBenchPart::Empty => {
-                ("empty", "syncs without changes, small budget and two-year budget")
+                ("empty", "syncs without changes, of a small and of a two-year budget")
             }
             ActualBenchPart::Download => ("download", "first download, up to 40,000 messages"),
             ActualBenchPart::Memory => ("memory", "memory of one server under all workloads"),

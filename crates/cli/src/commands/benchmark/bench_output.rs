@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::output::Printer;
 
-/// Where benchmark files and reports go.
+/// Directories for benchmark files and reports.
 #[derive(Args)]
 pub(crate) struct BenchOutputArgs {
     /// Directory for benchmark files; its disk is the one that is measured [default: TMPDIR, or
@@ -27,7 +27,7 @@ fn temporary_folder() -> PathBuf {
     std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
 
-/// Where the competitors are.
+/// Directory of the competitors' drivers.
 #[derive(Args)]
 pub(crate) struct CompetitorArgs {
     /// Directory with the drivers of the competitors (`bench/competitors` in Warren's repository).
@@ -63,12 +63,13 @@ pub(crate) fn finish_in_short(
     let Some(look) = report.in_one_look() else { return print_and_save(report, folder, output) };
     output.text(format_args!("{look}"));
     let saved = save_all(&report, folder)?;
+    let tables = doctor::counted(report.tables.len() as u64, "table", "tables");
     let notes = match report.notes.len() {
         0 => String::new(),
         1 => " and a note".to_owned(),
         count => format!(" and {count} notes"),
     };
-    output.line(format_args!("{saved}; --all prints the {} tables{notes}", report.tables.len()));
+    output.line(format_args!("{saved}; --all prints {tables}{notes}"));
     output.json(&BenchOutput::Report(Box::new(report)))
 }
 
@@ -83,5 +84,5 @@ fn save_all(report: &BenchReport, folder: &Path) -> anyhow::Result<String> {
 
 fn save(folder: &Path, name: &str, content: &str) -> anyhow::Result<()> {
     let path = folder.join(name);
-    std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))
+    std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -20,8 +20,8 @@ use crate::output::Printer;
     after_help = "Examples:\n  warren bench bulk\n  warren bench bulk --only local --messages 169000 --page-messages 10000 --rounds 7\n  warren bench bulk --only postgres --messages 4000,40000 --latency-ms 0,1,5 --rounds 3"
 )]
 pub(crate) struct BenchBulkArgs {
-    /// Messages to store, one table per count. The largest default is what one budget app user
-    /// produced in a day.
+    /// Messages to store, one table per count. The largest default is the number of messages that
+    /// one user of a budget app produced in a day.
     #[arg(long, value_delimiter = ',', default_value = "4000,40000,169000", value_name = "COUNTS")]
     messages: Vec<usize>,
     /// Messages per page; one page is one request and one transaction.
@@ -39,7 +39,7 @@ pub(crate) struct BenchBulkArgs {
     /// Round-trip times to the database, one table per value.
     #[arg(long, value_delimiter = ',', default_value = "0,1,5", value_name = "MILLISECONDS")]
     latency_ms: Vec<u64>,
-    /// Skip benchmarks that would take longer, and list them.
+    /// Skip benchmarks that would take longer than this, and list them.
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     case_time_limit: u64,
     #[command(flatten)]
@@ -61,7 +61,7 @@ impl ValueEnum for BulkPartArg {
                 PossibleValue::new("local").help("SQLite: bare loop and Warren")
             }
             BulkBenchPart::Postgres => PossibleValue::new("postgres")
-                .help("published methods, on the distribution's PostgreSQL"),
+                .help("published methods, on the PostgreSQL of the distribution"),
         })
     }
 }

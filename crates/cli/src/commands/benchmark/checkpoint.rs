@@ -8,11 +8,11 @@ use super::bench_output::print_and_save;
 use super::measure_args::MeasureArgs;
 use crate::output::Printer;
 
-/// Measure what checkpoints cost: throughput, slowest commit, largest WAL.
+/// Measure the cost of checkpoints: throughput, slowest commit, largest WAL.
 ///
 /// Writes continuously with `wal_autocheckpoint` 1000, 0, 100 and 10000 and through Warren's
-/// engine, each with and without a reader that holds its snapshot. Saves `warren-checkpoint.json`
-/// and `warren-checkpoint.html` (with charts).
+/// engine, each with and without a reader that keeps its snapshot open. Saves
+/// `warren-checkpoint.json` and `warren-checkpoint.html` (with charts).
 #[derive(Args)]
 #[command(
     mut_arg("rounds_min", |arg| arg.default_value("8")),

@@ -8,7 +8,7 @@ use super::bench_output::print_and_save;
 use super::measure_args::MeasureArgs;
 use crate::output::Printer;
 
-/// Measure what each cipher costs: warm, cold, and on open.
+/// Measure the cost of each cipher: warm, cold, and when opening a file.
 ///
 /// Runs the same workload with every cipher of this SQLite build and without encryption. Saves
 /// `warren-cipher.json` and `warren-cipher.html` (with charts).

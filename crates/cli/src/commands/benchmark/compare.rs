@@ -18,10 +18,10 @@ use crate::output::{CommandError, Printer};
     after_help = "Example:\n  warren bench compare before/warren-pragma.json warren-pragma.json"
 )]
 pub(crate) struct BenchCompareArgs {
-    /// Report to compare with.
+    /// Older report, the basis of the comparison.
     #[arg(value_name = "OLD.json")]
     old: PathBuf,
-    /// Newer report.
+    /// Newer report to compare with the older one.
     #[arg(value_name = "NEW.json")]
     new: PathBuf,
 }
@@ -36,8 +36,7 @@ fn read(path: &Path) -> anyhow::Result<BenchReport> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let invalid = |error| {
         let path = path.display();
-        let message =
-            format!("{path} is no report of warren bench that can be compared: {error:#}");
+        let message = format!("{path} is not a benchmark report that can be compared: {error:#}");
         CommandError::new(ErrorCode::InvalidFile, message)
     };
     Ok(BenchReport::from_json(&text).map_err(invalid)?)

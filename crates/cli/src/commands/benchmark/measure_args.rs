@@ -16,15 +16,15 @@ pub(super) struct MeasureArgs {
     /// median.
     #[arg(long, default_value_t = 2.0, value_name = "PERCENT")]
     precision: f64,
-    /// Stop after this time, even if the precision is not reached. Runs at least --rounds-min
+    /// Stop after this time even if the precision is not reached, but not before --rounds-min
     /// rounds.
     #[arg(long, default_value_t = 10.0, value_name = "MINUTES")]
     minutes: f64,
-    /// Minimum rounds per benchmark, each in random order. Comparing twenty cases needs about ten
-    /// rounds for a significant result.
+    /// Minimum number of rounds per benchmark, each in random order. Comparing twenty cases needs
+    /// about ten rounds for a significant result.
     #[arg(long, default_value_t = 12, value_name = "COUNT")]
     rounds_min: usize,
-    /// Maximum rounds.
+    /// Maximum number of rounds per benchmark.
     #[arg(long, default_value_t = 300, value_name = "COUNT")]
     rounds_max: usize,
     /// Duration of each operation in each round.
@@ -36,8 +36,14 @@ pub(super) struct MeasureArgs {
 
 impl MeasureArgs {
     pub(super) fn method(&self) -> anyhow::Result<MeasureOptions> {
-        anyhow::ensure!(self.precision > 0.0, CommandError::usage("--precision must be above 0"));
-        anyhow::ensure!(self.rounds_min > 0, CommandError::usage("--rounds-min must be above 0"));
+        anyhow::ensure!(
+            self.precision > 0.0,
+            CommandError::usage("--precision must be greater than 0")
+        );
+        anyhow::ensure!(
+            self.rounds_min > 0,
+            CommandError::usage("--rounds-min must be greater than 0")
+        );
         // Else it would be found out when all was measured.
         let report = &self.places.report_dir;
         let name = || format!("--report-dir {}", report.display());

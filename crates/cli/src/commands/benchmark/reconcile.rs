@@ -8,18 +8,18 @@ use crate::output::{CommandError, Printer};
 
 /// Measure how fast two differing message sets are reconciled.
 ///
-/// Counts requests and bytes, and measures the time. A device and a server hold the same messages
-/// except for some; for comparison, the whole vault is downloaded. Saves `warren-reconcile.json` and
-/// `warren-reconcile.html` (with charts).
+/// Counts requests and bytes, and measures the time. A device and a server have the same messages
+/// except for some; for comparison, the whole vault is downloaded. Saves `warren-reconcile.json`
+/// and `warren-reconcile.html` (with charts).
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  warren bench reconcile\n  warren bench reconcile --messages 169000 --differences 1,1000 --rounds 5"
 )]
 pub(crate) struct BenchReconcileArgs {
-    /// Messages that both sides hold.
+    /// Messages that both sides have.
     #[arg(long, default_value_t = 1_000_000, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     messages: u64,
-    /// Messages that only one side holds, one row per count.
+    /// Messages that only one side has, one row per count.
     #[arg(
         long,
         value_delimiter = ',',
@@ -39,7 +39,7 @@ pub(crate) struct BenchReconcileArgs {
 
 pub(crate) fn run(arguments: BenchReconcileArgs, output: Printer) -> anyhow::Result<()> {
     let most = arguments.differences.iter().max().copied().unwrap_or(0);
-    let message = "--differences must not be above --messages";
+    let message = "--differences must not exceed --messages";
     anyhow::ensure!(most <= arguments.messages, CommandError::usage(message));
     let plan = ReconcileBenchPlan {
         messages: arguments.messages,

@@ -16,10 +16,10 @@ use crate::output::{CommandError, Printer};
 
 /// Run the same workload through SQLite libraries for Node and Python.
 ///
-/// Inserts, lists, reads, updates, deletes and a mix on a table of messages, with the same settings
-/// through every library that --setup could build. The drivers are part of this program. Before the
-/// first run, it asks whether to download and build what they need. Saves `warren-runtime.json` and
-/// `warren-runtime.html` (with charts).
+/// Measures inserts, lists, reads, updates, deletes and a mix on a table of messages, with the same
+/// settings through every library that --setup could build. The drivers are part of this program.
+/// The first run asks before it downloads and builds the libraries that they need. Saves
+/// `warren-runtime.json` and `warren-runtime.html` (with charts).
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  warren bench runtime --setup\n  warren bench runtime --minutes 30\n  \
@@ -54,7 +54,7 @@ pub(crate) struct BenchRuntimeArgs {
     #[arg(long, default_value_t = 3_500, value_name = "BYTES")]
     body_bytes: usize,
     /// Use the drivers in this directory (`bench/competitors` in Warren's repository) instead of
-    /// those in this program.
+    /// the built-in drivers.
     #[arg(long, value_name = "DIR")]
     competitors: Option<PathBuf>,
     #[command(flatten)]
@@ -72,7 +72,7 @@ fn cipher(name: &str) -> Result<CipherOrNone, engine::UnknownCipher> {
 fn profile(name: &str) -> Result<&'static Profile, String> {
     Profile::by_name(name).ok_or_else(|| {
         let names: Vec<&str> = Profile::all().map(|profile| profile.name).collect();
-        format!("there are {}", names.join(", "))
+        format!("available profiles: {}", names.join(", "))
     })
 }
 
@@ -113,10 +113,11 @@ fn wants_setup(not_set_up: NotSetUp, output: Printer) -> anyhow::Result<bool> {
     for line in not_set_up.lines() {
         output.line(format_args!("{line}"));
     }
-    output
-        .line(format_args!("Set them up now? Type \"yes\"; else only what is there is measured:"));
+    output.line(format_args!(
+        "Install them now? Type \"yes\"; otherwise only installed drivers are measured:"
+    ));
     let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).context("standard input")?;
+    std::io::stdin().lock().read_line(&mut line).context("cannot read standard input")?;
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
 
@@ -133,8 +134,8 @@ fn cache_folder() -> anyhow::Result<PathBuf> {
     };
     let found = folder("WARREN_CACHE").or_else(of_system);
     let none = || {
-        CommandError::new(ErrorCode::NotInstalled, "there is no folder for the drivers")
-            .with_hint("set HOME or WARREN_CACHE, or name one with --competitors")
+        CommandError::new(ErrorCode::NotInstalled, "there is no directory for the drivers")
+            .with_hint("set HOME or WARREN_CACHE, or pass --competitors DIR")
     };
     Ok(found.ok_or_else(none)?)
 }

@@ -21,16 +21,16 @@ use crate::output::Printer;
     after_help = "Examples:\n  warren bench sync\n  warren bench sync --only upload,cross --users 100 --devices 2 --push-messages 10\n  warren bench sync --against plan-service,actual --rounds 5 --seconds 5\n  warren bench sync --only cross --rate 500 --seconds 30\n  warren bench sync --only memory --many-users 1000"
 )]
 pub(crate) struct BenchSyncArgs {
-    /// Concurrent users.
+    /// Users that sync concurrently.
     #[arg(long, default_value_t = 8, value_name = "COUNT")]
     users: usize,
     /// Devices per user. At most 64 connections are open; further devices share them.
     #[arg(long, default_value_t = 2, value_name = "COUNT")]
     devices: usize,
-    /// Messages per push.
+    /// Number of messages per push.
     #[arg(long, default_value_t = 1, value_name = "COUNT")]
     push_messages: usize,
-    /// Maximum messages per pull.
+    /// Maximum number of messages per pull.
     #[arg(long, default_value_t = 100, value_name = "COUNT")]
     pull_limit: usize,
     /// Messages that each user has at the start.

@@ -13,9 +13,9 @@ use crate::output::Printer;
 
 /// Measure isolated transactions per second on a large table.
 ///
-/// The baseline is a bare loop of SQLite calls. Repeats the published experiment on this machine: a table of accounts, transactions of two
-/// updates, and callers that wait for their results. Saves `warren-tps.json` and `warren-tps.html`
-/// (with charts).
+/// Repeats the published experiment on this machine: a table of accounts, transactions of two
+/// updates, and callers that wait for their results. The baseline is a bare loop of SQLite calls.
+/// Saves `warren-tps.json` and `warren-tps.html` (with charts).
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  warren bench tps\n  warren bench tps --rows 10000000 --only published,isolation --rounds 7\n  warren bench tps --rows 1000000000 --work-dir /mnt/disk --keep-table\n  warren bench tps --only published --against postgres,libraries"
@@ -42,7 +42,7 @@ pub(crate) struct BenchTpsArgs {
     /// Number of databases in the part `vaults`.
     #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
     vaults: usize,
-    /// Keep the loaded table in the work directory, and reuse one that is there.
+    /// Keep the loaded table in the work directory, and reuse an existing one.
     #[arg(long)]
     keep_table: bool,
     #[command(flatten)]
@@ -103,7 +103,7 @@ impl ValueEnum for TpsCompetitorArg {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self.0 {
             TpsCompetitor::Postgres => {
-                PossibleValue::new("postgres").help("the distribution's PostgreSQL")
+                PossibleValue::new("postgres").help("the PostgreSQL of the distribution")
             }
             TpsCompetitor::Libraries => {
                 PossibleValue::new("libraries").help("sqlx, tokio-rusqlite, better-sqlite3")

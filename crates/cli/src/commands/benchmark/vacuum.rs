@@ -11,9 +11,10 @@ use crate::output::Printer;
 
 /// Measure VACUUM and the effect of `auto_vacuum`.
 ///
-/// Compares the locations of VACUUM's temporary files. Rewrites a file with VACUUM and VACUUM INTO, encrypted and not: seconds and peak memory. Then
-/// inserts and deletes messages under each `auto_vacuum` mode: speed, size, fragmentation. Saves
-/// `warren-vacuum.json` and `warren-vacuum.html` (with charts).
+/// Rewrites a file with VACUUM and VACUUM INTO, encrypted and not, with each location of VACUUM's
+/// temporary files: seconds and peak memory. Then inserts and deletes messages under each
+/// `auto_vacuum` mode: speed, size, fragmentation. Saves `warren-vacuum.json` and
+/// `warren-vacuum.html` (with charts).
 #[derive(Args)]
 #[command(
     mut_arg("rounds_min", |arg| arg.default_value("3")),
@@ -23,13 +24,13 @@ use crate::output::Printer;
                   warren bench vacuum --only churn --minutes 3"
 )]
 pub(crate) struct BenchVacuumArgs {
-    /// File size before VACUUM. Needs five times as much free disk space.
+    /// File size before VACUUM. The disk needs five times as much free space.
     #[arg(long, default_value_t = 1_000, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
     megabytes: u64,
     /// Cipher of the encrypted file: chacha20, aes256cbc, aegis, sqlcipher or ascon128.
     #[arg(long, default_value = "chacha20", value_name = "CIPHER")]
     cipher: engine::Cipher,
-    /// Messages in the file used for the `auto_vacuum` part.
+    /// Messages in the file of the part `churn`.
     #[arg(long, default_value_t = 2_000, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(100..))]
     churn_rows: i64,
     /// Run only these parts.
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &BenchVacuumArgs, output: Printer) -> anyhow::Resul
         megabytes: arguments.megabytes,
         cipher: arguments.cipher.name().to_owned(),
         churn_rows: arguments.churn_rows,
-        program: std::env::current_exe().context("where warren itself is")?,
+        program: std::env::current_exe().context("cannot find the path of this program")?,
         only: arguments.only.iter().map(|part| part.0).collect(),
     };
     let report = vacuum::run(&plan, &output.progress())?;

@@ -37,7 +37,7 @@ impl FindingsBaseline {
             let findings = report["findings"].as_array();
             let (place, findings) = place
                 .zip(findings)
-                .ok_or_else(|| invalid(&"not what `warren doctor --json` prints"))?;
+                .ok_or_else(|| invalid(&"not the output of `warren doctor --json`"))?;
             for finding in findings {
                 let code = finding["code"].as_str().unwrap_or_default();
                 let details = finding["details"].as_object().cloned().unwrap_or_default();

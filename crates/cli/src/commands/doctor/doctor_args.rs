@@ -41,8 +41,9 @@ const VAULT: &str = "Vaults of a server";
 
 Safe on files in use: writes nothing and does not block other programs. --fix and --undo change the
 file, and only while no program has it open.
-Exit status: 0 ok, 1 failed, 2 usage, 3 warnings found, 4 errors found, 5 no warnings found, but not
-all of the file was checked (out of time, in use, or readable only by its own program).")]
+Exit status: 0 ok, 1 failed, 2 usage, 3 warnings found, 4 errors found, 5 no warnings or errors
+found, but parts of the file were not checked (time limit, file in use, or extensions or collations
+that only its own program has).")]
 pub(crate) struct DoctorArgs {
     /// SQLite files, encrypted or not, or directories that contain them.
     #[arg(value_name = "FILE", required_unless_present_any = ["login", "explain", "list"])]
@@ -50,57 +51,59 @@ pub(crate) struct DoctorArgs {
     /// Check this query for missing indexes. May be repeated.
     #[arg(long, value_name = "SQL", help_heading = QUERIES)]
     pub(crate) query: Vec<String>,
-    /// Check all queries in this log for missing indexes: statements, one per line or separated by
-    /// `;`, output of SQLite's trace, or a log of Django, SQLAlchemy or Rails; `-` reads standard
-    /// input. May be repeated.
+    /// Check all queries in this log for missing indexes. Accepts SQL statements (one per line, or
+    /// separated by `;`), the output of SQLite's trace, and logs of Django, SQLAlchemy and Rails;
+    /// `-` reads standard input. May be repeated.
     #[arg(long, value_name = "LOG", help_heading = QUERIES)]
     pub(crate) queries: Vec<PathBuf>,
-    /// Also check the settings of a program's connection, as printed by the code of
-    /// `warren tune --check`; `-` reads standard input.
+    /// Also check the settings of a program's connection, as printed by the code from `warren tune
+    /// --emit FRAMEWORK --check`; `-` reads standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["login", "undo"])]
     #[arg(help_heading = QUERIES)]
     pub(crate) settings: Option<PathBuf>,
-    /// Time limit per file. Checks that were skipped are listed.
+    /// Time limit per file. Skipped checks are listed.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, help_heading = SELECTION)]
     pub(crate) time_limit: f64,
-    /// Time limit for all files together. Each file gets a share of it, and at most --time-limit.
+    /// Time limit for all files together. Each file gets a share of it, but at most --time-limit.
     #[arg(long, value_name = "SECONDS", help_heading = SELECTION)]
     pub(crate) total_time_limit: Option<f64>,
-    /// In directories, check the files with these names (`*.sqlite`), also encrypted ones. Default:
-    /// all files with the header of SQLite, which encrypted ones lack. May be repeated.
+    /// In directories, check the files whose names match this pattern, such as `*.sqlite`,
+    /// including encrypted files. Default: all files with SQLite's header, which encrypted files do
+    /// not have. May be repeated.
     #[arg(long, value_name = "PATTERN", help_heading = SELECTION)]
     pub(crate) glob: Vec<glob::Pattern>,
-    /// Output format.
+    /// Format of the report.
     #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "fix")]
     #[arg(help_heading = REPORTING)]
     pub(crate) format: DoctorFormat,
-    /// Lowest severity that makes the command fail.
+    /// Lowest severity that causes a nonzero exit status.
     #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = REPORTING)]
     pub(crate) fail_on: FailOn,
-    /// Leave the findings of this earlier `--json` output out of the exit status.
+    /// Earlier `--json` output. Its findings do not affect the exit status.
     #[arg(long, value_name = "FILE", conflicts_with = "fix", help_heading = REPORTING)]
     pub(crate) baseline: Option<PathBuf>,
-    /// Ignore the findings in this file: one per line, `CODE [FILE [NAME]] # reason`.
+    /// Ignore the findings listed in this file, one per line: `CODE [FILE [NAME]] # reason`.
     #[arg(long, value_name = "FILE", conflicts_with = "fix", help_heading = REPORTING)]
     pub(crate) ignore: Option<PathBuf>,
-    /// Record the results of each run in this directory, and show what changed since the last run
-    /// and in a week.
+    /// Record the results of each run in this directory, and report changes since the last run and
+    /// over the last eight days.
     #[arg(long, value_name = "DIR", conflicts_with = "fix", help_heading = REPORTING)]
     pub(crate) history: Option<PathBuf>,
-    /// Fail with status 5 if this check could not be completed.
+    /// Exit with status 5 if this check was not completed and no errors were found.
     #[arg(long, value_name = "CHECK", help_heading = REPORTING)]
     pub(crate) require: Option<RequiredCheck>,
     #[command(flatten, next_help_heading = "Watching")]
     pub(crate) watch: watch::WatchArguments,
-    /// Apply the fixes of this code, or all that need no decision. They are tried in memory first;
-    /// the original file is kept as FILE.undo-N and restored if a fix fails.
+    /// Apply the fixes of this code, or all fixes that need no decision from you. Files of up to
+    /// 256 MiB are first fixed in memory, as a test. The original file is kept in FILE.undo-N, and
+    /// restored if a fix fails.
     #[arg(long, value_name = "CODE|all", conflicts_with_all = ["login", "require"])]
     #[arg(help_heading = FIXING)]
     pub(crate) fix: Option<String>,
-    /// With --fix: apply the fixes in memory only, and show the result.
+    /// With --fix: apply the fixes only in memory, and show the result.
     #[arg(long, requires = "fix", help_heading = FIXING)]
     pub(crate) dry_run: bool,
-    /// Undo the last --fix.
+    /// Undo the last --fix: restore the original file.
     #[arg(long, conflicts_with_all = ["fix", "login", "query", "queries", "require"])]
     #[arg(help_heading = FIXING)]
     pub(crate) undo: bool,
@@ -124,22 +127,22 @@ pub(crate) struct DoctorArgs {
     pub(crate) password: PasswordSource,
 }
 
-/// What `--format` takes.
+/// Values of `--format`.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DoctorFormat {
     /// Text; JSON with --json.
     Text,
-    /// Annotations of a GitHub workflow.
+    /// Annotations for GitHub Actions.
     Github,
     /// JUnit XML, one test per file.
     Junit,
     /// Metrics for the Prometheus textfile collector.
     Prometheus,
-    /// SARIF 2.1.0.
+    /// SARIF 2.1.0 for code scanning.
     Sarif,
 }
 
-/// What `--fail-on` takes.
+/// Values of `--fail-on`.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FailOn {
     Error,
@@ -147,7 +150,7 @@ pub(crate) enum FailOn {
     Never,
 }
 
-/// What `--require` takes.
+/// Values of `--require`.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum RequiredCheck {
     /// SQLite's integrity check, and full-text indexes against their content.

@@ -7,7 +7,7 @@ use crate::output::CommandError;
 /// The code; an error if no finding has it.
 pub(super) fn finding_code(text: &str) -> Result<FindingCode, CommandError> {
     text.parse().map_err(|()| {
-        CommandError::usage(format!("no finding has the code {text:?}"))
-            .with_hint("`warren doctor --list` lists the codes")
+        CommandError::usage(format!("unknown finding code {text:?}"))
+            .with_hint("run `warren doctor --list` to see all codes")
     })
 }

@@ -47,12 +47,13 @@ fn print_report(file: &Path, fixed: &FixReport, output: Printer) {
         }
         if let Some(ms) = fix.rehearsal_duration_ms {
             let seconds = Duration::from_millis(ms).as_secs_f64();
-            output
-                .line(format_args!("         tried in memory: {seconds:.3} s, the file is whole"));
+            output.line(format_args!(
+                "         tried in memory: {seconds:.3} s, integrity check passed"
+            ));
         }
     }
     if !fixed.fixes.is_empty() && !fixed.rehearsed {
-        output.line(format_args!("not tried in memory: the file is too large for that"));
+        output.line(format_args!("not tried in memory: the file is too large"));
     }
     if let Some(after) = fixed.after_bytes {
         let (before, after) = (DecimalBytes(fixed.before_bytes), DecimalBytes(after));
@@ -60,8 +61,8 @@ fn print_report(file: &Path, fixed: &FixReport, output: Printer) {
     }
     match &fixed.undo_path {
         Some(folder) => {
-            output.line(format_args!("as it was: {folder}"));
-            output.line(format_args!("to go back: warren doctor {} --undo", file.display()));
+            output.line(format_args!("original kept in {folder}"));
+            output.line(format_args!("to undo: warren doctor {} --undo", file.display()));
             output.line(format_args!(""));
             print::report(&fixed.report, output);
         }
@@ -72,7 +73,7 @@ fn print_report(file: &Path, fixed: &FixReport, output: Printer) {
 
 pub(super) fn undo(file: &Path, output: Printer) -> anyhow::Result<()> {
     let folder = doctor::undo_fix(file)?;
-    output.line(format_args!("{} is as it was in {}", file.display(), folder.display()));
+    output.line(format_args!("restored {} from {}", file.display(), folder.display()));
     let (path, undo_path) = (file.display().to_string(), folder.display().to_string());
     output.json(&DoctorOutput::Undo(UndoReport { path, undo_path }))
 }

@@ -155,7 +155,7 @@ fn graver(a: u8, b: u8) -> u8 {
 fn total_budget(arguments: &DoctorArgs) -> anyhow::Result<Option<Duration>> {
     let Some(seconds) = arguments.total_time_limit else { return Ok(None) };
     let total = Duration::try_from_secs_f64(seconds).ok().filter(|total| !total.is_zero());
-    let message = "--total-time-limit takes a number of seconds above 0";
+    let message = "--total-time-limit must be a number of seconds above 0";
     Ok(Some(total.ok_or_else(|| CommandError::usage(message))?))
 }
 
@@ -197,8 +197,8 @@ fn files(arguments: &DoctorArgs) -> anyhow::Result<Vec<PathBuf>> {
     files.sort();
     files.dedup();
     let none = || {
-        CommandError::new(ErrorCode::FileNotFound, "no SQLite file there")
-            .with_hint("--glob names encrypted files")
+        CommandError::new(ErrorCode::FileNotFound, "no SQLite files found")
+            .with_hint("to check encrypted files, pass --glob")
     };
     ensure!(!files.is_empty(), none());
     Ok(files)
@@ -226,25 +226,28 @@ fn print(named: &[ExaminedFile], summary: &FleetSummary, output: Printer) {
             output.line(format_args!("{path}: {}", history::text(trend)));
         }
         if examined.is_incomplete() {
-            output.line(format_args!("{path}: not all of it was compared"));
+            output.line(format_args!("{path}: not fully checked"));
         }
     }
     for gone in &summary.gone {
-        output.line(format_args!("no longer there: {gone}"));
+        output.line(format_args!("no longer found: {gone}"));
     }
     for line in &summary.unused_ignore_rules {
-        output.line(format_args!("needless: {line}"));
+        output.line(format_args!("unused ignore rule: {line}"));
     }
     if !named.is_empty() {
         output.line(format_args!(""));
     }
+    let counted = |count: usize, singular: &str, plural: &str| {
+        doctor::counted(count.try_into().unwrap_or(u64::MAX), singular, plural)
+    };
     for (code, count) in &summary.finding_counts {
         output.line(format_args!("{count:7} {code:26} {}", code.entry().title));
     }
     output.line(format_args!(
-        "{} files in {:.1} s: {} with errors, {} with warnings, {} not compared as a whole, {} not \
+        "{} in {:.1} s: {} with errors, {} with warnings, {} not fully checked, {} not \
          examined{}{}",
-        summary.files_count,
+        counted(summary.files_count, "file", "files"),
         Duration::from_millis(summary.duration_ms).as_secs_f64(),
         summary.errors_count,
         summary.warnings_count,
@@ -252,11 +255,11 @@ fn print(named: &[ExaminedFile], summary: &FleetSummary, output: Printer) {
         summary.unexamined_count,
         match summary.known_count {
             0 => String::new(),
-            count => format!(", {count} findings known"),
+            count => format!(", {}", counted(count, "known finding", "known findings")),
         },
         match summary.ignored_count {
             0 => String::new(),
-            count => format!(", {count} ignored"),
+            count => format!(", {}", counted(count, "ignored finding", "ignored findings")),
         }
     ));
 }

@@ -129,7 +129,7 @@ fn prometheus(examined: &[ExaminedFile]) -> String {
     );
     gauge(
         "warren_doctor_integrity_complete",
-        "1 if all of the file was compared.",
+        "1 if all of the file was checked.",
         of_each(&|report| Some(f64::from(u8::from(report.integrity.complete)))),
     );
     let failed = |file: &ExaminedFile| (path(file), f64::from(u8::from(file.error.is_some())));

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use doctor::{DoctorReport, HistoryFigures, HistoryTrend};
+use doctor::{DoctorReport, HistoryFigures, HistoryTrend, counted};
 use engine::clock;
 use indicatif::DecimalBytes;
 use serde::{Deserialize, Serialize};
@@ -161,14 +161,16 @@ const fn figures(run: &HistoryRun) -> HistoryFigures {
 pub(super) fn print(trend: &HistoryTrend, output: Printer) {
     output.line(format_args!(""));
     output.line(format_args!("{}", text(trend)));
-    for (label, summaries) in [("new since the last run", &trend.new), ("no longer", &trend.gone)] {
+    let changes = [("new since the last run", &trend.new), ("no longer found", &trend.gone)];
+    for (label, summaries) in changes {
         for summary in summaries {
             output.line(format_args!("  {label}: {summary}"));
         }
     }
     if trend.unread_lines_count > 0 {
-        let count = trend.unread_lines_count;
-        output.line(format_args!("  {count} lines of the history could not be read"));
+        let count = trend.unread_lines_count.try_into().unwrap_or(u64::MAX);
+        let lines = counted(count, "line", "lines");
+        output.line(format_args!("  {lines} of the history could not be read"));
     }
 }
 
@@ -176,11 +178,12 @@ pub(super) fn print(trend: &HistoryTrend, output: Printer) {
 pub(super) fn text(trend: &HistoryTrend) -> String {
     let (before, now) = (trend.before, trend.now);
     let days = clock::now_ms().saturating_sub(trend.since_ms) / DAY_MS;
+    let days = counted(days, "day", "days");
     let percent = |ratio: Option<f64>| {
         ratio.map_or_else(|| "?".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0))
     };
     format!(
-        "since {} ({days} days): {} -> {}, free pages {} -> {}, WAL {} -> {}",
+        "since {} ({days}): {} -> {}, free pages {} -> {}, WAL {} -> {}",
         format_time(trend.since_ms),
         DecimalBytes(before.file_bytes),
         DecimalBytes(now.file_bytes),

@@ -94,10 +94,10 @@ fn rule(line: usize, text: &str) -> anyhow::Result<Option<IgnoreLine>> {
         [code] => (code, "*", None),
         [code, path] => (code, path, None),
         [code, path, name] => (code, path, Some(name.to_owned())),
-        _ => bail!(invalid("a line has a code, a file, a name, and a reason behind a #")),
+        _ => bail!(invalid("expected CODE [FILE [NAME]] # reason")),
     };
     let code = finding_code(code)?;
-    ensure!(!reason.is_empty(), invalid(format!("{code} has no reason behind a #")));
+    ensure!(!reason.is_empty(), invalid(format!("{code} has no reason; add one after a #")));
     let path = glob::Pattern::new(path).map_err(|error| invalid(format!("{path}: {error}")))?;
     Ok(Some(IgnoreLine { line, path, ignore: IgnoreRule { code, name, reason } }))
 }

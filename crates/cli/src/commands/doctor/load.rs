@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use doctor::{QueryLog, WorkloadQuery, WorkloadSummary};
+use doctor::{QueryLog, WorkloadQuery, WorkloadSummary, counted};
 use protocol::ErrorCode;
 
 use crate::output::{CommandError, Printer};
@@ -32,43 +32,45 @@ pub(super) fn read(logs: &[PathBuf]) -> anyhow::Result<Option<QueryLog>> {
         read.with_context(|| format!("--queries {}", log.display()))?;
     }
     let none = || {
-        let hint = "statements, one a line or each with a `;`, SQLite's trace, and the logs of \
-                    Django, SQLAlchemy and Rails are understood";
-        CommandError::new(ErrorCode::InvalidFile, "there is no statement in --queries")
-            .with_hint(hint)
+        let hint = "supported: statements (one per line, or separated by `;`), output of SQLite's \
+                    trace, and logs of Django, SQLAlchemy and Rails";
+        CommandError::new(ErrorCode::InvalidFile, "no statement found in --queries").with_hint(hint)
     };
     ensure!(!workload.is_empty(), none());
     Ok(Some(workload))
 }
 
 pub(super) fn print(workload: &WorkloadSummary, output: Printer) {
-    let WorkloadSummary { statements_count, shapes_count, others_count, .. } = workload;
+    let WorkloadSummary { statements_count, others_count, unread_lines_count, .. } = workload;
+    let shapes_count = workload.shapes_count.try_into().unwrap_or(u64::MAX);
     output.line(format_args!(""));
     output.line(format_args!(
-        "the load: {statements_count} statements of {shapes_count} shapes, {others_count} others, {} \
-         lines that are none",
-        workload.unread_lines_count
+        "workload: {} of {}; ignored: {} and {}",
+        counted(*statements_count, "statement", "statements"),
+        counted(shapes_count, "shape", "shapes"),
+        counted(*others_count, "other statement", "other statements"),
+        counted(*unread_lines_count, "line without a statement", "lines without a statement")
     ));
     let time = if workload.timed { "share of time" } else { "share" };
-    output.line(format_args!("{time:>14} {:>8} {:>10} {:>10}", "calls", "each", "advised"));
+    output.line(format_args!("{time:>14} {:>8} {:>10} {:>10}", "calls", "now", "advised"));
     for query in workload.queries.iter().take(SHOWN_MAX) {
         print_query(query, output);
     }
     let left = workload.queries.len().saturating_sub(SHOWN_MAX);
     if left > 0 {
-        output.line(format_args!("{:>14} and {left} more: --json", ""));
+        output.line(format_args!("{:>14} and {left} more; see --json", ""));
     }
     for rejected in workload.rejected.iter().take(REJECTED_MAX) {
         let (shape, message) = (short(&rejected.shape), &rejected.message);
-        output.line(format_args!("not asked of this file: {shape}: {}", line(message)));
+        output.line(format_args!("cannot run on this file: {shape}: {}", line(message)));
     }
     let left = workload.rejected.len().saturating_sub(REJECTED_MAX);
     if left > 0 {
-        output.line(format_args!("not asked of this file: {left} more shapes: --json"));
+        output.line(format_args!("cannot run on this file: {left} more; see --json"));
     }
     if !workload.unused_indexes.is_empty() {
         let names = workload.unused_indexes.join(", ");
-        output.line(format_args!("no statement of the load uses: {names}"));
+        output.line(format_args!("indexes that no statement uses: {names}"));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use doctor::{CatalogueEntry, DoctorFinding, DoctorReport, FileSummary, IgnoredFinding};
+use doctor::{CatalogueEntry, DoctorFinding, DoctorReport, FileSummary, IgnoredFinding, counted};
 use indicatif::DecimalBytes;
 
 use crate::output::Printer;
@@ -27,7 +27,8 @@ pub(super) fn report(report: &DoctorReport, output: Printer) {
     }
     if report.findings.is_empty() {
         output.line(format_args!(""));
-        output.line(format_args!("nothing found"));
+        let scope = if report.integrity.complete { "" } else { " in what was checked" };
+        output.line(format_args!("no problems found{scope}"));
     }
     output.line(format_args!(""));
     block("checked", &report.checked.join("; "), output);
@@ -35,13 +36,15 @@ pub(super) fn report(report: &DoctorReport, output: Printer) {
         block("skipped", &format!("{}: {}", skipped.check, skipped.reason), output);
     }
     if !report.integrity.complete && report.integrity.unchecked.is_empty() {
-        block("not", "compared: anything", output);
+        let is_closed = report.file.open_mode.is_none();
+        let what = if is_closed { "the content" } else { "the integrity" };
+        block("note", &format!("{what} was not checked: see \"skipped\" above"), output);
     }
     for what in &report.integrity.unchecked {
-        block("not", &format!("compared: {what}"), output);
+        block("note", &format!("not fully checked: {what}"), output);
     }
     if report.findings.iter().any(|finding| finding.fix_sql.is_some()) {
-        block("fix", "with --fix CODE, or --fix all: first see --dry-run", output);
+        block("fix", "apply with --fix CODE or --fix all; add --dry-run to preview", output);
     }
     let duration = Duration::from_millis(report.duration_ms);
     output.line(format_args!("{:.1} s", duration.as_secs_f64()));
@@ -50,7 +53,7 @@ pub(super) fn report(report: &DoctorReport, output: Printer) {
 /// Lines of `--ignore` for what was not found.
 pub(super) fn needless(lines: &[String], output: Printer) {
     for line in lines {
-        block("needless", line, output);
+        block("unused", &format!("ignore rule: {line}"), output);
     }
 }
 
@@ -60,12 +63,13 @@ fn file(file: &FileSummary, output: Printer) {
     add(file
         .pages_count
         .zip(file.page_bytes)
-        .map(|(pages, size)| format!("{pages} pages of {size}")));
+        .map(|(pages, size)| format!("{} of {size} bytes", counted(pages, "page", "pages"))));
     add(file.journal.map(|journal| format!("journal {journal}")));
     add(file.wal_bytes.map(|bytes| format!("WAL of {}", DecimalBytes(bytes))));
     add(file.cipher.map(|cipher| format!("cipher {cipher}")));
-    add(file.tables_count.map(|tables| format!("{tables} tables")));
-    add(file.indexes_count.map(|indexes| format!("{indexes} indexes")));
+    let count = |count: usize| count.try_into().unwrap_or(u64::MAX);
+    add(file.tables_count.map(|tables| counted(count(tables), "table", "tables")));
+    add(file.indexes_count.map(|indexes| counted(count(indexes), "index", "indexes")));
     add(file.sqlite_version.as_ref().map(|version| format!("written by SQLite {version}")));
     add(file.file_system.as_ref().map(|kind| format!("on {kind}")));
     let users: Vec<String> =

@@ -16,7 +16,7 @@ use crate::output::CommandError;
 pub(super) fn from_args(arguments: &DoctorArgs) -> anyhow::Result<Option<ConnectionSettings>> {
     let Some(path) = arguments.settings.as_deref() else { return Ok(None) };
     let is_one = matches!(&arguments.files[..], [file] if !file.is_dir());
-    let message = "--settings are those of one connection: give the one file that it has open";
+    let message = "--settings is for one connection: pass exactly one file, the one it has open";
     ensure!(is_one, CommandError::usage(message));
     let mut settings = ConnectionSettings::parse(&read(path)?)?;
     settings.line = line(&settings);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use clap::Args;
-use doctor::{FileWatcher, WatchInterval, WatchedProcess};
+use doctor::{FileWatcher, WatchInterval, WatchedProcess, counted};
 use indicatif::DecimalBytes;
 
 use super::doctor_output::DoctorOutput;
@@ -20,7 +20,8 @@ const SNAPSHOT_MS: u64 = 1_000;
 /// Whether the file is watched, and how.
 #[derive(Args)]
 pub(crate) struct WatchArguments {
-    /// Watch the file until Ctrl-C: commits, WAL, readers and writers, one line per interval.
+    /// Watch the file until Ctrl-C. Prints one line per interval: commits, WAL, readers and
+    /// writers.
     #[arg(long, conflicts_with_all = ["login", "fix", "query", "queries", "require", "history"])]
     watch: bool,
     /// With --watch: length of an interval.
@@ -43,14 +44,14 @@ impl WatchArguments {
     pub(super) fn given(&self) -> anyhow::Result<Option<WatchPlan>> {
         let interval = Duration::try_from_secs_f64(self.interval).ok();
         let interval = interval.filter(|interval| !interval.is_zero());
-        let message = "--interval takes a number of seconds above 0";
+        let message = "--interval must be a number of seconds above 0";
         let interval = interval.ok_or_else(|| CommandError::usage(message))?;
         Ok(self.watch.then_some(WatchPlan { interval, count: self.count }))
     }
 }
 
 pub(super) fn run(files: &[PathBuf], plan: WatchPlan, output: Printer) -> anyhow::Result<()> {
-    let [file] = files else { bail!(CommandError::usage("--watch takes one file")) };
+    let [file] = files else { bail!(CommandError::usage("--watch needs exactly one file")) };
     ensure!(file.is_file(), doctor::Error::FileNotFound(file.clone()));
     let WatchPlan { interval, count } = plan;
     let mut watch = FileWatcher::new(file)?;
@@ -106,7 +107,7 @@ fn what(user: &WatchedProcess) -> Vec<String> {
         None => {}
     }
     if let Some(frames) = user.behind_frames_count.filter(|frames| *frames > 0) {
-        what.push(format!("{frames} frames behind"));
+        what.push(format!("{} behind", counted(frames.into(), "frame", "frames")));
     }
     what
 }

@@ -1,6 +1,7 @@
 //! `warren inspect --login`: what is in an account's vault and its sub-vaults.
 
 use accounts::{Login, UnlockedAccount};
+use doctor::counted;
 use protocol::ErrorCode;
 use serde::Serialize;
 use sync_store::{Vault, VaultDamage, VaultLocation, VaultSummary};
@@ -144,10 +145,11 @@ pub(super) fn inspect(
     let VaultSummary { cursor, bytes, fingerprint } = status.state;
     let storage = describe_storage(login, status.storage, output);
     let (count, digest) = (fingerprint.count, fingerprint.digest);
+    let messages = counted(count, "message", "messages");
     output.line(format_args!(
-        "{count} messages, {bytes} bytes, cursor {cursor}, fingerprint {digest:032x}"
+        "{messages}, {bytes} bytes, cursor {cursor}, fingerprint {digest:032x}"
     ));
-    output.line(format_args!("{} devices", status.devices_count));
+    output.line(format_args!("{}", counted(status.devices_count, "device", "devices")));
     let verified = checks.verify.then(|| verify(&data_dir, &vault, output)).transpose()?;
     let sub_vaults = data_dir.sub_vaults(&unlocked)?;
     let sub_vaults = sub_vaults
@@ -183,14 +185,14 @@ fn repair(
     for unlocked in vaults {
         let path = data_dir.vault_path(&unlocked.vault)?;
         let Some(VaultDamage { found: damage, quarantined_path }) = files.repair(&unlocked)? else {
-            output.line(format_args!("{}: all pages read back as written", path.display()));
+            output.line(format_args!("{}: all pages are intact", path.display()));
             continue;
         };
         let (path, quarantined_path) =
             (path.display().to_string(), quarantined_path.display().to_string());
         output.line(format_args!(
-            "{path} was damaged: {damage}. It is {quarantined_path} now; what could be read of it is in \
-             the new file, and devices send what is missing when they sync."
+            "{path} was damaged: {damage}. The damaged file was moved to {quarantined_path}; a new \
+             file contains all readable data, and devices resend the rest when they sync."
         ));
         repairs.push(VaultRepair { path, damage, quarantined_path });
     }
@@ -218,9 +220,11 @@ fn inspect_sub_vault(
         VaultLocation::Postgres { .. } => None,
     };
     let size = file_bytes.map(|bytes| format!(", file {bytes} bytes")).unwrap_or_default();
+    let messages = counted(count, "message", "messages");
+    let blobs = counted(blob_chunks_count as u64, "blob chunk", "blob chunks");
     output.line(format_args!(
-        "its vault {id}: {count} messages, {bytes} bytes, cursor {cursor}, fingerprint \
-         {digest:032x}; record {gateway_state_bytes} bytes, {blob_chunks_count} pieces{size}"
+        "sub-vault {id}: {messages}, {bytes} bytes, cursor {cursor}, fingerprint {digest:032x}; \
+         gateway state {gateway_state_bytes} bytes, {blobs}{size}"
     ));
     let verified = verifies.then(|| verify(data_dir, &vault, output)).transpose()?;
     if verifies {
@@ -265,7 +269,7 @@ fn describe_storage(login: &Login, storage: VaultLocation, output: Printer) -> V
         }
         VaultLocation::Postgres { address, database, version, tables_bytes } => {
             output.line(format_args!("vault of {login} in PostgreSQL {version} at {address}"));
-            output.line(format_args!("database {database}, {tables_bytes} bytes with all vaults"));
+            output.line(format_args!("database {database}, {tables_bytes} bytes for all vaults"));
             VaultStorage::Postgres(PostgresStorage {
                 postgres_address: address,
                 database,
@@ -281,19 +285,19 @@ fn describe_storage(login: &Login, storage: VaultLocation, output: Printer) -> V
 fn verify(data_dir: &DataDir, vault: &Vault, output: Printer) -> anyhow::Result<bool> {
     let found = data_dir.wait(vault.verify())?;
     if found.is_equal() {
-        output.line(format_args!("verified: the fingerprints are those of the messages"));
+        output.line(format_args!("verified: the fingerprints match the messages"));
         return Ok(true);
     }
     let (recorded, computed) = (found.recorded.fingerprint, found.computed.fingerprint);
     data_dir.wait(vault.rebuild())?;
     let unhelpful = || {
-        let message = "the fingerprints are not those of the messages after rebuilding either";
+        let message = "the fingerprints do not match the messages, even after a rebuild";
         CommandError::new(ErrorCode::CorruptDatabase, message)
     };
     anyhow::ensure!(data_dir.wait(vault.verify())?.is_equal(), unhelpful());
     output.line(format_args!(
-        "rebuilt: {} windows were not those of the messages; recorded {recorded}; found {computed}",
-        found.windows_wrong
+        "rebuilt: {} did not match the messages; recorded {recorded}, computed {computed}",
+        counted(found.windows_wrong, "fingerprint window", "fingerprint windows")
     ));
     Ok(false)
 }

@@ -20,22 +20,23 @@ const PATH: &str = "/actual";
 #[derive(Args)]
 #[command(next_help_heading = "Actual Budget")]
 pub(crate) struct ActualGatewayArgs {
-    /// Serve Actual Budget apps at this address (127.0.0.1:5006), or at the path /actual of this
-    /// server.
+    /// Serve Actual Budget apps at this address, such as 127.0.0.1:5006. With the value /actual,
+    /// serve them at that path of this server instead.
     #[arg(long = "actual-budget", value_name = "ADDRESS")]
     address: Option<GatewayAddress>,
     /// Also serve the Actual web app from this directory: `build` of the npm package
-    /// @actual-app/web.
+    /// @actual-app/web. Requires an address instead of the path /actual.
     #[arg(long = "actual-budget-web", value_name = "DIR", requires = "address")]
     web: Option<PathBuf>,
-    /// Account that stores the budgets. The apps only use its password.
+    /// Account that stores the budgets. The apps ask only for its password.
     #[arg(long = "actual-budget-login", default_value = "actual", value_name = "LOGIN")]
     login: String,
     /// Let the first app that connects set the password. Otherwise create the account with `warren
     /// account add actual`.
     #[arg(long = "actual-budget-open-registration", requires = "address")]
     is_registration_open: bool,
-    /// Accept the password from a trusted proxy in the X-Actual-Password header.
+    /// Accept the account's password from a trusted proxy, in the header X-Actual-Password.
+    /// Requires --trusted-proxy.
     #[arg(long = "actual-budget-header-login", requires_all = ["address", "trusted_proxies"])]
     has_header_login: bool,
     /// Maximum size of a budget file in bytes.
@@ -78,7 +79,7 @@ impl ActualGatewayArgs {
         let Some(GatewayAddress(place)) = self.address else { return Ok(None) };
         if let Some(web) = &self.web {
             let is_listener = matches!(place, GatewayMount::Listener(_));
-            let message = "the web app needs an address of its own, not a path";
+            let message = "the web app needs its own address, not a path";
             ensure!(is_listener, CommandError::new(ErrorCode::InvalidSettings, message));
             let index = web.join("index.html");
             let is_there = index.is_file();
@@ -87,7 +88,7 @@ impl ActualGatewayArgs {
                     ErrorCode::FileNotFound,
                     format!("{} is missing", index.display()),
                 )
-                .with_hint("--actual-budget-web names the directory of the web app")
+                .with_hint("set --actual-budget-web to the directory of the web app")
             };
             ensure!(is_there, missing());
         }

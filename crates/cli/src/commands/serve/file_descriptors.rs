@@ -31,10 +31,10 @@ pub(crate) fn connections_that_fit(
 
 fn too_few(wanted: usize, needed: usize, limit: usize, fits: usize) -> CommandError {
     let message = format!(
-        "--connections-max {wanted} needs {needed} file descriptors, and the system gives {limit}"
+        "--connections-max {wanted} needs {needed} file descriptors, but the system allows {limit}"
     );
     CommandError::new(ErrorCode::InvalidSettings, message).with_hint(format!(
-        "raise the limit (`ulimit -n`, systemd's LimitNOFILE), or give at most {fits}"
+        "raise the limit (`ulimit -n`, systemd's LimitNOFILE), or pass at most {fits}"
     ))
 }
 

@@ -36,8 +36,8 @@ pub(super) fn parse_filter(text: &str) -> std::result::Result<Targets, String> {
     };
     if !text.split(',').all(is_known) {
         return Err(
-            "a filter is a level (error, warn, info, debug, trace, off), or module=level, \
-                    or several between commas"
+            "expected a level (error, warn, info, debug, trace, off), module=level, or several of \
+             these, separated by commas"
                 .to_owned(),
         );
     }

@@ -38,12 +38,12 @@ pub(super) fn restrict_to_owner(data: &Path) {
         Ok(count) => tracing::info!(
             path = %data.display(),
             count,
-            "files and folders in the data directory could be read by other users: closed"
+            "removed other users' access to files and folders in the data directory"
         ),
         Err(error) => tracing::warn!(
             path = %data.display(),
             error = format!("{error:#}"),
-            "other users may read what is in the data directory, and it cannot be closed"
+            "cannot remove other users' access to the data directory"
         ),
     }
 }
@@ -57,7 +57,7 @@ pub(super) fn warn_of_readers(file: &Path) {
         tracing::warn!(
             path = %file.display(),
             mode = format!("{:04o}", mode(&metadata)),
-            "all users of this machine may read this file, which holds a secret: `chmod 600` ends that"
+            "this file contains a secret and all users can read it; run `chmod 600` on it"
         );
     }
 }
@@ -109,13 +109,13 @@ impl DataDirPermissions {
             tracing::warn!(
                 %path,
                 mode = mode_before,
-                "other users may enter the data directory, which stays so because there is more in \
-                 it: give --data a directory of its own"
+                "other users can access the data directory; its permissions were not changed \
+                 because it is not used by Warren alone: pass --data a separate directory"
             );
             return Ok(());
         }
         set_mode(&self.path, *mode)?;
-        tracing::info!(%path, mode_before, "the data directory was open to other users: closed");
+        tracing::info!(%path, mode_before, "removed other users' access to the data directory");
         Ok(())
     }
 }

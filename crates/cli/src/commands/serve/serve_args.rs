@@ -37,7 +37,7 @@ const STORAGE: &str = "Storage";
                         On untrusted networks, use --tls-cert or a reverse proxy with TLS."
 )]
 pub(crate) struct ServeArgs {
-    /// Address to listen on. Port 0 picks a free port.
+    /// IP address and port to listen on. Port 0 picks a free port.
     #[arg(long, default_value = "127.0.0.1:4600", value_name = "ADDRESS", help_heading = NETWORK)]
     pub(crate) listen: SocketAddr,
     /// Serve HTTPS with the certificate chain in this PEM file. Reloaded when it changes.
@@ -54,8 +54,8 @@ pub(crate) struct ServeArgs {
     /// Let anyone create an account.
     #[arg(long, help_heading = ACCESS)]
     pub(crate) open_registration: bool,
-    /// Enable the admin API and the page /admin for holders of the token on the first line of this
-    /// file (16 characters or more). The token also allows creating accounts.
+    /// Enable the admin API and the admin page /admin. Both require the token on the first line of
+    /// this file (at least 16 characters). The token also allows creating accounts.
     #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     pub(crate) admin_token_file: Option<PathBuf>,
     /// Allow pages of this origin to call the API (CORS); `*` allows any origin. May be repeated.
@@ -69,7 +69,7 @@ pub(crate) struct ServeArgs {
     /// repeated.
     #[arg(long = "trusted-proxy", value_name = "CIDR", help_heading = NETWORK)]
     pub(crate) trusted_proxies: Vec<TrustedProxy>,
-    /// Maximum messages per request or response.
+    /// Maximum number of messages per request or response.
     #[arg(long, default_value_t = protocol::MESSAGES_COUNT_MAX, value_name = "COUNT")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..), help_heading = LIMITS)]
     pub(crate) request_messages_max: usize,
@@ -78,23 +78,23 @@ pub(crate) struct ServeArgs {
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(BODY_BYTES_MAX_LEAST..))]
     #[arg(help_heading = LIMITS)]
     pub(crate) request_body_bytes_max: usize,
-    /// Memory for all request and response bodies together, in MiB. One account may use an eighth,
-    /// one address half [default: 512, or four times the largest request]
+    /// Memory for all request and response bodies together, in MiB. One account may use an eighth
+    /// of it, one client address half [default: 512, or four times the largest request]
     #[arg(long, value_name = "MIB", help_heading = LIMITS)]
     pub(crate) body_memory_mib: Option<usize>,
-    /// Time limit for receiving a request head, and again for a short body. Longer bodies get one
-    /// more second per 16 KiB.
+    /// Time limit for receiving the headers of a request, and again for a short body. Longer bodies
+    /// get one more second per 16 KiB.
     #[arg(long, default_value_t = 30, value_name = "SECONDS")]
     #[arg(value_parser = value_parser!(u64).range(1..=REQUEST_TIMEOUT_SECONDS_MAX))]
     #[arg(help_heading = LIMITS)]
     pub(crate) request_timeout_seconds: u64,
-    /// Maximum number of connections. A listening device holds one [default: 10000, or what the
-    /// open-file limit allows]
+    /// Maximum number of open connections. Each device that listens for changes needs one [default:
+    /// 10000, or fewer if the open-file limit is low]
     #[arg(long, value_name = "COUNT")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..), help_heading = LIMITS)]
     pub(crate) connections_max: Option<usize>,
-    /// Check every page of an idle vault for damage once in this many days; 0 checks all pages each
-    /// time.
+    /// Check every page of each vault for damage once in this many days, while the vault is idle. 0
+    /// checks all pages in every maintenance run.
     #[arg(long, default_value_t = 30, value_name = "DAYS", help_heading = STORAGE)]
     pub(crate) scrub_days: u32,
     #[command(flatten, next_help_heading = LIMITS)]
@@ -118,13 +118,13 @@ impl ServeArgs {
 /// Default quota of an account; `warren account quota` overrides it.
 #[derive(Args)]
 pub(crate) struct DefaultLimitArgs {
-    /// Maximum messages per account [default: no limit]
+    /// Maximum number of messages per account [default: no limit]
     #[arg(long = "account-messages-max", value_name = "COUNT")]
     pub(crate) messages: Option<u64>,
     /// Maximum size of an account's messages in bytes [default: no limit]
     #[arg(long = "account-bytes-max", value_name = "BYTES")]
     pub(crate) bytes: Option<u64>,
-    /// Maximum devices per account, up to 900.
+    /// Maximum number of devices per account, up to 900.
     #[arg(long = "account-devices-max", value_name = "COUNT")]
     #[arg(default_value_t = DEVICES_COUNT_DEFAULT)]
     #[arg(value_parser = value_parser!(u32).range(1..=i64::from(DEVICES_COUNT_MAX)))]

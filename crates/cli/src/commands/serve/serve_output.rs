@@ -9,18 +9,18 @@ use utoipa::ToSchema;
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ServeOutput {
-    /// The server answers from now on.
+    /// The server has started.
     Start(ServerStart),
-    /// With `--print-config`: the settings, and nothing is served.
+    /// The settings, with `--print-config`.
     Config(PrintedConfig),
 }
 
-/// Where a server that has started answers, and with what.
+/// The addresses and the data directory of a server that has started.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ServerStart {
     /// The URL of the server.
     pub(crate) address: String,
-    /// The URL for Actual Budget's apps; null without `--actual-budget`.
+    /// The URL for Actual Budget apps; null without `--actual-budget`.
     pub(crate) actual_budget_address: Option<String>,
     /// The path of the data directory.
     pub(crate) data_dir: String,
@@ -31,7 +31,7 @@ pub(crate) struct ServerStart {
 pub(crate) struct PrintedConfig {
     /// The path of the settings file; null if none was given.
     pub(crate) config_file: Option<String>,
-    /// All settings by their names.
+    /// All settings, by name.
     pub(crate) settings: BTreeMap<String, PrintedSetting>,
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct PrintedSetting {
     pub(crate) value: Option<SettingValue>,
     /// Whether the value is a secret.
     pub(crate) secret: bool,
-    /// Which layer the value comes from.
+    /// The source of the value.
     pub(crate) source: SettingSource,
-    /// Where the value is: file and line, variable or option; null for a default.
+    /// The location of the value: file and line, variable or option; null for a default.
     pub(crate) location: Option<String>,
 }
 
@@ -62,16 +62,16 @@ pub(crate) enum SettingValue {
     List(Vec<String>),
 }
 
-/// Which layer of the settings a value comes from.
+/// The source of a setting's value.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SettingSource {
-    /// It is the default.
+    /// The default.
     Default,
     /// The settings file.
     File,
-    /// A variable of the environment.
+    /// An environment variable.
     Environment,
-    /// An option of the command line.
+    /// A command-line option.
     CommandLine,
 }

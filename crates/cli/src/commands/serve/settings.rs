@@ -37,8 +37,8 @@ use crate::output::Printer;
 #[derive(Args)]
 #[command(next_help_heading = "Configuration")]
 struct ConfigArgs {
-    /// Read settings from this TOML file, such as `listen = "0.0.0.0:4600"`. Keys are the long
-    /// option names. Options and environment variables take precedence.
+    /// Read settings from this TOML file. Keys are the long option names, as in `listen =
+    /// "0.0.0.0:4600"`. Options and environment variables take precedence.
     #[arg(long, value_name = "FILE", env = "WARREN_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
     /// Check all settings, print them as TOML with their sources (without secrets), and exit.
@@ -136,7 +136,7 @@ impl ResolvedSettings {
             let is_unseen =
                 |origin| matches!(origin, SettingOrigin::File { .. } | SettingOrigin::Environment);
             if self.settings.iter().any(|setting| is_unseen(setting.origin)) {
-                let tip = "`warren serve --print-config` tells where each setting comes from";
+                let tip = "`warren serve --print-config` shows where each setting comes from";
                 let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
                 error.insert(ContextKind::Suggested, tips);
             }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use doctor::counted;
 use indicatif::HumanCount;
 use protocol::{DeviceInfo, DeviceList};
 use replica::{HttpTransport, Replica, ReplicaStatus, SyncStatus};
@@ -25,8 +26,8 @@ pub(crate) fn fetch_device_list(replica: &Replica) -> replica::Result<Option<Dev
     Ok(Some(list))
 }
 
-/// One sentence: `server holds 169,000 of 169,000 changes, sets equal; phone 2 minutes ago, 0
-/// unsent, in sync; …`.
+/// One sentence: `in sync: the server has 169,000 of 169,000 changes; phone: seen 2 minutes ago, in
+/// sync; …`.
 pub(crate) fn describe(status: &ReplicaStatus, sync_status: &SyncStatus) -> String {
     let mut others: Vec<_> = sync_status.devices.iter().filter(|device| !device.current).collect();
     others.sort_by_key(|device| std::cmp::Reverse(device.last_seen_ms));
@@ -36,7 +37,8 @@ pub(crate) fn describe(status: &ReplicaStatus, sync_status: &SyncStatus) -> Stri
     let now_ms = sync_status.server_time_ms;
     parts.extend(others.into_iter().map(|device| describe_device(device, now_ms)));
     if more > 0 {
-        parts.push(format!("and {more} more devices"));
+        let more = counted(more as u64, "more device", "more devices");
+        parts.push(format!("and {more}"));
     }
     parts.join("; ")
 }
@@ -44,14 +46,18 @@ pub(crate) fn describe(status: &ReplicaStatus, sync_status: &SyncStatus) -> Stri
 fn describe_device(device: &DeviceInfo, now_ms: u64) -> String {
     let name = if device.name.is_empty() { &device.device_id } else { &device.name };
     if device.last_seen_ms == 0 {
-        return format!("{name} never synced");
+        return format!("{name}: never synced");
     }
-    let (seen, unsent_count) = (ago(device.last_seen_ms, now_ms), HumanCount(device.unsent_count));
-    let fetch = match device.pending_download_count {
-        0 => "in sync".to_owned(),
-        behind => format!("{} to fetch", HumanCount(behind)),
+    let seen = ago(device.last_seen_ms, now_ms);
+    let (unsent, behind) =
+        (HumanCount(device.unsent_count), HumanCount(device.pending_download_count));
+    let state = match (device.unsent_count, device.pending_download_count) {
+        (0, 0) => "in sync".to_owned(),
+        (_, 0) => format!("{unsent} unsent"),
+        (0, _) => format!("{behind} to receive"),
+        _ => format!("{unsent} unsent, {behind} to receive"),
     };
-    format!("{name} {seen}, {unsent_count} unsent, {fetch}")
+    format!("{name}: seen {seen}, {state}")
 }
 
 fn describe_sides(sync_status: &SyncStatus, is_captured: bool) -> String {
@@ -63,15 +69,23 @@ fn describe_sides(sync_status: &SyncStatus, is_captured: bool) -> String {
         in_sync,
         ..
     } = *sync_status;
-    let (held, known) = (HumanCount(held), HumanCount(known));
-    let verdict = match (in_sync, pending_upload_count, pending_download_count) {
-        (true, ..) => "sets equal",
-        (false, 0, 0) if !is_captured => "a schema has changed: `warren sync` compares its table",
-        (false, 0, 0) => "sets differ: `warren sync` compares them",
-        (false, ..) => "sets not equal yet",
+    let (held, known) = (HumanCount(held), counted(known, "change", "changes"));
+    let (verdict, remedy) = match (in_sync, pending_upload_count, pending_download_count) {
+        (true, ..) => ("in sync", None),
+        (false, 0, 0) if !is_captured => {
+            let remedy = "but a schema has changed (to compare the rows, run `warren sync`)";
+            ("not in sync", Some(remedy.to_owned()))
+        }
+        (false, 0, 0) => {
+            let remedy = "but they differ from those in this file (to compare, run `warren sync`)";
+            ("not in sync", Some(remedy.to_owned()))
+        }
+        (false, ..) => ("not in sync yet", None),
     };
-    let mut parts = vec![format!("server holds {held} of {known} changes"), verdict.to_owned()];
-    for (count, what) in [(pending_upload_count, "to send"), (pending_download_count, "to fetch")] {
+    let mut parts = vec![format!("{verdict}: the server has {held} of {known}")];
+    parts.extend(remedy);
+    let to_sync = [(pending_upload_count, "to send"), (pending_download_count, "to receive")];
+    for (count, what) in to_sync {
         if count > 0 {
             parts.push(format!("{} {what}", HumanCount(count)));
         }
@@ -147,35 +161,45 @@ mod tests {
             device("this one", NOW_MS, 0, 0),
         ];
         devices[3].current = true;
+        let text = described(&status(169_000, 0, 0, 169_000), &list(169_000, devices));
         assert_eq!(
-            described(&status(169_000, 0, 0, 169_000), &list(169_000, devices)),
-            "server holds 169,000 of 169,000 changes, sets equal; \
-             phone 3 minutes ago, 0 unsent, in sync; \
-             laptop 3 days ago, 14 unsent, 120 to fetch; tablet never synced"
+            text,
+            "in sync: the server has 169,000 of 169,000 changes; \
+             phone: seen 3 minutes ago, in sync; \
+             laptop: seen 3 days ago, 14 unsent, 120 to receive; tablet: never synced"
         );
+        let guide = include_str!("../../../../../docs/guide/sync.md");
+        assert!(guide.lines().any(|line| line == text), "the guide to sync shows another line");
     }
 
     #[test]
     fn what_is_not_equal_says_why() {
-        let check = |status, expected: &str| {
+        let check = |status, verdict: &str, expected: &str| {
             let text = described(&status, &list(1_000, Vec::new()));
-            assert_eq!(text, format!("server holds 1,000 of {expected}"));
+            assert_eq!(text, format!("{verdict}: the server has 1,000 of {expected}"));
         };
-        check(status(1_000, 0, 2, 1_000), "1,002 changes, sets not equal yet, 2 to send");
-        check(status(1_001, 1, 2, 995), "1,003 changes, sets not equal yet, 3 to send, 5 to fetch");
-        check(status(995, 0, 0, 995), "1,000 changes, sets not equal yet, 5 to fetch");
-        let differ = "1,000 changes, sets differ: `warren sync` compares them";
-        check(status(1_001, 0, 0, 1_000), differ);
+        check(status(1_000, 0, 2, 1_000), "not in sync yet", "1,002 changes, 2 to send");
+        check(
+            status(1_001, 1, 2, 995),
+            "not in sync yet",
+            "1,003 changes, 3 to send, 5 to receive",
+        );
+        check(status(995, 0, 0, 995), "not in sync yet", "1,000 changes, 5 to receive");
+        let differ = "1,000 changes, but they differ from those in this file (to compare, run \
+                      `warren sync`)";
+        check(status(1_001, 0, 0, 1_000), "not in sync", differ);
         let rebuilt =
             ReplicaStatus { uncaptured_tables: vec!["t".into()], ..status(1_000, 0, 0, 1_000) };
-        check(rebuilt, "1,000 changes, a schema has changed: `warren sync` compares its table");
+        let compare =
+            "1,000 changes, but a schema has changed (to compare the rows, run `warren sync`)";
+        check(rebuilt, "not in sync", compare);
     }
 
     #[test]
     fn a_long_list_is_cut() {
         let devices = (1..=13).map(|seen| device("x", NOW_MS - seen, 0, 0)).collect();
         let text = described(&status(1, 0, 0, 1), &list(1, devices));
-        assert_eq!(text.matches("; x ").count(), 10);
+        assert_eq!(text.matches("; x: ").count(), 10);
         assert!(text.ends_with("; and 3 more devices"), "{text}");
     }
 }

@@ -8,7 +8,7 @@ use crate::output::Printer;
 
 /// Print the SQL that creates Warren's tables and functions in PostgreSQL.
 ///
-/// Use it where Warren may not change the database schema itself.
+/// Use it if Warren's database user may not create tables and functions.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren storage schema | psql shard0\n  \
                         warren storage schema --plproxy | psql proxy")]

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use doctor::counted;
+use indicatif::HumanCount;
 use protocol::ServerLoss;
 use replica::{
     RejectedMessages, RejectionCounts, RenumberedRow, SchemaConflict, SetDiscrepancy, SyncReport,
@@ -11,15 +13,16 @@ use replica::{
 use crate::output::{Printer, format_time};
 
 pub(crate) fn describe(path: &Path, report: &SyncReport, output: Printer) {
-    let SyncReport { sent_count: sent, received_count: received, server_messages_count, .. } =
-        report;
-    let sets = if report.in_sync {
-        format!("both sides are equal{}", exceptions(report))
+    let verdict = if report.in_sync {
+        format!("in sync{}", exceptions(report))
     } else {
-        "which is not what is here".to_owned()
+        "not in sync: this file and the server differ".to_owned()
     };
+    let sent = counted(report.sent_count, "change", "changes");
+    let (received, on_server) =
+        (HumanCount(report.received_count), HumanCount(report.server_messages_count));
     output.line(format_args!(
-        "{}: sent {sent}, received {received}; the server holds {server_messages_count} changes, {sets}",
+        "{}: {verdict}. Sent {sent}, received {received}; the server has {on_server}.",
         path.display()
     ));
     for created in &report.created_tables {
@@ -27,17 +30,17 @@ pub(crate) fn describe(path: &Path, report: &SyncReport, output: Printer) {
     }
     if !report.left_out.is_empty() {
         output.line(format_args!(
-            "  not taken over, since they are SQL of another device: {}",
+            "  not created, because SQL is not copied from other devices: {}",
             report.left_out.join(", ")
         ));
     }
     describe_moved(report, output);
     if report.registered_copy {
-        output.line(format_args!("  this file is a copy: it is a device of its own from here on"));
+        output.line(format_args!("  this file is a copy and was registered as a new device"));
     }
     if report.reconciled && report.erased_count == 0 {
         output.line(format_args!(
-            "  the server had lost or gained something: both sides were compared"
+            "  the changes here and on the server did not match, so both sides were compared"
         ));
     }
     if let Some(loss) = &report.server_loss {
@@ -50,18 +53,17 @@ pub(crate) fn describe(path: &Path, report: &SyncReport, output: Printer) {
     }
     if report.conflicts_count > 0 {
         output.line(format_args!(
-            "  {} edits lost to others made without knowing of them: `warren conflicts {}` lists them \
-             and gets them back",
-            report.conflicts_count,
+            "  {}, overwritten by concurrent edits (review or restore: `warren conflicts {}`)",
+            counted(report.conflicts_count, "lost edit", "lost edits"),
             path.display()
         ));
     }
     describe_erased(path, report, output);
     describe_rejected(&report.rejected, output);
     if report.set_aside_count > 0 {
-        let count = report.set_aside_count;
+        let changes = counted(report.set_aside_count, "change", "changes");
         output.line(format_args!(
-            "  set aside: {count} changes whose timestamps the server calls invalid"
+            "  not sent: {changes}, because the server rejects the timestamp as invalid"
         ));
     }
     describe_hidden_rows(report, output);
@@ -69,7 +71,7 @@ pub(crate) fn describe(path: &Path, report: &SyncReport, output: Printer) {
         let (seconds, side) = (report.clock_offset_ms.abs() / 1000, report.clock_offset_ms > 0);
         let side = if side { "behind" } else { "ahead" };
         output.line(format_args!(
-            "  this device's clock is {seconds} s {side}: changes were stamped with the server's"
+            "  this device's clock is {seconds} s {side}; changes were stamped with server time"
         ));
     }
 }
@@ -77,12 +79,15 @@ pub(crate) fn describe(path: &Path, report: &SyncReport, output: Printer) {
 fn describe_discrepancy(discrepancy: SetDiscrepancy, output: Printer) {
     match discrepancy {
         SetDiscrepancy::Withheld(count) => output.line(format_args!(
-            "  the server says that it holds {count} changes that it does not send"
+            "  the server reports {} more than it sends",
+            counted(count, "change", "changes")
         )),
-        SetDiscrepancy::Lost(count) => output
-            .line(format_args!("  the server does not hold {count} changes that it has taken")),
+        SetDiscrepancy::Lost(count) => output.line(format_args!(
+            "  the server lacks {} that it had accepted",
+            counted(count, "change", "changes")
+        )),
         SetDiscrepancy::Other => output.line(format_args!(
-            "  the server holds as many changes, and says that they are others"
+            "  the server has the same number of changes, but reports a different fingerprint"
         )),
     }
 }
@@ -94,34 +99,33 @@ const AWAY_COUNT_MAX: usize = 5;
 pub(crate) fn describe_loss(loss: &ServerLoss) -> [String; 2] {
     let at = format_time(loss.repaired_ms);
     let lost = match loss.missing_count {
-        Some(1) => "1 change".to_owned(),
-        Some(count) => format!("{count} changes"),
+        Some(count) => counted(count, "change", "changes"),
         None => "an unknown number of changes".to_owned(),
     };
     let what = format!("the server lost {lost} to a damaged disk at {at}");
     if loss.devices_away.is_empty() {
         let who = match loss.missing_count {
-            Some(_) => "all devices that it knows have synced since, and none of them had these",
-            None => "sync each device that may have changes which others lack",
+            Some(_) => "all known devices have synced since then, and none had the lost changes",
+            None => "sync every device that may have changes which the others lack",
         };
         return [what, who.to_owned()];
     }
     let more = loss.devices_away.len().saturating_sub(AWAY_COUNT_MAX);
     let mut names: Vec<_> = loss.devices_away.iter().take(AWAY_COUNT_MAX).cloned().collect();
     names.extend((more > 0).then(|| format!("{more} more")));
-    [what, format!("devices that have not synced since may have them: {}", names.join(", "))]
+    [what, format!("devices that have not synced since then may have them: {}", names.join(", "))]
 }
 
 fn describe_moved(report: &SyncReport, output: Printer) {
     for RenumberedRow { table, old_key: from, new_key: to } in &report.renumbered_rows {
         output.line(format_args!(
-            "  {table}: row {from} of this device is row {to} now: the key {from} is another row's"
+            "  {table}: row {from} now has key {to}, because another row has key {from}"
         ));
     }
     for RenumberedRow { table, old_key: from, new_key: to } in &report.merged_rows {
         output.line(format_args!(
-            "  {table}: row {from} of this device is row {to} now, which another device had made with \
-             the same values"
+            "  {table}: row {from} was merged into row {to}, which another device created with the \
+             same values"
         ));
     }
 }
@@ -130,27 +134,39 @@ fn describe_moved(report: &SyncReport, output: Printer) {
 fn exceptions(report: &SyncReport) -> String {
     let dangling = VisibilityOverrideKind::DanglingReference;
     let missing = report.visibility_override_counts.get(&dangling).copied().unwrap_or(0);
-    let mut hidden = Vec::from_iter(counted(report.hidden_rows_count, "hidden row", ""));
-    hidden.extend(counted(missing, "row", " deleted and still referred to"));
-    hidden.extend(counted(report.rejected_count, "change", " that cannot be applied"));
+    let mut hidden =
+        Vec::from_iter(counted_unless_zero(report.hidden_rows_count, "hidden row", "hidden rows"));
+    hidden.extend(counted_unless_zero(
+        missing,
+        "deleted row that other rows refer to",
+        "deleted rows that other rows refer to",
+    ));
+    hidden.extend(counted_unless_zero(
+        report.rejected_count,
+        "change that cannot be applied",
+        "changes that cannot be applied",
+    ));
     if !report.missing_tables.is_empty() {
         let more = report.missing_tables.len().saturating_sub(UNKNOWN_COUNT_MAX);
         let mut names: Vec<_> =
             report.missing_tables.iter().take(UNKNOWN_COUNT_MAX).cloned().collect();
         names.extend((more > 0).then(|| format!("{more} more")));
-        hidden.push(format!("{}, which this file lacks", names.join(", ")));
+        hidden.push(format!("{}, missing in this file", names.join(", ")));
     }
     let hidden = (!hidden.is_empty()).then(|| format!("not shown: {}", hidden.join("; ")));
-    let unsent = counted(report.set_aside_count, "change", " set aside");
+    let unsent = counted_unless_zero(
+        report.set_aside_count,
+        "change with an invalid timestamp",
+        "changes with invalid timestamps",
+    );
     let unsent = unsent.map(|unsent| format!("not sent: {unsent}"));
     let parts: Vec<_> = hidden.into_iter().chain(unsent).collect();
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
 
 /// Nothing if there are none.
-fn counted(count: u64, noun: &str, rest: &str) -> Option<String> {
-    let plural = if count == 1 { "" } else { "s" };
-    (count > 0).then(|| format!("{count} {noun}{plural}{rest}"))
+fn counted_unless_zero(count: u64, singular: &str, plural: &str) -> Option<String> {
+    (count > 0).then(|| counted(count, singular, plural))
 }
 
 /// Tables and columns that are named in one line.
@@ -160,19 +176,19 @@ fn describe_erased(path: &Path, report: &SyncReport, output: Printer) {
     let path = path.display();
     if report.erased_count > 0 {
         output.line(format_args!(
-            "  data of {} changes was erased for good, from this file, too",
-            report.erased_count
+            "  data of {} was permanently erased, also from this file",
+            counted(report.erased_count, "change", "changes")
         ));
     }
     if report.unerased_count > 0 {
         output.line(format_args!(
-            "  data of {} changes that was erased is back on the server: `warren erase \
-             {path} --again` erases it again",
-            report.unerased_count
+            "  erased data of {} is back on the server; to erase it again, run \
+             `warren erase {path} --again`",
+            counted(report.unerased_count, "change", "changes")
         ));
     }
     if let Some(why) = &report.unscrubbed {
-        output.line(format_args!("  pages of this file may still hold erased data: {why}"));
+        output.line(format_args!("  pages of this file may still contain erased data: {why}"));
     }
 }
 
@@ -180,21 +196,25 @@ fn describe_hidden_rows(report: &SyncReport, output: Printer) {
     use VisibilityOverrideKind as Kind;
     let shown = report.visibility_override_counts.iter().filter(|(_, count)| **count > 0);
     for (kind, count) in shown {
-        let words = match kind {
-            Kind::Resurrected => "are deleted, and shown because other rows refer to them",
-            Kind::DanglingReference => "are deleted and not shown, though other rows refer to them",
-            Kind::Displaced => "wait for a row that has the same unique value and a newer change",
-            Kind::Incomplete => "wait for a part of a large value that has not arrived",
-            Kind::InvalidKey => {
-                "have a key that does not fit their table: another device declares it otherwise"
+        let state = match kind {
+            Kind::Resurrected => "deleted, but still shown because of references from other rows",
+            Kind::DanglingReference => "deleted and not shown, despite references from other rows",
+            Kind::Displaced => {
+                "hidden, because a row with a newer change has the same unique value"
             }
-            Kind::Constraint => "are refused by their table",
+            Kind::Incomplete => "hidden until all chunks of a large value have arrived",
+            Kind::InvalidKey => {
+                "hidden, because the key does not fit the table, which another device declares \
+                 differently"
+            }
+            Kind::Constraint => "hidden, because of a constraint of the table",
         };
         let command = match kind {
             Kind::Resurrected | Kind::DanglingReference => "warren status",
             _ => "warren conflicts",
         };
-        output.line(format_args!("  {count} rows {words} (`{command}` lists them)"));
+        let rows = counted(*count, "row", "rows");
+        output.line(format_args!("  {rows} {state} (see `{command}`)"));
     }
     for SchemaConflict { table, reason: why, .. } in &report.schema_conflicts {
         output.line(format_args!("  table {table}: {why}"));
@@ -205,15 +225,16 @@ fn describe_rejected(rejected: &RejectedMessages, output: Printer) {
     let RejectionCounts { undecodable, not_encrypted, wrong_key, truncated, replayed, tampered } =
         rejected.by_reason;
     for (count, reason) in [
-        (undecodable, "cannot be read: if a later version made them, update Warren"),
-        (not_encrypted, "are not encrypted, so anybody could have made them"),
-        (wrong_key, "were encrypted with a recovery phrase that is not this account's"),
-        (truncated, "lost their end"),
-        (replayed, "have the content of another change"),
-        (tampered, "were changed by somebody who has no recovery phrase"),
+        (undecodable, "unreadable; if another device has a newer version, update Warren"),
+        (not_encrypted, "not encrypted, so the author is unknown"),
+        (wrong_key, "encrypted with a recovery phrase that is not this account's"),
+        (truncated, "truncated"),
+        (replayed, "with the content of another change"),
+        (tampered, "modified by someone without the recovery phrase"),
     ] {
         if count > 0 {
-            output.line(format_args!("  not applied: {count} changes {reason}"));
+            let changes = counted(count, "change", "changes");
+            output.line(format_args!("  not applied: {changes} ({reason})"));
         }
     }
     for timestamp in &rejected.timestamps {
@@ -234,14 +255,14 @@ mod tests {
             describe_loss(&loss),
             [
                 "the server lost 44 changes to a damaged disk at 2026-11-21 06:30:00Z",
-                "devices that have not synced since may have them: phone 1, phone 2, phone 3, phone \
-                 4, phone 5, 2 more",
+                "devices that have not synced since then may have them: phone 1, phone 2, phone 3, \
+                 phone 4, phone 5, 2 more",
             ]
         );
         let [lost, who] =
             describe_loss(&ServerLoss { missing_count: None, devices_away: Vec::new(), ..loss });
         assert!(lost.contains("an unknown number of changes"), "{lost}");
-        assert!(who.starts_with("sync each device"), "{who}");
+        assert!(who.starts_with("sync every device"), "{who}");
     }
 
     #[test]
@@ -263,14 +284,14 @@ mod tests {
         };
         assert_eq!(
             exceptions(&report),
-            " (not shown: 2 hidden rows; 1 row deleted and still referred to; t.stars, u, which \
-             this file lacks; not sent: 1 change set aside)"
+            " (not shown: 2 hidden rows; 1 deleted row that other rows refer to; t.stars, u, \
+             missing in this file; not sent: 1 change with an invalid timestamp)"
         );
         let missing_tables = (1..8).map(|number| format!("t{number}")).collect();
         let report = SyncReport { missing_tables, ..SyncReport::default() };
         assert_eq!(
             exceptions(&report),
-            " (not shown: t1, t2, t3, t4, t5, 2 more, which this file lacks)"
+            " (not shown: t1, t2, t3, t4, t5, 2 more, missing in this file)"
         );
     }
 }

@@ -46,6 +46,11 @@ fn show_progress(bar: &ProgressBar, progress: SyncProgress) {
         SyncProgress::Applied(done) => ("applying", done, done),
     };
     bar.set_message(what);
-    bar.set_length(total);
+    // A total of 0 is not known yet.
+    if total > 0 {
+        bar.set_length(total);
+    } else {
+        bar.unset_length();
+    }
     bar.set_position(done);
 }

@@ -254,7 +254,7 @@ impl WatchLoop {
         }
         self.last_reported_code = Some(code);
         let output = self.watch.output;
-        output.line(format_args!("{message}; trying again [{code}]"));
+        output.line(format_args!("{message}; retrying [{code}]"));
         output.json(&WatchEvent::Waiting { code, message })
     }
 }

@@ -1,4 +1,4 @@
-// Give it a connection that your program has opened; what it prints is for
+// Call this with a connection that your program opened. Save the output, and run
 // `warren doctor app.db --settings FILE`.
 pub fn print_settings(db: &rusqlite::Connection) -> rusqlite::Result<()> {
     let names = "journal_mode synchronous busy_timeout foreign_keys cache_size mmap_size temp_store

@@ -1,5 +1,5 @@
-// A power loss takes the last commits back; the file stays whole.
-// Once for the file, not for each connection, while nothing else has it open:
+// A power loss may undo the last commits, but does not corrupt the file.
+// Run once per file, not per connection, while no other program has it open:
 //   sqlite3 app.db "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = INCREMENTAL; VACUUM;"
 use std::path::Path;
 

@@ -25,8 +25,8 @@ const FAULTS: &[SqliteBug] = &[
         since: [3, 7, 0],
         fixed: [3, 51, 3],
         backports: &[[3, 44, 6], [3, 50, 7]],
-        what: "the WAL-reset bug: a checkpoint may skip what was committed",
-        needs: "two connections that write or checkpoint at the same moment; it is rare",
+        what: "the WAL-reset bug: a checkpoint may skip committed transactions",
+        needs: "two connections that write or checkpoint at the same moment (rare)",
         source: "https://sqlite.org/wal.html#walresetbug",
         concerns: |facts| facts.is_wal && !facts.settings.is_exclusive(),
     },
@@ -34,8 +34,8 @@ const FAULTS: &[SqliteBug] = &[
         since: [3, 35, 0],
         fixed: [3, 37, 2],
         backports: &[],
-        what: "a savepoint that is rolled back in memory may break the file",
-        needs: "journals of savepoints in memory (temp_store = MEMORY), and ROLLBACK TO; it is rare",
+        what: "a savepoint that is rolled back in memory may corrupt the file",
+        needs: "savepoint journals in memory (temp_store = MEMORY), and ROLLBACK TO (rare)",
         source: "https://sqlite.org/releaselog/3_37_2.html",
         concerns: |facts| facts.settings.keeps_temp_in_memory(),
     },
@@ -57,24 +57,24 @@ pub(super) fn version(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let [major, minor, patch] = faults.iter().map(|fault| fault.fixed).max()?;
     let fixed = format!("{major}.{minor}.{patch}");
     let text = facts.settings.text("sqlite_version")?;
-    let what = format!("SQLite {text} has a fault that can lose data; {fixed} has not");
+    let what = format!("SQLite {text} has a bug that can lose data; it is fixed in {fixed}");
     let mut finding = facts.finding(FindingCode::SqliteFaulty, "sqlite_version", what);
     for fault in &faults {
         finding =
             finding.evidence(format!("{}; needs {}: {}", fault.what, fault.needs, fault.source));
     }
     let advice = format!(
-        "Update the library that brings SQLite along, until `SELECT sqlite_version()` says {fixed} or \
-         later. A distribution may have put the fix into an older version: its changelog says."
+        "Update the library that contains SQLite until `SELECT sqlite_version()` returns {fixed} \
+         or later. A distribution may have added the fix to an older version: see its changelog."
     );
     Some(finding.detail("fixed_in", fixed).with_fix(Fix::Advice(advice)).impact(
-        "Rarely, and without an error: commits that are gone, or a file that is malformed.",
+        "In rare cases, and without an error, commits are lost or the file becomes malformed.",
     ))
 }
 
 pub(super) fn threads(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     (facts.settings.compile_option("THREADSAFE")? == "0").then(|| {
-        let fix = "Use SQLite from one thread only, or take a library that is compiled with \
+        let fix = "Use SQLite from one thread only, or use a library that is compiled with \
                     THREADSAFE=1 or 2.";
         DoctorFinding::new(
             FindingCode::ThreadsUnsafe,
@@ -84,7 +84,7 @@ pub(super) fn threads(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
         .evidence("compile_options: THREADSAFE=0")
         .detail("compile_option", "THREADSAFE=0")
         .impact(
-            "Two threads that use SQLite at the same time break memory, even on two connections.",
+            "Two threads that use SQLite at the same time corrupt memory, even on two connections.",
         )
     })
 }
@@ -92,43 +92,41 @@ pub(super) fn threads(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
 pub(super) fn double_quotes(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let dqs = facts.settings.compile_option("DQS").unwrap_or("3");
     (facts.settings.has_compile_options() && dqs != "0").then(|| {
-        let fix = "Write 'text' with single quotes. The program, or its library's build, can have \
-                    it refused: SQLITE_DBCONFIG_DQS_DML and _DDL, or -DSQLITE_DQS=0.";
-        let what = "a misspelt column in double quotes is taken for a text";
+        let fix = "Write strings in single quotes: 'text'. To make SQLite reject strings in double \
+                    quotes, turn off SQLITE_DBCONFIG_DQS_DML and SQLITE_DBCONFIG_DQS_DDL in the \
+                    program, or build the library with -DSQLITE_DQS=0.";
+        let what = "a misspelled column in double quotes is taken as a string";
         DoctorFinding::new(FindingCode::DoubleQuotedStrings, what, Fix::Advice(fix.to_owned()))
             .evidence(format!("the library is compiled with DQS={dqs}, not 0"))
             .detail("compile_option", format!("DQS={dqs}"))
-            .impact("WHERE \"nmae\" = 'Ada' finds nothing, and no error says why.")
+            .impact("WHERE \"nmae\" = 'Ada' finds nothing, without an error.")
     })
 }
 
 pub(super) fn encoding(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let encoding = facts.settings.text("encoding")?;
     encoding.to_ascii_uppercase().starts_with("UTF-16").then(|| {
-        let fix = "Copy the content into a new file: PRAGMA encoding = 'UTF-8' before its first \
-                    table, then .dump and .read, or ATTACH and INSERT … SELECT.";
+        let fix = "Copy the content into a new file: set PRAGMA encoding = 'UTF-8' before you \
+                    create its first table, then use .dump and .read, or ATTACH and INSERT … \
+                    SELECT.";
         facts
-            .finding(
-                FindingCode::EncodingWide,
-                "encoding",
-                format!("texts are stored as {encoding}"),
-            )
+            .finding(FindingCode::EncodingWide, "encoding", format!("text is stored as {encoding}"))
             .with_fix(Fix::Advice(fix.to_owned()))
-            .impact("Latin text takes twice the room, in the file and in the cache.")
+            .impact("Latin text takes twice the space, in the file and in the cache.")
     })
 }
 
 pub(super) fn secure_delete(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     (facts.settings.number("secure_delete")? == 0).then(|| {
         let cost = if facts.is_encrypted {
-            "Who has the key reads deleted content until its pages are written again."
+            "Anyone who has the key can read deleted content until it is overwritten."
         } else {
-            "Who can read the file reads deleted content until its pages are written again."
+            "Anyone who can read the file can read deleted content until it is overwritten."
         };
-        let what = "what is deleted stays in the file: secure_delete is off";
+        let what = "deleted content stays in the file: secure_delete is off";
         facts
             .finding(FindingCode::SecureDeleteOff, "secure_delete", what)
-            .evidence(format!("{} of the file are free pages", DecimalBytes(facts.free_bytes)))
+            .evidence(format!("free pages of the file: {}", DecimalBytes(facts.free_bytes)))
             .with_fix(facts.set("secure_delete", "ON"))
             .impact(cost)
     })

@@ -23,7 +23,7 @@ pub(super) fn busy_timeout(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
         }
         finding
             .with_fix(facts.set("busy_timeout", BUSY_TIMEOUT_MS))
-            .impact("A lock of some milliseconds is \"database is locked\" for it.")
+            .impact("A lock of a few milliseconds is enough for \"database is locked\".")
     })
 }
 
@@ -35,7 +35,7 @@ pub(super) fn journal_mode(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
             .finding(FindingCode::JournalModeUnsafe, "journal_mode", what)
             .with_fix(facts.set("journal_mode", "WAL"))
             .impact(
-                "If the program ends within a transaction, by a crash or a kill, the file is broken.",
+                "If the program crashes or is killed within a transaction, the file is corrupt.",
             )
     })
 }
@@ -47,7 +47,7 @@ pub(super) fn synchronous_off(facts: &ConnectionFacts<'_>) -> Option<DoctorFindi
         facts
             .finding(FindingCode::SynchronousOff, "synchronous", what)
             .with_fix(facts.set("synchronous", wanted))
-            .impact("A power loss or a crash of the system can break the file.")
+            .impact("A power loss or a crash of the system can corrupt the file.")
     })
 }
 
@@ -59,7 +59,7 @@ pub(super) fn synchronous_low(facts: &ConnectionFacts<'_>) -> Option<DoctorFindi
             .finding(FindingCode::SynchronousLow, "synchronous", what)
             .with_fix(facts.set("synchronous", "FULL"))
             .impact(
-                "There is a very small chance that a power loss at the wrong time breaks the file.",
+                "There is a very small risk that a power loss at the wrong time corrupts the file.",
             )
     })
 }
@@ -72,7 +72,7 @@ pub(super) fn checkpoints(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
             .finding(FindingCode::CheckpointsOff, "wal_autocheckpoint", what)
             .with_fix(facts.set("wal_autocheckpoint", "1000"))
             .impact(
-                "Unless another program checkpoints, such as Litestream, the WAL grows without end.",
+                "Unless another program checkpoints (such as Litestream), the WAL grows forever.",
             )
     })
 }
@@ -82,12 +82,13 @@ pub(super) fn foreign_keys(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding>
     is_off.then(|| {
         let tables = &facts.referring;
         let shown: Vec<&str> = tables.iter().take(TABLES_SHOWN_MAX).map(String::as_str).collect();
-        let what = format!("the foreign keys of {} are not kept", shown.join(", "));
+        let what =
+            format!("the connection does not enforce the foreign keys of {}", shown.join(", "));
         facts
             .finding(FindingCode::ForeignKeysOff, "foreign_keys", what)
-            .evidence(format!("tables that declare any: {}", tables.len()))
+            .evidence(format!("tables with foreign keys: {}", tables.len()))
             .detail("tables", tables.clone())
             .with_fix(facts.set("foreign_keys", "ON"))
-            .impact("Rows can refer to rows that are not there; ON DELETE CASCADE does nothing.")
+            .impact("Rows can refer to rows that do not exist; ON DELETE CASCADE has no effect.")
     })
 }

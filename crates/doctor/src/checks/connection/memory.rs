@@ -35,17 +35,21 @@ pub(super) fn cache_small(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
         && content >= cache.saturating_mul(CONTENT_PER_CACHE)
         && better >= cache.saturating_mul(GAIN);
     (is_small && !is_mapped).then(|| {
-        let what = format!("the page cache is {}, the content {}", DecimalBytes(cache), DecimalBytes(content));
+        let what = format!(
+            "the page cache is {}, the content of the file {}",
+            DecimalBytes(cache),
+            DecimalBytes(content)
+        );
         let evidence = format!(
-            "{}: the least of the content, a sixteenth of the {} of memory that are available now, \
-             and 256 MiB",
+            "recommended: {}, the smallest of the content, a sixteenth of the memory available now \
+             ({}), and 256 MiB",
             DecimalBytes(better),
             DecimalBytes(memory)
         );
         let fix = facts.set("cache_size", &format!("-{}", better / KIB));
         let fix = format!(
-            "{fix}; divided by the number of connections that the program keeps. `warren tune` \
-             measures what it gains."
+            "{fix} (divide this by the number of connections that the program keeps open). `warren \
+             tune` measures the gain."
         );
         facts
             .finding(FindingCode::CacheSmall, "cache_size", what)
@@ -55,9 +59,9 @@ pub(super) fn cache_small(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
             .detail("proposed_bytes", better)
             .with_fix(Fix::Advice(fix))
             .impact(if facts.is_encrypted {
-                "Pages that are not in it are decrypted each time they are read."
+                "Pages outside the cache are decrypted each time they are read."
             } else {
-                "Pages that are not in it are copied from the system's cache, or read from the disk."
+                "Pages outside the cache are copied from the system's cache or read from the disk."
             })
     })
 }
@@ -68,17 +72,21 @@ pub(super) fn cache_large(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> 
     (filled > memory / 2).then(|| {
         let (filled_text, memory_text) = (DecimalBytes(filled), DecimalBytes(memory));
         let what = format!(
-            "the page cache of one connection may take {filled_text} of {memory_text} of memory"
+            "the page cache of one connection may take {filled_text} of the {memory_text} of \
+             available memory"
         );
         let better = (memory / MEMORY_SHARE).min(CACHE_BYTES_MAX) / MIB * MIB;
         facts
             .finding(FindingCode::CacheLarge, "cache_size", what)
-            .evidence(format!("the content has {}", DecimalBytes(facts.content_bytes)))
-            .evidence(format!("{memory_text} of memory are available on this machine now"))
+            .evidence(format!("content of the file: {}", DecimalBytes(facts.content_bytes)))
+            .evidence(format!("memory available on this machine now: {memory_text}"))
             .detail("cache_bytes", cache)
             .detail("available_bytes", memory)
             .with_fix(facts.set("cache_size", &format!("-{}", better.max(2 * MIB) / KIB)))
-            .impact("Each connection has one. When memory is out, the system kills a process.")
+            .impact(
+                "Each connection has its own cache. When memory runs out, the system kills a \
+                 process.",
+            )
     })
 }
 
@@ -93,16 +101,17 @@ pub(super) fn temp_in_memory(facts: &ConnectionFacts<'_>) -> Option<DoctorFindin
     facts.settings.number("temp_store")?;
     (content > memory / 4).then(|| {
         let (content, memory) = (DecimalBytes(content), DecimalBytes(memory));
-        let what = format!("a VACUUM would take {content} of {memory} of memory: {place}");
-        let fix = "For VACUUM: temp_store = FILE, and SQLITE_TMPDIR a directory on a disk; or \
-                    `warren vacuum`, which needs neither.";
+        let what =
+            format!("a VACUUM would take {content} of the {memory} of available memory: {place}");
+        let fix = "For VACUUM, set temp_store = FILE, and SQLITE_TMPDIR to a directory on a disk; \
+                    or use `warren vacuum`, which needs neither.";
         facts
             .finding(FindingCode::TempInMemory, "temp_store", what)
-            .evidence(format!("the content has {content}; VACUUM writes a copy of it"))
+            .evidence(format!("content of the file: {content}; VACUUM writes a copy of it"))
             .detail("needed_bytes", facts.content_bytes)
             .detail("available_bytes", facts.memory_bytes)
             .with_fix(Fix::Advice(fix.to_owned()))
-            .impact("It fails, or the system kills a process.")
+            .impact("VACUUM fails, or the system kills a process.")
     })
 }
 
@@ -115,8 +124,8 @@ pub(super) fn temp_unencrypted(facts: &ConnectionFacts<'_>) -> Option<DoctorFind
             .finding(FindingCode::TempUnencrypted, "temp_store", what)
             .with_fix(facts.set("temp_store", "MEMORY"))
             .impact(
-                "Before version 2.6 SQLite3 Multiple Ciphers writes them in plain: rows that are \
-                 sorted, and all of the content at VACUUM.",
+                "SQLite3 Multiple Ciphers before version 2.6 writes them unencrypted: rows that \
+                 are sorted, and the whole content at VACUUM.",
             )
     })
 }

@@ -328,7 +328,10 @@ fn settings_that_did_nothing_are_found() {
         none,
         "PRAGMA auto_vacuum = FULL;\nVACUUM;",
     );
-    assert!(finding.summary.contains("it is NONE") && finding.fix_sql.is_some(), "{finding:?}");
+    assert!(
+        finding.summary.contains("the value is NONE") && finding.fix_sql.is_some(),
+        "{finding:?}"
+    );
     check_none(&[wanted], small);
     check(FindingCode::SettingIneffective, &[("wanted.auto_vacuum", "9")], none, "cannot be 9");
 

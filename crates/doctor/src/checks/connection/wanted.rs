@@ -9,33 +9,36 @@ pub(super) fn mismatch(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let settings = facts.settings;
     let mut evidence: Vec<(&str, String)> = Vec::new();
     if let Some(file) = &facts.other_file {
-        evidence.push(("file", format!("its file is {file}")));
+        evidence.push(("file", format!("file of the connection: {file}")));
     }
     let mut compare = |name: &'static str, of_file: String| {
         let found = settings.value(name).filter(|value| !value.eq_ignore_ascii_case(&of_file));
         if let Some(value) = found {
-            evidence.push((name, format!("{name} is {value} there, and {of_file} in the file")));
+            evidence.push((
+                name,
+                format!("{name} is {value} on the connection, and {of_file} in the file"),
+            ));
         }
     };
     compare("page_size", facts.page_bytes.to_string());
     compare("encoding", facts.encoding.clone());
     if settings.text("journal_mode").is_some() && settings.is_journal(&["wal"]) != facts.is_wal {
-        compare("journal_mode", if facts.is_wal { "wal" } else { "no WAL" }.to_owned());
+        compare("journal_mode", if facts.is_wal { "wal" } else { "not WAL" }.to_owned());
     }
     let differ: Vec<&str> = evidence.iter().map(|(name, _)| *name).collect();
     if differ.is_empty() {
         return None;
     }
-    let fix = "See which file the program opens (a relative path begins where the program was \
-                started), and let it print its settings again.";
-    let what = "the settings are of another file, or of this one as it was";
+    let fix = "Find out which file the program opens (a relative path starts at the program's \
+                working directory), and print its settings again.";
+    let what = "the settings belong to another file, or to an earlier state of this one";
     let mut finding =
         DoctorFinding::new(FindingCode::SettingsMismatch, what, Fix::Advice(fix.to_owned()));
     for (_, line) in &evidence {
         finding = finding.evidence(line.clone());
     }
     Some(finding.detail("differ", differ).impact(
-        "A program that opens a wrong path makes an empty database there, and finds no rows.",
+        "A program that opens a wrong path creates an empty database there, and finds no rows.",
     ))
 }
 
@@ -47,20 +50,22 @@ pub(super) fn encryption(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     (!facts.is_encrypted).then(|| {
         let why = match has_cipher {
             Some(name) => {
-                format!("the library has ciphers ({name}), and no key was set on a new file")
+                format!(
+                    "the library has ciphers ({name}), but no key was set when the file was new"
+                )
             }
             None => {
-                "the library has no ciphers: it ignores PRAGMA cipher and PRAGMA key".to_owned()
+                "the library has no ciphers, and ignores PRAGMA cipher and PRAGMA key".to_owned()
             }
         };
-        let fix = "Take a build of SQLite that has the cipher (SQLite3 Multiple Ciphers, \
-                    SQLCipher), and give the file a key there: PRAGMA rekey, or VACUUM INTO.";
-        let what = format!("the program means {cipher}, and the file is not encrypted");
+        let fix = "Use a build of SQLite that has the cipher (SQLite3 Multiple Ciphers, \
+                    SQLCipher), and encrypt the file with it: PRAGMA rekey, or VACUUM INTO.";
+        let what = format!("the program expects {cipher}, and the file is not encrypted");
         DoctorFinding::new(FindingCode::EncryptionIneffective, what, Fix::Advice(fix.to_owned()))
             .evidence(why)
             .detail("setting", "cipher")
             .detail("wanted", cipher.as_str())
-            .impact("Who can read the file reads everything in it.")
+            .impact("Anyone who can read the file can read everything in it.")
     })
 }
 
@@ -86,17 +91,17 @@ fn one_ineffective(
     if plain(name, &found) == plain(name, wanted) {
         return None;
     }
-    let what = format!("{name} = {wanted} did nothing: it is {}", named(name, &found));
+    let what = format!("{name} = {wanted} had no effect: the value is {}", named(name, &found));
     let mut finding =
         DoctorFinding::new(FindingCode::SettingIneffective, what, setting_fix(facts, name, wanted))
-            .evidence(format!("wanted is {wanted}, and the answer is {found}"))
+            .evidence(format!("expected {wanted}, found {found}"))
             .detail("setting", name)
             .detail("wanted", wanted)
             .detail("value", found);
     if let Some(why) = why(name) {
         finding = finding.evidence(why);
     }
-    Some(finding.impact("What the setting is for does not happen, and no error says so."))
+    Some(finding.impact("The setting is not active, and SQLite reported no error."))
 }
 
 fn setting_fix(facts: &ConnectionFacts<'_>, name: &str, wanted: &str) -> Fix {
@@ -106,7 +111,7 @@ fn setting_fix(facts: &ConnectionFacts<'_>, name: &str, wanted: &str) -> Fix {
         }
         "auto_vacuum" => Fix::Sql(format!("PRAGMA auto_vacuum = {wanted};\nVACUUM;")),
         "page_size" if facts.is_encrypted => Fix::Advice(
-            "Make a new file with that page size and the key, and copy the rows.".to_owned(),
+            "Create a new file with this page size and the key, and copy the rows.".to_owned(),
         ),
         "page_size" if facts.is_wal => Fix::Sql(format!(
             "PRAGMA journal_mode = DELETE;\nPRAGMA page_size = {wanted};\nVACUUM;\n\
@@ -130,21 +135,24 @@ fn is_possible(name: &str, wanted: &str) -> bool {
 fn why(name: &str) -> Option<&'static str> {
     Some(match name {
         "auto_vacuum" | "page_size" => {
-            "a file takes it before its first page is written, which journal_mode = WAL does, too; \
-             later by VACUUM only"
+            "it takes effect only if it is set before the first page of a file is written \
+             (journal_mode = WAL writes one), and later only with VACUUM"
         }
-        "encoding" => "a file takes it before its first table only",
+        "encoding" => "it takes effect only before the first table of a file is created",
         "foreign_keys" => {
-            "within a transaction it has no effect, and some libraries begin one first"
+            "it has no effect within a transaction, and some libraries start one first"
         }
-        "synchronous" => "within a transaction it cannot be changed",
+        "synchronous" => "it cannot be changed within a transaction",
         "journal_mode" => {
-            "it cannot be changed within a transaction, nor while others have the file open; WAL needs \
-             memory that its users share, and a file that can be written"
+            "it cannot be changed within a transaction, or while others have the file open; WAL \
+             needs shared memory and a writable file"
         }
-        "cipher" => "a library without that cipher ignores it",
-        "temp_store" => "a library may be compiled to keep to one place (TEMP_STORE 0 or 3)",
-        "mmap_size" => "an encrypted file has no memory map, and a library may be compiled without",
+        "cipher" => "a library without this cipher ignores it",
+        "temp_store" => "a library may be compiled with one fixed choice (TEMP_STORE 0 or 3)",
+        "mmap_size" => {
+            "an encrypted file has no memory map, and a library may be compiled without memory \
+             maps"
+        }
         _ => return None,
     })
 }

@@ -110,7 +110,7 @@ fn index_broken(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
     )
     .detail("index", index)
     .detail("table", table)
-    .impact("Queries that use it miss rows, or find what is no longer there.")
+    .impact("Queries that use the index miss rows, or find rows that no longer exist.")
 }
 
 fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
@@ -122,17 +122,22 @@ fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
     });
     let name = quote_if_needed(index);
     let advice = columns.map_or_else(
-        || format!("Find the rows that are the same by {index}, delete or change all but one."),
+        || {
+            format!(
+                "Find the rows that have the same value in {index}, and delete or change all but \
+                 one of each value."
+            )
+        },
         |(table, columns)| {
             format!(
-                "See which they are: SELECT {columns}, count(*) FROM {} NOT INDEXED GROUP BY \
-                 {columns} HAVING count(*) > 1. Delete or change all but one of each; then \
-                 REINDEX {name}.",
+                "Find the values: SELECT {columns}, count(*) FROM {} NOT INDEXED GROUP BY \
+                 {columns} HAVING count(*) > 1. Delete or change all rows but one of each value; \
+                 then REINDEX {name}.",
                 quote_if_needed(&table.name)
             )
         },
     );
-    let what = format!("{index} is unique, and has the same value more than once");
+    let what = format!("the unique index {index} has the same value more than once");
     DoctorFinding::new(FindingCode::UniqueViolated, what, Fix::Advice(advice))
         .detail("index", index)
         .detail("table", table.map_or("", |table| table.name.as_str()))
@@ -142,17 +147,17 @@ fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
 /// `name` is a table, or a column of one.
 fn constraint(name: &str) -> DoctorFinding {
     let advice = format!(
-        "See in the declaration of {name} what is asked for, find the rows that are not so, and \
-         mend or delete them."
+        "Read the constraints in the declaration of {name}, find the rows that violate them, and \
+         correct or delete these rows."
     );
     DoctorFinding::new(
         FindingCode::ConstraintViolated,
-        format!("rows break a constraint of {name}"),
+        format!("rows violate a constraint of {name}"),
         Fix::Advice(advice),
     )
     .detail("name", name)
     .impact(
-        "Each later change of such a row fails, and programs that trust the constraint go wrong.",
+        "Each later change of such a row fails, and programs that rely on the constraint can fail.",
     )
 }
 
@@ -163,18 +168,18 @@ pub(super) fn virtual_table(name: &str, schema: &DatabaseSchema) -> DoctorFindin
         let name = quote_if_needed(name);
         Fix::Sql(format!("INSERT INTO {name} ({name}) VALUES ('rebuild');"))
     } else {
-        let advice = "Make it anew: drop it, create it as it was declared, and fill it from the \
-                      table that it is about.";
+        let advice = "Re-create it: drop it, create it with the same declaration, and fill it from \
+                      the table that it indexes.";
         Fix::Advice(advice.to_owned())
     };
     DoctorFinding::new(
         FindingCode::VirtualTableBroken,
-        format!("{name} is out of step with what it is about"),
+        format!("{name} is inconsistent with the content that it indexes"),
         fix,
     )
     .detail("table", name)
     .detail("module", module)
-    .impact("Searches miss rows, or find what is no longer there.")
+    .impact("Searches miss rows, or find rows that no longer exist.")
 }
 
 fn page(table: Option<&TableSchema>, environment: &FileEnvironment) -> DoctorFinding {
@@ -187,7 +192,7 @@ fn page(table: Option<&TableSchema>, environment: &FileEnvironment) -> DoctorFin
         Some(table) => finding.detail("table", table.name.as_str()),
         None => finding,
     };
-    finding.impact("Rows are wrong or out of reach, and each write may spread that.")
+    finding.impact("Rows are wrong or cannot be read, and each write may spread the damage.")
 }
 
 fn table_of<'a>(index: &str, schema: &'a DatabaseSchema) -> Option<&'a TableSchema> {

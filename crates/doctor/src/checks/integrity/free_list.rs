@@ -20,7 +20,7 @@ pub(super) fn check(subject: &OpenedFile) -> Result<(), CheckError> {
     let free = subject.in_snapshot(|| walk(subject, end))?;
     let used = subject.pages_read.borrow();
     match used.iter().find(|page| free.contains(*page)) {
-        Some(page) => Err(malformed(*page, "in use, and in the list of free pages")),
+        Some(page) => Err(malformed(*page, "in use, and also in the list of free pages")),
         None => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ mod joint;
 
 use std::collections::BTreeSet;
 
-use indicatif::{DecimalBytes, HumanCount};
+use indicatif::DecimalBytes;
 use sqlite_schema::IndexOrigin;
 
 use self::examined_query::ExaminedQuery;
@@ -27,7 +27,7 @@ use crate::checks::foreign_keys;
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::file::unreadable::TIME_LIMIT_REACHED;
-use crate::format::format_percent;
+use crate::format::{counted, format_percent};
 use crate::program::workload::{LoggedShape, QueryLog};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
@@ -63,14 +63,24 @@ pub(super) fn check(
         looked_at += 1;
     }
     if looked_at + rejected_count < shapes.len() {
-        let why = if looked_at < asked.len() { TIME_LIMIT_REACHED } else { "they took the least" };
-        log.add_skipped(format!("the load, all but {looked_at} of {} shapes", shapes.len()), why);
+        let why = if looked_at < asked.len() {
+            TIME_LIMIT_REACHED
+        } else {
+            "they took the least time (without times in the log: they were called least often)"
+        };
+        log.add_skipped(
+            format!(
+                "other query shapes of the workload ({looked_at} of {} examined)",
+                shapes.len()
+            ),
+            why,
+        );
     }
     let kept = joint::select_indexes(subject, planner, merged(wanted), &mut asked)?;
     if kept.is_unmeasured {
         log.add_skipped(
-            "the load with the indexes together",
-            "there was no time or memory for them",
+            "all new indexes of the workload together",
+            "not enough time or memory, or a program has the file open",
         );
     }
     report_queries(subject, &asked, &kept, log);
@@ -81,7 +91,8 @@ pub(super) fn check(
     summary.shapes_count = shapes.len();
     summary.rejected = rejected;
     log.workload = Some(summary);
-    log.add_checked(format!("a load of {} statements", HumanCount(workload.statements_count)));
+    let statements = counted(workload.statements_count, "statement", "statements");
+    log.add_checked(format!("a workload of {statements}"));
     Ok(())
 }
 
@@ -188,7 +199,7 @@ fn missing(
         1 => "a query".to_owned(),
         many => format!("{many} queries"),
     };
-    let what = format!("{what_served} of the load would use an index that is not there");
+    let what = format!("{what_served} of the workload would use an index that does not exist");
     let heaviest = served.first();
     let mut finding =
         DoctorFinding::new(FindingCode::QueryIndexMissing, what, Fix::Sql(create.clone()))
@@ -203,23 +214,21 @@ fn missing(
             .detail("calls_count", served.iter().map(|one| one.logged.calls).sum::<u64>())
             .detail("writes_count", writes)
             .impact(
-                "They read whole tables, or sort, each time; the index costs room and each write.",
+                "Without the index, whole tables are read, or rows sorted, each time. The index \
+                 takes space, and makes writes slower.",
             );
     for one in served.iter().take(SHOWN_MAX) {
         finding = finding.evidence(what_it_takes(one, asked));
     }
     if let Some(share) = kept.saved_share(place) {
         finding = finding
-            .evidence(format!("it saves {} of the load's work", format_percent(share)))
+            .evidence(format!("it saves {} of the cost of the workload", format_percent(share)))
             .detail("saved_ratio", share);
     }
     if let Some(size) = kept.bytes(place) {
-        let writes = HumanCount(writes);
+        let writes = counted(writes, "statement", "statements");
         finding = finding
-            .evidence(format!(
-                "it takes {}, and {writes} statements would write to it",
-                DecimalBytes(size)
-            ))
+            .evidence(format!("index size {}; {writes} would write to it", DecimalBytes(size)))
             .detail("index_bytes", size);
     }
     if index.rows.is_some() {
@@ -234,10 +243,7 @@ fn missing(
 /// `412 calls, 71 % of the time: SELECT …`
 fn what(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> String {
     let share = share(one, asked).map(|share| format!(", {} of the time", format_percent(share)));
-    let calls = match one.logged.calls {
-        1 => "1 call".to_owned(),
-        calls => format!("{} calls", HumanCount(calls)),
-    };
+    let calls = counted(one.logged.calls, "call", "calls");
     format!("{calls}{}: {}", share.unwrap_or_default(), one.logged.shape)
 }
 
@@ -246,7 +252,9 @@ fn what_it_takes(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> String
     match (one.before, one.after) {
         (Some(before), Some(after)) => {
             let (before, after) = (milliseconds(before.us), milliseconds(after.us));
-            format!("{what}; measured in memory: {before} now, {after} with what is advised")
+            format!(
+                "{what}; measured in memory: {before} now, {after} with the recommended indexes"
+            )
         }
         _ => what,
     }

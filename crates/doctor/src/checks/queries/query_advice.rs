@@ -29,9 +29,9 @@ impl QueryAdvice {
         if !self.indexes.is_empty() {
             return self.missing(subject, sql);
         }
-        let what = "a query reads a whole table or sorts, and no index that was tried helps";
+        let what = "a query reads a whole table or sorts, and none of the tried indexes helps";
         let finding = with_plan(FindingCode::QueryScans, what, sql, &self.before);
-        let finding = finding.impact("Its time grows with the table.");
+        let finding = finding.impact("The query takes longer as the table grows.");
         match &self.useless {
             Some((indexes, before, tried)) => {
                 let create: Vec<String> = statements(subject, indexes);
@@ -50,13 +50,14 @@ impl QueryAdvice {
             }
         }
         let create = statements(subject, &self.indexes);
-        let what = "a query would use an index that is not there";
+        let what = "a query would use an index that does not exist";
         let mut finding = with_plan(FindingCode::QueryIndexMissing, what, sql, &self.before)
             .evidence(format!("with it:  {}", after.join("; ")))
             .detail("plan_after", after)
             .detail("indexes", create.clone())
             .impact(
-                "It reads whole tables, or sorts, each time; the index costs room and each write.",
+                "Without the index, the query reads whole tables, or sorts, each time. The index \
+                 takes space, and makes writes slower.",
             );
         let mut fix = create;
         if let Some((before, tried)) = &self.effect {
@@ -83,7 +84,7 @@ impl QueryAdvice {
 
 /// What a partial index is for.
 pub(super) const PARTIAL: &str =
-    "It has a part of the rows: it serves a query in which the value stands as such, no parameter.";
+    "partial index: it serves only queries that contain the value itself, not a parameter";
 
 /// What makes the indexes.
 pub(super) fn statements(subject: &OpenedFile, indexes: &[CandidateIndex]) -> Vec<String> {
@@ -93,7 +94,7 @@ pub(super) fn statements(subject: &OpenedFile, indexes: &[CandidateIndex]) -> Ve
 fn text(before: QueryCost, tried: &IndexTrial) -> String {
     let (before, after) = (milliseconds(before.us), milliseconds(tried.taken.us));
     let size = DecimalBytes(tried.index_bytes);
-    format!("measured in memory: {before} without it, {after} with it; it takes {size}")
+    format!("measured in memory: {before} without it, {after} with it; index size {size}")
 }
 
 pub(super) fn milliseconds(us: f64) -> String {
@@ -102,9 +103,9 @@ pub(super) fn milliseconds(us: f64) -> String {
 }
 
 fn with_plan(code: FindingCode, what: &str, sql: &str, before: &[String]) -> DoctorFinding {
-    let advice = "Ask for fewer rows, or by a column. Tried were indexes on up to three columns in \
-                  every order, on expressions, orders and LIKEs as the query has them, and, where \
-                  the query could be run, covering and partial ones.";
+    let advice = "Select fewer rows, or select rows by a column. These indexes were tried: on up \
+                  to three columns in every order; on the expressions, orders and LIKEs of the \
+                  query; and, if the query could be run, covering and partial indexes.";
     DoctorFinding::new(code, what, Fix::Advice(advice.to_owned()))
         .evidence(sql.trim())
         .evidence(format!("now:      {}", before.join("; ")))

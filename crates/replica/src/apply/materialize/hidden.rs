@@ -151,5 +151,5 @@ impl Materializer<'_> {
 }
 
 fn displaced_reason(table: &TrackedTable) -> String {
-    format!("a row with a newer write has the same value in {}", table.name)
+    format!("a newer row has the same unique value in {}", table.name)
 }

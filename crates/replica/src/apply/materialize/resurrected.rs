@@ -138,7 +138,7 @@ impl Materializer<'_> {
         let visibility_override = match &shown {
             WriteOutcome::Written => VisibilityOverride::new(
                 VisibilityOverrideKind::Resurrected,
-                "another row refers to it",
+                "referenced by another row",
             ),
             WriteOutcome::Rejected(reason) => {
                 VisibilityOverride::new(VisibilityOverrideKind::DanglingReference, reason.as_str())

@@ -27,13 +27,14 @@ use crate::sql_value::key_to_literals;
 /// A hidden row that was merged into a visible one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct MergedRow {
-    /// The row that is gone.
+    /// The hidden row, which was removed.
     pub row: HiddenRow,
-    /// The key of the row that stays, as SQL literals.
+    /// The key of the remaining row, as SQL literals.
     pub into_key: String,
-    /// Rows that referred to the first and refer to the second now.
+    /// The number of rows that referred to the removed row and now refer to the remaining one.
     pub moved_references_count: u64,
-    /// Hidden rows now, since one that followed has the same value.
+    /// The number of rows that the merge has hidden, because rows with moved references now have
+    /// the same unique values as others.
     pub hidden_rows_count: u64,
 }
 
@@ -45,7 +46,7 @@ impl Replica {
     pub fn merge_hidden_row(&self, id: &str, now_ms: u64) -> Result<MergedRow> {
         self.transaction(|db| {
             let SelectedHiddenRow { found, tables, now } = select_after_changes(db, id, now_ms)?;
-            let none = || refused("no row that is shown is in its place".into());
+            let none = || refused("no visible row conflicts with it".into());
             let shown = found.rival.clone().ok_or_else(none)?;
             let before = hidden_rows(db)?;
             let mut merger = RowMerger { db, now, tables: &tables, followed: BTreeSet::new() };
@@ -90,7 +91,10 @@ impl<'a> RowMerger<'a> {
                 break;
             }
             if round == ROUNDS_COUNT_MAX {
-                return Err(refused(format!("rows still refer to the one of {}", table.name)));
+                return Err(refused(format!(
+                    "other rows still refer to the hidden row of {}",
+                    table.name
+                )));
             }
             for ending in &endings {
                 self.repoint(ending)?;
@@ -113,7 +117,7 @@ impl<'a> RowMerger<'a> {
         let DroppedReference { row: id, columns, targets, instead } = ending;
         let Some(tuple) = instead else {
             let columns = targets.join(", ");
-            return Err(refused(format!("the row that is shown has no value in {columns}")));
+            return Err(refused(format!("the visible row has no value in {columns}")));
         };
         let table = self.table(id);
         let Some(row) = row_state::load(self.db, id)?.filter(RowState::is_live) else {
@@ -153,7 +157,7 @@ impl<'a> RowMerger<'a> {
             if row_state::values(&mut names, there)? != values {
                 let key = key_to_literals(&target.key_values()?);
                 return Err(refused(format!(
-                    "{} ({key}) is there already, with other values",
+                    "{} ({key}) already exists with other values",
                     table.name
                 )));
             }

@@ -27,20 +27,20 @@ const LIMIT_MAX: u64 = 200;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct AccountListQuery {
-    /// Accounts of the list that are passed over: an answer's `cursor`; 0 if left out.
+    /// The number of accounts to skip: the `cursor` of a response. Default: 0.
     #[serde(default)]
     cursor: u64,
-    /// Accounts in the answer at most.
+    /// The maximum number of accounts in the response.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u64>,
-    /// What the logins contain, whatever the case.
+    /// Return only accounts whose login contains this text, ignoring case.
     #[serde(default)]
     search: String,
-    /// In which order; of equals, by login.
+    /// The sort key; equal entries are sorted by login.
     #[param(inline)]
     #[serde(default)]
     sort: AccountSortKey,
-    /// The other way round.
+    /// Whether to sort in descending order.
     #[serde(default)]
     descending: bool,
 }
@@ -52,7 +52,7 @@ enum AccountSortKey {
     Login,
     Created,
     Devices,
-    /// By the size of the vaults' files. In PostgreSQL all are equal.
+    /// By the size of the vaults' files. In PostgreSQL all accounts are equal.
     FileBytes,
 }
 
@@ -60,36 +60,36 @@ enum AccountSortKey {
 #[derive(Serialize, ToSchema)]
 pub(super) struct AccountList {
     accounts: Vec<AccountListEntry>,
-    /// How many the search finds.
+    /// The number of accounts that match the search.
     total_count: u64,
-    /// Where the next part begins.
+    /// The start of the next part.
     cursor: u64,
-    /// Whether accounts follow.
+    /// Whether more accounts follow.
     more: bool,
 }
 
-/// An account, as its operator sees it.
+/// An account in the list.
 #[derive(Serialize, ToSchema)]
 struct AccountListEntry {
     login: String,
-    /// Milliseconds since 1970.
+    /// The time of creation, milliseconds since 1970.
     created_ms: u64,
-    /// Its devices.
+    /// The number of devices.
     devices_count: u64,
-    /// Its vaults: its own, and those of its budgets.
+    /// The number of vaults: the account's own vault and its sub-vaults, such as those of budgets.
     vaults_count: u64,
     open_vaults_count: u64,
-    /// The vaults' files, without their WALs. Null where vaults have no files of their own.
+    /// The size of the vaults' files without their WALs; null if vaults are not stored in files.
     file_bytes: Option<u64>,
     wal_bytes: Option<u64>,
-    /// The share of pages that hold nothing, 0 to 1, of the vaults that are open; null if none is.
+    /// The share of free pages in the open vaults, 0 to 1; null if no vault is open.
     fragmentation_ratio: Option<f64>,
-    /// When one of its devices last synced, milliseconds since 1970. Null if its own vault is not
-    /// open, or none ever did.
+    /// The last sync of any device, milliseconds since 1970; null if the account's own vault is not
+    /// open or no device ever synced.
     last_seen_ms: Option<u64>,
-    /// When one of its files was last changed, milliseconds since 1970.
+    /// The last change of any of its files, milliseconds since 1970.
     last_changed_ms: Option<u64>,
-    /// The account's own limits; null is the server's default.
+    /// The account's own limits; null means the server's default.
     limits: AccountLimitsView,
 }
 
@@ -103,12 +103,12 @@ struct AccountLimitsView {
 
 error_responses!(ListAccountsErrors: OPERATOR, [TooLarge]);
 
-/// The accounts, a part of their list at a time.
+/// Lists the accounts, one part at a time.
 #[utoipa::path(
     get, path = "/v1/admin/accounts", tag = "admin", operation_id = "adminAccounts",
     security(("adminToken" = [])),
     params(AccountListQuery),
-    responses((status = 200, description = "in the order asked for", body = AccountList), ListAccountsErrors),
+    responses((status = 200, description = "The accounts in the requested order", body = AccountList), ListAccountsErrors),
 )]
 pub(super) async fn list(
     State(app): State<Arc<AppState>>,
@@ -117,9 +117,9 @@ pub(super) async fn list(
 ) -> Result<Json<AccountList>, ApiError> {
     let Query(query) = query.map_err(|error| malformed(&error))?;
     let limit = match query.limit.unwrap_or(LIMIT_DEFAULT) {
-        0 => return Err(ApiError::new(ErrorCode::Malformed, "limit is at least 1")),
+        0 => return Err(ApiError::new(ErrorCode::Malformed, "limit must be at least 1")),
         limit if limit > LIMIT_MAX => {
-            let message = format!("an answer has at most {LIMIT_MAX} accounts");
+            let message = format!("limit must be at most {LIMIT_MAX}");
             return Err(ApiError::new(ErrorCode::TooLarge, message));
         }
         limit => limit,

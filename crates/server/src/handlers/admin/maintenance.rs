@@ -29,29 +29,30 @@ const TIME_MAX: Duration = Duration::from_secs(20);
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MaintenanceRequest {
-    /// Whose vaults; those of all accounts, and the accounts' file, if left out.
+    /// Maintain only the vaults of this account. Default: those of all accounts, and the accounts
+    /// file.
     #[serde(default)]
     login: Option<String>,
 }
 
-/// What maintenance has done.
+/// The result of maintenance.
 #[derive(Default, Serialize, ToSchema)]
 pub(super) struct MaintenanceReport {
-    /// Files that were looked after, whatever they needed.
+    /// The number of files that were maintained, including those that needed nothing.
     files_count: u64,
-    /// Vaults that are not open, which their users' keys alone open. None in PostgreSQL.
+    /// The number of closed vaults, which only their users' keys can open; 0 in PostgreSQL.
     closed_count: u64,
-    /// Files for which there was no time; call again.
+    /// The number of files that were not processed in time; call again.
     remaining_count: u64,
-    /// Files of which the log says why not.
+    /// The number of files that failed; the log has the reasons.
     failed_count: u64,
     optimized_count: u64,
     truncated_wals_count: u64,
     returned_pages_count: u64,
     compacted_count: u64,
-    /// Pages read to see whether they are damaged.
+    /// The number of pages that were checked for damage.
     scrubbed_pages_count: u64,
-    /// Of the files that were looked after, with their WALs.
+    /// The size of the maintained files with their WALs before maintenance.
     before_bytes: u64,
     after_bytes: u64,
     duration_ms: u64,
@@ -59,12 +60,12 @@ pub(super) struct MaintenanceReport {
 
 error_responses!(MaintainErrors: BODY, OPERATOR, [InvalidLogin, NotFound]);
 
-/// Does now what idle vaults get, to those of an account that are open, or to all that are.
+/// Runs maintenance now for the open vaults of one account or of all accounts.
 #[utoipa::path(
     post, path = "/v1/admin/maintenance", tag = "admin", operation_id = "adminMaintain",
     security(("adminToken" = [])),
     request_body = MaintenanceRequest,
-    responses((status = 200, description = "what was done", body = MaintenanceReport), MaintainErrors),
+    responses((status = 200, description = "The result", body = MaintenanceReport), MaintainErrors),
 )]
 pub(super) async fn maintain(
     State(app): State<Arc<AppState>>,
@@ -74,7 +75,7 @@ pub(super) async fn maintain(
     let login = request.login.map(|login| Login::parse(&login)).transpose()?;
     let permit = Arc::clone(&app.maintenance_permits).try_acquire_owned();
     let permit =
-        permit.or(Err(ApiError::new(ErrorCode::Busy, "maintenance is under way already")))?;
+        permit.or(Err(ApiError::new(ErrorCode::Busy, "maintenance is already running")))?;
     blocking(move || {
         let _turn = permit;
         let started = clock::now();
@@ -154,7 +155,7 @@ impl MaintenanceReport {
                 self.after_bytes += bytes(database);
             }
             Err(error) => {
-                tracing::warn!(path = %database.path().display(), %error, "maintenance");
+                tracing::warn!(path = %database.path().display(), %error, "maintenance failed");
                 self.failed_count += 1;
             }
         }

@@ -20,7 +20,7 @@ use crate::metrics::readiness::Readiness;
 use crate::metrics::vault_sizes::VaultSizes;
 use crate::metrics::{DURATION_BOUNDS_MS, TotalsSnapshot};
 
-/// How the server is. What counts up does so since it was started: two answers make a rate.
+/// The state of the server. Counters start at 0 when the server starts; two responses give a rate.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ServerOverview {
     version: &'static str,
@@ -29,20 +29,20 @@ pub(super) struct ServerOverview {
     server_time_ms: u64,
     uptime_ms: u64,
     accounts_count: u64,
-    /// Devices of all accounts.
+    /// The number of devices of all accounts.
     devices_count: u64,
     vaults_count: u64,
-    /// Null where vaults have no files of their own.
+    /// The vaults' files; null if vaults are not stored in files.
     files: Option<FileTotals>,
     open_vaults: OpenVaultTotals,
     readiness: Readiness,
     connections_count: u64,
     connections_max: u64,
-    /// Devices that listen.
+    /// The number of open event streams.
     subscribers_count: u64,
     subscribers_max: u64,
     requests_count: u64,
-    /// Requests that were answered with a status of 500 or more.
+    /// The number of requests that were answered with a status of 500 or higher.
     failed_requests_count: u64,
     syncs: SyncTotals,
     messages: MessageTotals,
@@ -50,7 +50,7 @@ pub(super) struct ServerOverview {
     maintenance: MaintenanceTotals,
 }
 
-/// Where vaults are kept.
+/// The storage of the vaults.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum StorageKind {
@@ -62,69 +62,69 @@ enum StorageKind {
 #[derive(Serialize, ToSchema)]
 struct FileTotals {
     count: u64,
-    /// Without their WALs.
+    /// The size of the files without their WALs.
     file_bytes: u64,
     wal_bytes: u64,
-    /// When those that are not open were looked at, milliseconds since 1970: where there are very
-    /// many, a while ago.
+    /// The time at which closed files were last measured, milliseconds since 1970; with very many
+    /// files, this can be a while ago.
     scanned_ms: u64,
 }
 
-/// The vaults' files that are open, and their memory.
+/// The open vaults' files and their memory.
 #[derive(Serialize, ToSchema)]
 struct OpenVaultTotals {
     count: u64,
-    /// Of their pages, also of those that are in a WAL as yet.
+    /// The size of all pages, including those that are still in a WAL.
     file_bytes: u64,
-    /// Pages that hold nothing.
+    /// The size of the free pages.
     free_bytes: u64,
     wal_bytes: u64,
     /// The largest share of free pages, 0 to 1.
     fragmentation_ratio_max: f64,
     wal_bytes_max: u64,
-    /// Age of the oldest read that is running.
+    /// The age of the oldest running read.
     longest_read_ms: u64,
-    /// Of all page caches, also that of the accounts' file.
+    /// The size of all page caches, including that of the accounts file.
     cache_bytes: u64,
 }
 
-/// Requests that brought or fetched messages.
+/// Requests that pushed or pulled messages.
 #[derive(Serialize, ToSchema)]
 struct SyncTotals {
     count: u64,
-    /// Bounds of durations, in milliseconds.
+    /// Upper bounds of the durations, in milliseconds.
     bounds_ms: [f64; DURATION_BOUNDS_MS.len()],
-    /// How many took no longer than each bound, but longer than the one before; the last, longer
-    /// than all.
+    /// The number of requests per interval between two bounds; the last is the number above all
+    /// bounds.
     counts: [u64; DURATION_BOUNDS_MS.len() + 1],
 }
 
 #[derive(Serialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "these are JSON keys, and counts end so")]
 struct MessageTotals {
-    /// Came, and were new.
+    /// The number of received messages that were new.
     stored_count: u64,
-    /// Came, and were there already.
+    /// The number of received messages that were already known.
     known_count: u64,
-    /// Left.
+    /// The number of sent messages.
     sent_count: u64,
 }
 
-/// Of all files, also the accounts'.
+/// Transactions of all files, including the accounts file.
 #[derive(Serialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "these are JSON keys, and counts end so")]
 struct TransactionTotals {
     committed_count: u64,
     failed_count: u64,
-    /// Not taken, because a queue was full.
+    /// The number of transactions rejected because a queue was full.
     rejected_count: u64,
-    /// Commits: several transactions share one.
+    /// The number of commits; several transactions can share one.
     batches_count: u64,
-    /// Times that a WAL was flushed to the disk.
+    /// The number of times that a WAL was flushed to the disk.
     flushes_count: u64,
 }
 
-/// What maintenance has done.
+/// The maintenance since the server was started.
 #[derive(Serialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "these are JSON keys, and counts end so")]
 struct MaintenanceTotals {
@@ -133,21 +133,21 @@ struct MaintenanceTotals {
     truncated_wals_count: u64,
     returned_pages_count: u64,
     compacted_count: u64,
-    /// Pages read to see whether they are damaged.
+    /// The number of pages that were checked for damage.
     scrubbed_pages_count: u64,
-    /// Times that a file was found damaged.
+    /// The number of times that a file was found damaged.
     damaged_count: u64,
-    /// Damaged vaults that were put aside and made anew.
+    /// The number of damaged vaults that were quarantined and rebuilt.
     repaired_count: u64,
 }
 
 error_responses!(OverviewErrors: OPERATOR, []);
 
-/// How the server is, in numbers.
+/// Returns the state of the server in numbers.
 #[utoipa::path(
     get, path = "/v1/admin/overview", tag = "admin", operation_id = "adminOverview",
     security(("adminToken" = [])),
-    responses((status = 200, description = "at this moment", body = ServerOverview), OverviewErrors),
+    responses((status = 200, description = "The current state", body = ServerOverview), OverviewErrors),
 )]
 pub(super) async fn overview(
     State(app): State<Arc<AppState>>,

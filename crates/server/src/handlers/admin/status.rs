@@ -12,16 +12,16 @@ use crate::http::openapi::error_responses;
 
 #[derive(Serialize, ToSchema)]
 pub(super) struct AdminStatus {
-    /// Whether the server has an operator's token; without one the other calls let nobody in.
+    /// Whether the server has an admin token; without one, the other admin calls are refused.
     enabled: bool,
 }
 
 error_responses!(StatusErrors: []);
 
-/// Whether the server has an operator's token. Anybody may ask.
+/// Reports whether the server has an admin token. This call needs no token.
 #[utoipa::path(
     get, path = "/v1/admin", tag = "admin", operation_id = "adminStatus",
-    responses((status = 200, description = "whether it has", body = AdminStatus), StatusErrors),
+    responses((status = 200, description = "Whether the server has an admin token", body = AdminStatus), StatusErrors),
 )]
 pub(super) async fn status(State(app): State<Arc<AppState>>) -> Json<AdminStatus> {
     Json(AdminStatus { enabled: app.config.admin_token.is_some() })

@@ -15,11 +15,11 @@ const STORAGE_BUSY_MS_MAX = 10_000;
 const STORAGE_BUSY_PAUSE_MS = 20;
 
 const NO_OPFS =
-  "this browser keeps no files for this page (a private window?): the database is in " +
-  "memory, and lost when the tab that holds it closes";
+  "this browser stores no files for this page (private window?): the database is in memory, " +
+  "and is lost when the leader tab closes";
 const NO_LOCKS =
-  "this browser cannot share a file between tabs (the page is not in a secure " +
-  "context?): the database is in memory, for this tab alone, and lost when it closes";
+  "this browser cannot share a file between tabs (no secure context?): the database is in " +
+  "memory, for this tab only, and is lost when the tab closes";
 
 export interface OpenReplicaOptions {
   readonly name: string;

@@ -15,7 +15,7 @@ export async function explainStorageError(thrown: unknown): Promise<ErrorInfo> {
   if (info.code !== "storage_failed" || (await hasFreeSpace())) {
     return info;
   }
-  return { code: "disk_full", message: "there is no room left for this page's files" };
+  return { code: "disk_full", message: "no space left for this page's files" };
 }
 
 /** Also where it cannot be found out. */

@@ -76,7 +76,7 @@ async function fetchOrUnreachable(url: string, init: RequestInit): Promise<Respo
     return await fetch(url, init);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new WarrenError("unreachable", `the server cannot be reached: ${why}`);
+    throw new WarrenError("unreachable", `cannot reach the server: ${why}`);
   }
 }
 
@@ -86,7 +86,7 @@ async function toApiError(answer: Response): Promise<WarrenError> {
     const { error } = (await answer.json()) as { error: { code: string; message: string } };
     return new WarrenError(toErrorCode(error.code), error.message);
   } catch {
-    const words = "something between this page and the server answered in its place";
+    const words = "something between this page and the server answered in the server's place";
     return new WarrenError("unexpected_response", `${words}, with status ${answer.status}`);
   }
 }

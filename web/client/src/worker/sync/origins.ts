@@ -23,8 +23,8 @@ export async function reaching<T>(server: string | undefined, work: Promise<T>):
       throw thrown;
     }
     const { origin } = location;
-    const does = `the server at ${server} answers, but does not let pages of ${origin} ask it`;
-    const message = `${does}: start it with \`--allow-origin ${origin}\``;
+    const fact = `the server at ${server} does not allow requests from ${origin}`;
+    const message = `${fact}: start it with \`--allow-origin ${origin}\``;
     throw new WarrenError("origin_not_allowed", message);
   }
 }

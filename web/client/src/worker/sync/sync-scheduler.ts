@@ -114,7 +114,7 @@ export class SyncScheduler {
         const hasYielded = yielding.signal.aborted && !isCancelled;
         if (!hasYielded) {
           this.#failed(thrown, isCancelled);
-          throw signal.aborted ? new WarrenError("cancelled", "the sync was cancelled") : thrown;
+          throw signal.aborted ? new WarrenError("cancelled", "the sync was canceled") : thrown;
         }
       } finally {
         this.#running = undefined;

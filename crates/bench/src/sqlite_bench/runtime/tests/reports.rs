@@ -98,7 +98,7 @@ fn a_report_has_who_can_work_as_planned_and_says_why_others_cannot() {
     let notes = report.notes.join("\n");
     for expected in [
         "absent: unbuilt (not built yet: run `warren bench runtime --setup`)",
-        "from production-none (PRAGMA synchronous is OFF where it was measured, and NORMAL when it was tried)",
+        "from production-none (PRAGMA synchronous is OFF in the measurement instead of NORMAL)",
         "from production-chacha20 (ValueError: it has no chacha20)",
         "same 1.0 on two",
     ] {
@@ -112,7 +112,7 @@ fn a_report_has_who_can_work_as_planned_and_says_why_others_cannot() {
 fn without_any_driver_there_is_nothing_to_compare() {
     let folder = tempfile::tempdir().unwrap();
     let error = run(&plan(folder.path()), &ProgressBar::hidden()).unwrap_err();
-    assert!(error.to_string().contains("there is no driver"), "{error:#}");
+    assert!(error.to_string().contains("no drivers are installed"), "{error:#}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn setting_up_says_who_is_there() {
     let lines: Vec<&str> = drivers.lines().collect();
     let [present, absent, ..] = lines[..] else { panic!("{drivers}") };
     assert!(present.starts_with("present: same 1.0 on one 3."), "{present}");
-    assert!(present.ends_with(", no encrypted files)"), "{present}");
+    assert!(present.ends_with(", no encryption)"), "{present}");
     assert!(absent.starts_with("absent: broken (`about`: "), "{absent}");
     assert!(absent.contains("nothing_like_it"), "{absent}");
 }
@@ -149,7 +149,7 @@ fn what_was_never_set_up_is_told_until_it_was_tried() {
     let told = place.not_set_up(&bar).unwrap().expect("one is not built").to_string();
     let command =
         format!("`warren bench runtime --setup --competitors {}` installs", competitors.display());
-    for expected in ["not set up here: unbuilt;", &command] {
+    for expected in ["not installed: unbuilt;", &command] {
         assert!(told.contains(expected), "{expected}: {told}");
     }
     assert!(!told.contains("1 GB"), "what these take is not known: {told}");

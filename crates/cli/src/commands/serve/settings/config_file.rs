@@ -54,9 +54,9 @@ fn find<'a>(definition: &'a Command, key: &str) -> Result<&'a Arg, String> {
     }
     let hint = match nearest(definition, key) {
         Some(arg) => format!("; did you mean `{}`?", name(arg)),
-        None => "; `warren serve --help` lists the settings".to_owned(),
+        None => "; run `warren serve --help` to list the settings".to_owned(),
     };
-    Err(format!("there is no setting `{key}`{hint}"))
+    Err(format!("unknown setting `{key}`{hint}"))
 }
 
 /// The setting that may be meant by a name that none has.

@@ -31,7 +31,7 @@ pub(crate) fn run(_: &SettingsTableArgs, output: Printer) -> anyhow::Result<()> 
 pub(crate) struct SettingsTableRow {
     /// The name of the setting in the file, and of its option.
     name: String,
-    /// The variable of the environment.
+    /// The environment variable.
     variable: String,
     /// The type of the value, in words, such as `integer` or `list of strings`.
     r#type: String,

@@ -75,8 +75,8 @@ impl ResolvedSetting {
         let name = self.name();
         match self.shown() {
             Some(value) => format!("{name} = {value}"),
-            None if self.values.is_empty() => format!("# {name}: no value"),
-            None => format!("# {name}: a secret"),
+            None if self.values.is_empty() => format!("# {name}: not set"),
+            None => format!("# {name}: secret, not shown"),
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn warn_of_unknown_variables() {
         let hint = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
         tracing::warn!(
             variable = unknown,
-            "there is no such setting, and the variable is not read{hint}"
+            "unknown setting: this environment variable is ignored{hint}"
         );
     }
 }
